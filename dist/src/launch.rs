@@ -4,7 +4,7 @@ use std::time::Duration;
 use gfn::{Error, Result};
 
 use crate::group::INTERFACE;
-use crate::{Group, Store};
+use crate::{ProcessGroup, Store};
 
 /// What the launcher of several processes says to each of them, by environment variables.
 ///
@@ -120,13 +120,13 @@ impl Launch {
     ///
     /// # Errors
     /// [`Error::Peer`] if not all processes come within the timeout, and where another run's process serves the store; [`Error::Config`] for a host that isn't known.
-    pub fn connect(&self, timeout: Duration) -> Result<Group> {
+    pub fn connect(&self, timeout: Duration) -> Result<ProcessGroup> {
         let serves = self.rank == 0 && !self.launcher_serves;
         let store = if serves { self.serve(timeout)? } else { Store::connect(&self.host, self.port, timeout)? };
         if !self.launcher_serves {
             store.check_run(serves, &self.run)?;
         }
-        Group::new(&store.under(&format!("gfn/{}/", self.run))?, (self.rank, self.size), timeout, &self.address)
+        ProcessGroup::new(&store.under(&format!("gfn/{}/", self.run))?, (self.rank, self.size), timeout, &self.address)
     }
 
     /// The store, at all addresses of this machine if others are to reach it: MASTER_ADDR may be a name or an address that isn't the machine's own.

@@ -156,7 +156,7 @@ impl<R: GraphRules> Experiment<R> {
         });
         let mut rng = Rng::seeded(seed);
         let net = GraphNet::new(&env, network, device, Kind::Float, &mut rng)?;
-        Trainer::boxed(env, reward, GraphPolicy(net), objective, training, rng)
+        Trainer::new(env, reward, GraphPolicy(net), objective, training, rng)
     }
 
     /// Trains.

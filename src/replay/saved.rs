@@ -92,40 +92,6 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         *self = out;
         Ok(())
     }
-
-    /// Replaces the contents by this replica's share of what several buffers held: their objects in turn, the oldest first.
-    pub(crate) fn load_share(
-        &mut self,
-        env: &E,
-        states: &[Vec<(String, Tensor)>],
-        (rank, size): (usize, usize),
-    ) -> Result<()> {
-        let mut parts = Vec::new();
-        for state in states {
-            let mut part = self.emptied()?;
-            part.load_state(env, state)?;
-            parts.push(part);
-        }
-        let mut all: Vec<_> = parts
-            .iter()
-            .flat_map(|part| part.entries.iter().map(move |(serial, entry)| (*serial, part, entry)))
-            .collect();
-        // Stable: of equal age, the first buffer's comes first.
-        all.sort_by_key(|(serial, ..)| *serial);
-        let mut out = self.emptied()?;
-        for (_, part, entry) in all.into_iter().skip(rank).step_by(size) {
-            let held = part.gather(std::iter::once(entry), true)?;
-            let condition = out.take_conditions(&held)?.swap_remove(0);
-            let serial = out.added;
-            if out.admit(env, held, condition, entry.stored.log_reward)
-                && let Some(loss) = entry.stored.loss
-            {
-                out.update_losses(&[serial], &[loss])?;
-            }
-        }
-        *self = out;
-        Ok(())
-    }
 }
 
 fn no_room(detail: String) -> Error {

@@ -3,11 +3,11 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
 use gfn::nn::{BackwardPolicy, MlpConfig, SequenceKind, SequenceNetConfig};
-use gfn::plot::Panel;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig};
 use gfn::replay::{Diversity, ReplayBuffer};
 use gfn::train::{CountModes, Observer, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
+use gfn_plot::Panel;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -119,9 +119,9 @@ where
         let description = json!({ "example": self.example, "task": self.description, "network": network });
         let exact = Exact::up_to(self.exact_limit, common, &self.env, &self.reward)?;
         let config = (self.adjust)(common.trainer(&self.defaults));
-        let (reward, objective) = (Box::new(self.reward.clone()), common.objective.build()?);
+        let (reward, objective) = (self.reward.clone(), common.objective.build()?);
         let trainer =
-            Trainer::boxed(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
+            Trainer::new(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
         let trainer = common.replayed(trainer, &self.defaults, |config| match self.diverse {
             Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, self.features)?)),
             None => ReplayBuffer::new(config),

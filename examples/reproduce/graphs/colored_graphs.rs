@@ -1,13 +1,14 @@
 //! Growth up to isomorphism: connected graphs of two-coloured nodes, with and without the correction for symmetry.
 
 use clap::{Parser, ValueEnum};
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Symmetry};
-use gfn::plot::{GraphSheet, Layout, NodeLabels};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use gfn_plot::{GraphSheet, Layout, NodeLabels};
 use serde_json::json;
 
 use crate::cli::{
@@ -92,8 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let config = common.trainer(&defaults);
     let objective = common.objective.build()?;
-    let trainer =
-        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
     let Some((trainer, trained)) = train_with_actors(trainer, common, ("colored_graphs", &defaults), look, Vec::new())?
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     };
 
-    let samples = trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let samples = sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
     let graphs = samples.graphs();
     // An independent look: petgraph's components in place of the environment's masks.
     let valid = graphs.iter().filter(|graph| {

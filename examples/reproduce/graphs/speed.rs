@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
     let objective = common.objective.build()?;
     let env = Growth::env(args.nodes)?;
-    let trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, trainer_config, rng)?;
     let trained = train(trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())?;
     // Nothing is measured but the time of products, by one member while the others rest.
     let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };

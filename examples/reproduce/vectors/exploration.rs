@@ -91,8 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (steps, adam) = (common.steps(&defaults), config.adam);
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let objective = objective(common.objective, intrinsic)?;
-    let trainer =
-        Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
+    let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?.described_by(&description)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: (steps * 2 / 3).max(1) };
     let trainer = match args.means {

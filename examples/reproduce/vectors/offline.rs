@@ -6,9 +6,9 @@ use clap::{Parser, ValueEnum};
 use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
+use gfn::objective::Quantity;
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
@@ -98,9 +98,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         },
         ..common.trainer(&defaults)
     };
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?
-        .with_data(data)
-        .described_by(&description)?;
+    let trainer =
+        Trainer::new(env, reward, policy, objective, config, rng)?.with_data(data).described_by(&description)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
     let Some((trainer, trained)) = train(trainer, common, ("offline", &defaults), look, Vec::new())? else {
         return Ok(());

@@ -6,10 +6,10 @@ use tch::Tensor;
 
 use super::data::{DataFile, other_len, refuse};
 use super::walk_tensors::{ReadWalks, read_walks, write_walks};
+use crate::Result;
 use crate::condition::Conditions;
 use crate::io::{Named, TensorKind, malformed};
 use crate::rollout::{ReplayEnv, Trajectories};
-use crate::Result;
 
 const CONDITIONS: &str = "conditions";
 const LOG_REWARDS: &str = "log_rewards";

@@ -4,7 +4,6 @@
 //! is measured, during training and in the end. The first alone writes, draws and prints. Of others (`--dist async`) the first, or several that
 //! train as one (`--learners`), do the task, and the rest draw for them.
 
-mod ahead;
 mod once;
 #[cfg(feature = "dist")]
 mod processes;
@@ -15,10 +14,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahead::Ahead;
 use clap::{ArgMatches, ValueEnum};
-use gfn::collective::{Collective, replicate};
 use gfn::env::{EnumerableEnv, Env};
+use gfn::group::{Group, replicate};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{Observer, Trainer};
@@ -35,8 +33,6 @@ pub(crate) enum ThreadsFor {
     Auto,
     /// Each draws and scores its share of the batch: another number of threads is another run
     Replicas,
-    /// Of each two, one trains and the other draws its next batch: walks are one update older, and training is less steady
-    Ahead,
     /// libtorch splits its products among them, too: on cores that others use, that can be ten times slower than one thread
     Products,
 }
@@ -55,7 +51,6 @@ pub(crate) enum Dist {
 struct Together {
     dist: Dist,
     learners: Option<usize>,
-    of: ThreadsFor,
     timeout: Duration,
 }
 
@@ -75,15 +70,13 @@ struct Member {
     /// What threads of this process have made once for all of them; `None` for a process.
     once: Option<Rc<Once>>,
     /// Until a trainer takes it.
-    end: Option<Box<dyn Collective>>,
-    /// What this thread has to do with one that draws ahead, until there is a trainer.
-    ahead: Option<Ahead>,
+    end: Option<Box<dyn Group>>,
 }
 
 impl Member {
     /// One whose work the others don't share.
     const fn alone(rank: usize) -> Self {
-        Self { rank, size: 1, once: None, end: None, ahead: None }
+        Self { rank, size: 1, once: None, end: None }
     }
 }
 
@@ -98,7 +91,7 @@ pub(crate) fn measures() -> bool {
 }
 
 /// Gives `work` the group of those that train as one, before a trainer has it.
-pub(crate) fn together<T>(work: impl FnOnce(Option<&dyn Collective>) -> T) -> T {
+pub(crate) fn together<T>(work: impl FnOnce(Option<&dyn Group>) -> T) -> T {
     MEMBER.with_borrow(|member| work(member.end.as_deref()))
 }
 
@@ -125,7 +118,7 @@ pub(crate) fn count() -> usize {
 }
 
 /// This member's end of the group, once; `None` where one trains alone.
-fn take() -> Option<Box<dyn Collective>> {
+fn take() -> Option<Box<dyn Group>> {
     MEMBER.with_borrow_mut(|member| member.end.take())
 }
 
@@ -134,7 +127,7 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
     let Some((task, flags)) = program.subcommand() else { return work() };
     let Ok(Some(&threads)) = flags.try_get_one::<usize>("threads") else { return work() };
     if let Some(&size) = flags.try_get_one::<usize>("as_one_of").ok().flatten() {
-        return as_member(Box::new(Rehearsal(size)), None, None, &work);
+        return as_member(Box::new(Rehearsal(size)), None, &work);
     }
     let of = flags.try_get_one::<ThreadsFor>("threads_for").ok().flatten().copied();
     let asked = |flag: &str| flags.try_get_one::<Dist>(flag).ok().flatten().copied();
@@ -142,13 +135,9 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
         let learners = flags.try_get_one::<usize>("learners").ok().flatten().copied();
         let timeout = flags.try_get_one::<u64>("dist_timeout").ok().flatten().copied().unwrap_or_default();
         let timeout = Duration::from_secs(timeout);
-        return in_processes(&Together { dist, learners, of: of.unwrap_or(ThreadsFor::Auto), timeout }, work);
+        return in_processes(&Together { dist, learners, timeout }, work);
     }
     let of = of.unwrap_or(ThreadsFor::Auto);
-    let ahead = of == ThreadsFor::Ahead;
-    if ahead && (threads == 0 || !threads.is_multiple_of(2)) {
-        return Err(Error::config("--threads", threads, "an even number: one of each two threads draws for the other"));
-    }
     if threads < 2 || of == ThreadsFor::Products {
         return work();
     }
@@ -166,25 +155,14 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
     }
     let made = Arc::default();
     let once = || Some(Once::of(&made));
-    if ahead {
-        let pairs = threads / 2;
-        eprintln!("{threads} threads: {pairs} train, as many draw one batch ahead and score a part of the states");
-        let learn = |replica, ahead| as_member(Box::new(replica), once(), Some(ahead), &work);
-        return replicate(pairs, |replica| ahead::in_pairs(|ahead| learn(replica, ahead), &work));
-    }
     eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
-    replicate(threads, |replica| as_member(Box::new(replica), once(), None, &work))
+    replicate(threads, |replica| as_member(Box::new(replica), once(), &work))
 }
 
 /// Does a task as one of those that train as one.
-fn as_member(
-    end: Box<dyn Collective>,
-    once: Option<Once>,
-    ahead: Option<Ahead>,
-    work: &impl Fn() -> Result<()>,
-) -> Result<()> {
+fn as_member(end: Box<dyn Group>, once: Option<Once>, work: &impl Fn() -> Result<()>) -> Result<()> {
     let (rank, size) = (end.rank(), end.size());
-    MEMBER.set(Member { rank, size, once: once.map(Rc::new), end: Some(end), ahead });
+    MEMBER.set(Member { rank, size, once: once.map(Rc::new), end: Some(end) });
     let done = work();
     MEMBER.set(Member::alone(0));
     done
@@ -212,12 +190,8 @@ pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Re
         let expected = "sync: this task has no actors";
         return Err(Error::config("--dist", "async", expected));
     }
-    if ahead::take().is_some() {
-        let expected = "replicas or products: nobody can draw ahead for this task";
-        return Err(Error::config("--threads-for", "ahead", expected));
-    }
     if let Some(end) = take() {
-        trainer.join(end)?;
+        trainer = trainer.with_group(end)?;
     }
     Ok(Ready { trainer, monitor: None })
 }
@@ -225,13 +199,8 @@ pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Re
 /// The same for a policy that another process can have a copy of; `None` for a process that had nothing to do but to draw, until the first
 /// was done.
 pub(crate) fn join_or_draw<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send + 'static>(
-    mut trainer: Trainer<E, P>,
+    trainer: Trainer<E, P>,
 ) -> Result<Option<Ready<E, P>>> {
-    match ahead::take() {
-        Some(Ahead::Draws(to)) => return to.give(trainer).map(|()| None),
-        Some(Ahead::Learns(from)) => trainer = trainer.with_ahead(from.take()?)?,
-        None => {}
-    }
     #[cfg(feature = "dist")]
     if let Some(side) = processes::side() {
         return side.take(trainer);

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gfn::collective::Collective;
 use gfn::env::EnumerableEnv;
+use gfn::group::Group;
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::tch::Tensor;
@@ -17,8 +17,7 @@ use gfn_dist::actors::{Actor, ActorConfig, Learner, LearnerConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::ahead::in_pairs;
-use super::{Dist, MEMBER, Member, Ready, ThreadsFor, Together, as_member, take};
+use super::{Dist, MEMBER, Member, Ready, Together, as_member, take};
 
 thread_local! {
     static SIDE: RefCell<Option<Side>> = const { RefCell::new(None) };
@@ -46,7 +45,7 @@ pub(super) fn side() -> Option<Side> {
 }
 
 pub(super) fn in_processes(
-    &Together { dist, learners, of, timeout }: &Together,
+    &Together { dist, learners, timeout }: &Together,
     work: impl Fn() -> Result<()> + Sync,
 ) -> Result<()> {
     let Some(launch) = Launch::from_env()? else {
@@ -58,14 +57,7 @@ pub(super) fn in_processes(
             return Err(Error::config("--learners", learners, "no such flag with --dist sync: all processes train"));
         }
         let group = Box::new(launch.connect(timeout)?);
-        return match of {
-            ThreadsFor::Ahead => in_pairs(|ahead| as_member(group, None, Some(ahead), &work), &work),
-            _ => as_member(group, None, None, &work),
-        };
-    }
-    if of == ThreadsFor::Ahead {
-        let expected = "--dist sync with it: with async, the other processes draw";
-        return Err(Error::config("--threads-for", "ahead", expected));
+        return as_member(group, None, &work);
     }
     let (rank, size, learners) = (launch.rank, launch.size, learners.unwrap_or(1));
     let port = launch.port.checked_add(1).filter(|_| size > learners);
@@ -77,7 +69,7 @@ pub(super) fn in_processes(
         let among = Launch { port, size: learners, launcher_serves: false, ..launch.clone() };
         let group = among.connect(timeout)?;
         SIDE.set(Some(Side { launch, port, learners, timeout }));
-        return as_member(Box::new(group), None, None, &work);
+        return as_member(Box::new(group), None, &work);
     }
     SIDE.set(Some(Side { launch, port, learners, timeout }));
     // One trains, the others don't count as members that train as one.
@@ -101,7 +93,7 @@ impl Side {
                 let learner = Learner::listen(own_address(&self.launch)?, LearnerConfig::default())?.sharded();
                 self.meet(&learner.address().to_string())?;
                 if let Some(end) = take() {
-                    trainer.join(end)?;
+                    trainer = trainer.with_group(end)?;
                 }
                 learner
             }
@@ -112,7 +104,7 @@ impl Side {
 
     /// All processes tell each other where they listen; learners do.
     fn meet(&self, mine: &str) -> Result<Vec<String>> {
-        let all = self.launch.connect(self.timeout)?.all_gather(&Tensor::from_slice(mine.as_bytes()))?;
+        let all = self.launch.connect(self.timeout)?.join(&Tensor::from_slice(mine.as_bytes()))?;
         let text = |bytes: &Tensor| Ok(String::from_utf8_lossy(&Vec::<u8>::try_from(bytes)?).into_owned());
         all.iter().map(text).collect()
     }

@@ -1,7 +1,7 @@
 //! One of several replicas by itself, to time what each of so many would do.
 
 use gfn::Result;
-use gfn::collective::Collective;
+use gfn::group::Group;
 use gfn::tch::{Tensor, no_grad};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 #[derive(Debug)]
 pub(super) struct Rehearsal(pub(super) usize);
 
-impl Collective for Rehearsal {
+impl Group for Rehearsal {
     fn rank(&self) -> usize {
         0
     }
@@ -18,13 +18,13 @@ impl Collective for Rehearsal {
         self.0
     }
 
-    fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
+    fn join(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
         let mine = mine.detach().copy();
         Ok((0..self.0).map(|_| mine.shallow_clone()).collect())
     }
 
     /// As threads do it: a sum of this member's part over all, and the parts of all as one.
-    fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
+    fn sum(&self, tensor: &mut Tensor) -> Result<()> {
         no_grad(|| {
             let (flat, n, size) = (tensor.detach().reshape([-1]), tensor.numel(), self.0);
             let part = |k: usize| flat.narrow(0, (k * n / size) as i64, ((k + 1) * n / size - k * n / size) as i64);
@@ -36,10 +36,6 @@ impl Collective for Rehearsal {
             tensor.copy_(&Tensor::cat(&parts, 0).reshape(tensor.size()));
             Ok(())
         })
-    }
-
-    fn broadcast(&self, _: &mut Tensor, _: usize) -> Result<()> {
-        Ok(())
     }
 }
 

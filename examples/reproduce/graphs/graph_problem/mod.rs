@@ -176,8 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         "graphs": value_words(&args.graphs), "beta": reward.beta(), "network": network });
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let (config, objective) = (common.trainer(&defaults), common.objective.build()?);
-    let trainer =
-        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let sizes = [("train_graphs", json!(train.graphs().len())), ("held_out_graphs", json!(held_out.graphs().len()))];
     let extra = sizes.into_iter().chain([("beta", json!(reward.beta())), ("blind", json!(args.blind))]).collect();

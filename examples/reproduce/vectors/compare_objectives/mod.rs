@@ -11,18 +11,19 @@ use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
+use gfn::objective::Quantity;
 use gfn::optim::{AdamConfig, Schedule};
-use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Progress, Table};
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::Progress;
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
+use gfn_plot::{Cell, Table};
+use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::{Value, json};
 
 use crate::cli::{Exact, SAMPLES, sampled, try_folder};
@@ -336,7 +337,7 @@ where
         adam: AdamConfig { lr: args.lr, log_z_lr: 1e-1, ..AdamConfig::default() },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::boxed(env.clone(), Box::new(reward), policy, objective.build()?, config, rng)?;
+    let mut trainer = Trainer::new(env.clone(), reward, policy, objective.build()?, config, rng)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }

@@ -7,14 +7,13 @@ use crate::trainers::Folder;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Rows, VectorEnv};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::{Container, Sampler, StatesContainer, Trajectories, Transitions};
-use gfn::testing::{Chain, Positions};
+use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::testing::Chain;
 use gfn::{Error, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
-use proptest::prelude::*;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 fn sampled<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
     let trajectories = Sampler::new(env, &UniformPolicy).forward(n, &mut Rng::seeded(seed)).unwrap();
@@ -25,7 +24,7 @@ fn sampled<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
     trajectories.with_conditions(conditions).unwrap().with_log_rewards(log_rewards).unwrap()
 }
 
-/// Saves and loads every container; states are compared by key.
+/// Saves and loads trajectories; states are compared by key.
 fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     let path = folder.join("data");
     let keys = |states: &E::States| env.keys(states);
@@ -49,24 +48,6 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     let loaded = Trajectories::load(env, &path).unwrap();
     assert_eq!(keys(loaded.states()), keys(back.states()));
     assert!(loaded.conditions().is_none() && loaded.recorded_log_rewards().is_none());
-
-    let mut transitions = trajectories.transitions().sample(30, &mut Rng::seeded(3)).unwrap();
-    transitions.conditions = None;
-    transitions.append(back.transitions().select(0..30).unwrap()).unwrap();
-    fs::remove_dir_all(&path).unwrap();
-    transitions.save(env, &path).unwrap();
-    let loaded = Transitions::load(env, &path).unwrap();
-    assert_eq!(keys(&loaded.states), keys(&transitions.states));
-    assert_eq!(keys(&loaded.next_states), keys(&transitions.next_states));
-    assert_eq!((&loaded.is_last, &loaded.is_exit), (&transitions.is_last, &transitions.is_exit));
-
-    let states = trajectories.visited_states().sample(30, &mut Rng::seeded(4)).unwrap();
-    states.save(env, &path).unwrap();
-    let loaded = StatesContainer::load(env, &path).unwrap();
-    assert_eq!(keys(loaded.states()), keys(states.states()));
-    assert_eq!(loaded.finished(), states.finished());
-    assert_eq!(loaded.recorded_log_rewards(), states.recorded_log_rewards());
-    assert_eq!(loaded.conditions(), states.conditions());
 }
 
 #[test]
@@ -86,14 +67,6 @@ fn labelled_actions_come_back_as_they_were() {
     trajectories.save(&env, &path).unwrap();
     let loaded = Trajectories::load(&env, &path).unwrap();
     assert_eq!((loaded.actions(), loaded.states()), (trajectories.actions(), trajectories.states()));
-    let mut transitions = trajectories.transitions();
-    transitions.conditions =
-        Some(gfn::condition::Conditions(Tensor::ones([transitions.len() as i64, 1], (Kind::Double, Device::Cpu))));
-    fs::remove_dir_all(&path).unwrap();
-    transitions.save(&env, &path).unwrap();
-    let loaded = Transitions::load(&env, &path).unwrap();
-    assert_eq!((&loaded.states, &loaded.actions), (&transitions.states, &transitions.actions));
-    assert_eq!((&loaded.next_states, loaded.conditions()), (&transitions.next_states, transitions.conditions()));
 }
 
 #[test]
@@ -103,10 +76,6 @@ fn empty_containers_come_back_empty() {
     let none = sampled(&env, 3, 0).select(0..0).unwrap();
     none.save(&env, &path).unwrap();
     assert!(Trajectories::load(&env, &path).unwrap().is_empty());
-    none.transitions().save(&env, folder.join("transitions")).unwrap();
-    assert!(Transitions::load(&env, folder.join("transitions")).unwrap().is_empty());
-    none.visited_states().save(&env, folder.join("states")).unwrap();
-    assert!(StatesContainer::load(&env, folder.join("states")).unwrap().is_empty());
     let config = ReplayConfig { capacity: 5, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let mut buffer = ReplayBuffer::<Chain>::new(config).unwrap();
     buffer.load_state(&env, &buffer.state(&env).unwrap()).unwrap();
@@ -261,11 +230,8 @@ fn data_sets_of_something_else_are_refused() {
     }
     let error = Trajectories::load(&HyperGrid::new(2, 12).unwrap(), &path).unwrap_err();
     assert!(matches!(error, Error::File { .. }) && error.to_string().contains("another environment"), "{error}");
-    let error = Transitions::load(&env, &path).unwrap_err();
-    assert!(error.to_string().contains("it holds Trajectories, not Transitions"), "{error}");
-    assert!(StatesContainer::load(&env, &path).is_err());
-    edit_manifest(&path, "\"format\": 1", "\"format\": 2");
-    refused(&env, &path, &["data set format 2, this version reads format 1"]);
+    edit_manifest(&path, "\"format\": 2", "\"format\": 3");
+    refused(&env, &path, &["data set format 3, this version reads format 2"]);
     // Nothing else is overwritten.
     let other = folder.join("other");
     fs::create_dir_all(&other).unwrap();
@@ -337,21 +303,5 @@ fn forged_tensors_are_typed_errors() {
         );
         assert!(typed, "{k}, `{name}`: {error:?}");
         assert_eq!(buffer.state(&env).unwrap(), before, "{k}: unchanged");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    #[test]
-    fn any_states_come_back(positions in proptest::collection::vec(0u32..12, 0..20), seed in 0u64..1000) {
-        let (folder, env) = (Folder::new(&format!("data-any{seed}")), Chain::new(12));
-        let finished: Vec<bool> = (0..positions.len()).map(|i| (seed >> (i % 10)) & 1 == 1).collect();
-        let states = StatesContainer::<Chain>::new(Positions(positions), finished).unwrap();
-        states.save(&env, folder.join("data")).unwrap();
-        let loaded = StatesContainer::load(&env, folder.join("data")).unwrap();
-        prop_assert_eq!(loaded.states(), states.states());
-        prop_assert_eq!(loaded.finished(), states.finished());
-        prop_assert_eq!(loaded.states().len(), states.len());
     }
 }

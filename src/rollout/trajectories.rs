@@ -142,20 +142,12 @@ impl<E: Env> Trajectories<E> {
     /// # Errors
     /// Those of [`Env::to_insertion_order`].
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        Ok(self.labelled_walks(env)?.0)
-    }
-
-    /// Same as [`walks`](Self::walks), with the labels that the replay gives to the parts of each terminal state; empty
-    /// if it changes no labels.
-    pub(crate) fn labelled_walks(&self, env: &E) -> Result<(Walks<E>, Vec<u32>)> {
         let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
-        let InsertionOrder { actions, terminal, labels } = renamed.unwrap_or_else(|| InsertionOrder {
-            actions: self.actions.clone(),
-            terminal: self.terminal.clone(),
-            labels: Vec::new(),
-        });
-        let (offsets, conditions) = (self.offsets.clone(), self.conditions.clone());
-        Ok((Walks { actions, offsets, terminal, conditions }, labels))
+        let (actions, terminal) = match renamed {
+            Some(InsertionOrder { actions, terminal }) => (actions, terminal),
+            None => (self.actions.clone(), self.terminal.clone()),
+        };
+        Ok(Walks { actions, terminal, offsets: self.offsets.clone(), conditions: self.conditions.clone() })
     }
 }
 

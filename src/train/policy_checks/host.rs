@@ -21,7 +21,7 @@ pub(super) fn check<E: ReplayEnv, P: Policy<E>>(
     let drawn = log_probs(Some(drawn), &taken.actions, taken.len())?;
     let Some((k, trained, drawn)) = super::first_difference(trained, &drawn) else { return Ok(()) };
     Err(Error::contract(
-        "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, `Torso::on_host`) gives what it gives \
+        "a policy draws by what it is trained by: its form on the host (`Policy::on_host`) gives what it gives \
          itself, up to rounding",
         format!(
             "the log-probability ({part}) of one action is {trained}, and {drawn} on the host, in {}",

@@ -4,10 +4,8 @@ use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Reals, Rows, VectorEnv, VectorStates};
-use gfn::graph::{GraphArrays, GraphBatch, GraphEnv, GraphKind, GraphStates};
-use gfn::nn::{
-    BackwardPolicy, Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostTorso, Linear, MlpConfig, Scope, Torso,
-};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates};
+use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Linear, MlpConfig, Scope, Torso};
 use gfn::objective::Quantities;
 use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBalance};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
@@ -275,7 +273,7 @@ fn a_teacher_is_looked_at_too() {
 /// Nodes by their labels; on the host by another multiple of them.
 #[derive(Clone, Debug)]
 struct Labels {
-    on_host: f32,
+    on_host: f64,
 }
 
 impl Torso for Labels {
@@ -283,26 +281,17 @@ impl Torso for Labels {
         (8, 8)
     }
 
-    fn embed(&self, batch: &GraphBatch<'_>, _: Option<&Tensor>) -> Result<Embedded> {
-        let nodes = batch.node_labels().to_kind(Kind::Float).view([-1, 1]).repeat([1, 8]);
-        Ok(Embedded { nodes, graphs: Tensor::zeros([batch.len() as i64, 8], (Kind::Float, Device::Cpu)) })
-    }
-
-    fn on_host(&self) -> Option<Box<dyn HostTorso>> {
-        Some(Box::new(self.clone()))
-    }
-}
-
-impl HostTorso for Labels {
-    fn embed(&self, arrays: &GraphArrays) -> HostEmbedded {
-        let nodes = arrays.labels.iter().flat_map(|&label| [self.on_host * label as f32; 8]).collect();
-        HostEmbedded { nodes, graphs: vec![0.0; arrays.len() * 8] }
+    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+        let factor = if engine.batch().is_ok() { 1.0 } else { self.on_host };
+        let nodes: Vec<f64> = engine.arrays().labels.iter().flat_map(|&label| [factor * f64::from(label); 8]).collect();
+        let graphs = vec![0.0; engine.arrays().len() * 8];
+        Ok(Embedded { nodes: engine.rows(&nodes, 8), graphs: engine.rows(&graphs, 8) })
     }
 }
 
 #[test]
 fn a_form_on_the_host_that_is_another_policy_is_refused() {
-    let with = |on_host: f32| {
+    let with = |on_host: f64| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
         let torso = |_: &mut Scope<'_>| Labels { on_host };
         let net = GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();

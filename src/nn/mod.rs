@@ -10,11 +10,11 @@ mod torch_script;
 
 pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub use graph::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, GraphNet, GraphNetConfig, GraphNetwork, HostEmbedded,
-    HostTorso, MessagePassing, Symmetry, Torso,
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, Engine, GraphNet, GraphNetConfig, GraphNetwork,
+    HostGraphNet, MessagePassing, Symmetry, Torso,
 };
 pub(crate) use host::floats;
-pub use host::{HostGraphNet, HostLinear, HostMlp, HostNorm};
+pub use host::{HostLinear, HostMlp, HostNorm};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};

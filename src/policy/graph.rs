@@ -42,7 +42,8 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>, GraphActionCategorical> + '_>> {
-        Some(Box::new(HostGraphPolicy { network: self.0.on_host(direction)?, direction }))
+        let (network, sees_symmetry) = (self.0.on_host(direction)?, self.0.sees_symmetry(direction));
+        Some(Box::new(HostGraphPolicy { network, sees_symmetry, direction }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -55,16 +56,17 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
 }
 
 /// A copy of a [`GraphPolicy`] for a roll-out.
-struct HostGraphPolicy {
-    network: HostGraphNet,
+struct HostGraphPolicy<'a> {
+    network: HostGraphNet<'a>,
+    sees_symmetry: bool,
     direction: Direction,
 }
 
-impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy {
+impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy<'_> {
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);
-        let seen = self.network.sees_symmetry().then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;
+        let seen = self.sees_symmetry.then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;
         let blocks = self.network.forward(states.arrays(), seen.as_ref())?;
         GraphActionCategorical::of_host_blocks(masks, &blocks)
     }

@@ -109,7 +109,7 @@ impl Network {
         let mut layer = scope.sub("first");
         let table = layer.uniform("table", &[inputs, width], bound);
         let bias = Some(layer.uniform("bias", &[width], bound));
-        let noise = config.noise.map(|sigma| WeightNoise::of_table(&mut layer, (inputs, width), sigma));
+        let noise = config.noise.map(|sigma| WeightNoise::new(&mut layer, [inputs, width], false, sigma));
         let conditions = (n_conditions > 0).then(|| {
             let mut scope = layer.sub("conditions");
             match condition_mlp {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use gfn::graph::GraphBatch;
-use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
+use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
 use gfn::policy::GraphPolicy;
 use gfn::{Result, Rng};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -126,8 +126,15 @@ impl Torso for ModuleTorso {
         self.widths
     }
 
-    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
-        Python::attach(|py| self.ask(py, batch, conditions)).map_err(passed_on("the module"))
+    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+        let (batch, conditions) = (engine.batch()?, conditions.map(|rows| engine.to_tensor(rows)));
+        let asked = Python::attach(|py| self.ask(py, batch, conditions.as_ref()));
+        let Embedded { nodes, graphs } = asked.map_err(passed_on("the module"))?;
+        Ok(Embedded { nodes: engine.of_tensor(nodes), graphs: engine.of_tensor(graphs) })
+    }
+
+    fn on_host(&self) -> bool {
+        false
     }
 }
 

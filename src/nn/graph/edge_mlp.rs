@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use super::features::Labels;
 use super::fits::Fits;
 use super::heads::edge_pairs;
-use super::node_features::Labels;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;

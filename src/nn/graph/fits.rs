@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::node_features::Labels;
+use super::features::Labels;
 use crate::Result;
 use crate::graph::{GraphArrays, GraphBatch, GraphSchema, misfit};
 

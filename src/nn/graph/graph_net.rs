@@ -1,16 +1,17 @@
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
+use super::features::Labels;
 use super::fits::Fits;
 use super::heads::{Heads, Symmetry, SymmetryLayer, counted, pair_features, start_scale};
-use super::node_features::Labels;
-use super::torso::{Torso, checked_conditions};
+use super::network::{HostBlocks, HostGraphNet};
+use super::torso::{Embedded, Torso, checked_conditions, embedded};
 use super::{ConvKind, GraphNetwork, MessagePassing};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
-use crate::nn::{
-    Activation, Estimators, EstimatorsConfig, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters, Scope,
-};
+use crate::nn::host::Packed;
+use crate::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -36,7 +37,7 @@ pub struct GraphNetConfig {
     pub layers: usize,
     /// Width of node embeddings and of the heads' hidden layers.
     pub embedding: i64,
-    /// Whether the network sees node labels where they mean something: everywhere in labelled environments; up to
+    /// `true` for a network that sees node labels where they mean something: everywhere in labelled environments; up to
     /// isomorphism only at the nodes of the initial graph, which are told apart. Without labels a network can't tell
     /// apart the nodes of a labelled graph that differ only in their label.
     pub identity: bool,
@@ -46,12 +47,12 @@ pub struct GraphNetConfig {
     /// Number of walk lengths that are counted as pair features, besides whether there is an edge back; `None` for no
     /// pair features at all.
     pub pair_walks: Option<usize>,
-    /// Whether heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach.
+    /// `true` if heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach.
     /// With conditions they always do, because a condition reaches them through the graph's embedding.
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether the network is told how symmetric graphs are, and how each move changes that. Files from before this setting read
+    /// The choice of telling the network how symmetric graphs are, and how each move changes that. Files from before this setting read
     /// as without.
     #[serde(default = "Symmetry::of_files_without", skip_serializing_if = "Symmetry::is_unseen")]
     pub symmetry: Symmetry,
@@ -189,13 +190,17 @@ impl<T: Torso> GraphNet<T> {
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let forward = torso(&mut scope.sub("torso"));
-        let pf = Heads::new(&mut scope.sub("pf"), env, Direction::Forward, forward.widths(), &config);
+        let heads = |scope: &mut Scope<'_>, direction, torso: &T| {
+            let (width, of_graph) = torso.widths();
+            Heads::new(scope, env, direction, width, of_graph, &config)
+        };
+        let pf = heads(&mut scope.sub("pf"), Direction::Forward, &forward);
         let learned = config.backward != BackwardPolicy::Uniform;
         let backward = (config.backward == BackwardPolicy::Separate).then(|| torso(&mut scope.sub("backward_torso")));
-        let widths = backward.as_ref().unwrap_or(&forward).widths();
-        let pb = learned.then(|| Heads::new(&mut scope.sub("pb"), env, Direction::Backward, widths, &config));
+        let of_pb = backward.as_ref().unwrap_or(&forward);
+        let pb = learned.then(|| heads(&mut scope.sub("pb"), Direction::Backward, of_pb));
         let (width, of_graph) = forward.widths();
-        let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
+        let hidden = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
         let flow = config.estimators.flow.then(|| Mlp::new(&mut scope.sub("flow"), of_graph, 1, &hidden));
         if let Some(flow) = &flow {
             flow.scale_output(start_scale(schema));
@@ -215,61 +220,72 @@ impl<T: Torso> GraphNet<T> {
     }
 }
 
+impl<T: Torso> GraphNet<T> {
+    /// Embeddings by a torso, with the symmetry of graphs where the network sees it.
+    fn embed<E: Engine>(
+        &self,
+        torso: &T,
+        engine: &E,
+        conditions: Option<&E::Rows>,
+        direction: Direction,
+    ) -> Result<Embedded<E::Rows>> {
+        let embedded = embedded(torso, engine, conditions)?;
+        match &self.symmetry {
+            Some(layer) => layer.tell(engine, direction, embedded),
+            None => Ok(embedded),
+        }
+    }
+
+    /// The blocks of logits by one direction's heads.
+    fn blocks<E: Engine>(
+        &self,
+        heads: &Heads,
+        engine: &E,
+        embedded: &Embedded<E::Rows>,
+        direction: Direction,
+    ) -> Result<Vec<E::Rows>> {
+        let pairs = self.config.pair_walks.map(|walks| engine.rows(&pair_features(engine.arrays(), walks), 1 + walks));
+        let symmetries = self.symmetry.as_ref().map(|_| counted(engine.symmetries(direction))).transpose()?;
+        heads.forward(engine, embedded, pairs.as_ref(), symmetries)
+    }
+}
+
 impl<T: Torso> GraphNetwork for GraphNet<T> {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         self.fits.check(batch)?;
-        let pairs = self.config.pair_walks.map(|walks| pair_features(batch, walks, self.parameters.kind()));
-        let needs_forward = wants.has(Quantity::LogPf)
-            || wants.has(Quantity::LogFlow)
-            || (wants.has(Quantity::LogPb) && self.pb.is_some() && self.backward.is_none());
-        let own = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
-        let conditions = match needs_forward || own.is_some() {
-            true => checked_conditions(batch, self.config.estimators.n_conditions, self.parameters.kind())?,
-            false => None,
+        let engine = TensorGraphs { batch, kind: self.parameters.kind() };
+        let (pf, pb) = (wants.has(Quantity::LogPf), wants.has(Quantity::LogPb) && self.pb.is_some());
+        let shared_pb = pb && self.backward.is_none();
+        let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow));
+        let alone = pf || wants.has(Quantity::LogFlow);
+        let own = self.backward.as_ref().filter(|_| pb);
+        let conditions = if alone || pb {
+            checked_conditions(batch, self.config.estimators.n_conditions, self.parameters.kind())?
+        } else {
+            None
         };
-        let embed = |torso: &T, direction| {
-            let embedded = torso.embed(batch, conditions.as_ref())?.checked(batch.arrays, torso.widths())?;
-            Ok::<_, Error>(match &self.symmetry {
-                Some(layer) => layer.tell(batch, direction, embedded)?,
-                None => embedded,
-            })
-        };
-        let symmetries = |direction| self.symmetry.as_ref().map(|_| counted(batch.symmetries(direction))).transpose();
-        let alone = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
+        let embed = |torso, direction| self.embed(torso, &engine, conditions.as_ref(), direction);
         let first = if alone { Direction::Forward } else { Direction::Backward };
-        let shared = needs_forward.then(|| embed(&self.forward, first)).transpose()?;
-        let pf = match &shared {
-            Some(embedded) if wants.has(Quantity::LogPf) => {
-                Some(self.pf.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Forward)?)?)
-            }
-            _ => None,
-        };
-        let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow)).zip(shared.as_ref());
-        let log_flow = flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
+        let shared = (alone || shared_pb).then(|| embed(&self.forward, first)).transpose()?;
         let own = own.map(|torso| embed(torso, Direction::Backward)).transpose()?;
-        let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
-            (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
-                Some(heads.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Backward)?)?)
-            }
-            _ => None,
+        let blocks = |heads: Option<&Heads>, embedded: Option<&Embedded>, direction| {
+            let blocks = heads.zip(embedded).map(|(heads, embedded)| self.blocks(heads, &engine, embedded, direction));
+            blocks.transpose()
         };
+        let log_flow = flow.zip(shared.as_ref());
+        let log_flow = log_flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
+        let pf = blocks(Some(&self.pf).filter(|_| pf), shared.as_ref(), Direction::Forward)?;
+        let pb = blocks(self.pb.as_ref().filter(|_| pb), own.as_ref().or(shared.as_ref()), Direction::Backward)?;
         // Conditions have been checked wherever there are logits of P_F.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
         Ok(NetworkOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
 
-    fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
-        let (torso, heads) = match direction {
-            Direction::Forward => (&self.forward, &self.pf),
-            Direction::Backward => (self.backward.as_ref().unwrap_or(&self.forward), self.pb.as_ref()?),
-        };
+    fn on_host(&self, direction: Direction) -> Option<HostGraphNet<'_>> {
         let at_home = self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
-        if !at_home || self.config.estimators.n_conditions > 0 {
-            return None;
-        }
-        let on_host = (torso.on_host()?, torso.widths());
-        let symmetry = self.symmetry.as_ref().map(|layer| layer.on_host(direction));
-        Some(HostGraphNet::new(self.fits.clone(), on_host, heads.on_host()?, self.config.pair_walks, symmetry))
+        let learned = direction == Direction::Forward || self.pb.is_some();
+        (at_home && learned && self.config.estimators.n_conditions == 0 && self.forward.on_host())
+            .then(|| HostGraphNet { net: self, direction, packed: Packed::default() })
     }
 
     fn sees_symmetry(&self, direction: Direction) -> bool {
@@ -282,5 +298,20 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
 
     fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+}
+
+impl<T: Torso> HostBlocks for GraphNet<T> {
+    fn fits(&self) -> &Fits {
+        &self.fits
+    }
+
+    fn host_blocks(&self, graphs: &HostGraphs<'_>, direction: Direction) -> Result<Vec<HostRows>> {
+        let (torso, heads) = match (direction, &self.pb) {
+            (Direction::Backward, Some(pb)) => (self.backward.as_ref().unwrap_or(&self.forward), pb),
+            _ => (&self.forward, &self.pf),
+        };
+        let embedded = self.embed(torso, graphs, None, direction)?;
+        self.blocks(heads, graphs, &embedded, direction)
     }
 }

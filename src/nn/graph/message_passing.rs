@@ -1,16 +1,13 @@
 //! The library's own torso.
 
-use tch::Tensor;
-
-use super::conv::pooling::{pool, scales, sums, to_nodes};
 use super::conv::{Conv, MessageKind, MessageRounds};
-use super::node_features::{Labels, NodeFeatures};
-use super::torso::{Embedded, HostTorso, Torso};
+use super::engine::Engine;
+use super::features::{Labels, NodeFeatures};
+use super::torso::{Embedded, Torso};
 use super::transformer::Transformer;
 use super::{ConvKind, GraphNetConfig};
 use crate::Result;
-use crate::graph::{GraphBatch, GraphSchema};
-use crate::nn::host::HostMessagePassing;
+use crate::graph::GraphSchema;
 use crate::nn::{Linear, Scope};
 
 /// The library's torso: node features, rounds of message passing or layers of attention, and the pooled graph.
@@ -36,17 +33,14 @@ impl MessagePassing {
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
         let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, labels);
-        let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
-            Body::Convs((0..config.layers).map(|k| new(&mut scope.sub(&format!("conv{k}")), schema, width)).collect())
-        };
-        let body = match config.conv.chosen(schema) {
-            ConvKind::Auto | ConvKind::Gin => convs(scope, Conv::gin),
-            ConvKind::GinVirtual => convs(scope, Conv::gin_virtual),
-            ConvKind::Gine => convs(scope, Conv::gine),
-            ConvKind::Directed => convs(scope, Conv::directed),
+        let body = match config.conv {
             ConvKind::Transformer { heads } => {
                 let mut scope = scope.sub("transformer");
                 Body::Transformer(Transformer::new(&mut scope, schema, config.layers, width, heads))
+            }
+            conv => {
+                let round = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), conv, schema, width);
+                Body::Convs((0..config.layers).map(round).collect())
             }
         };
         let condition_width = match body {
@@ -67,48 +61,46 @@ impl MessagePassing {
 
 impl Torso for MessagePassing {
     fn widths(&self) -> (i64, i64) {
-        let width = self.features.classes().size()[1];
+        let width = self.features.width();
         (width, 2 * width)
     }
 
-    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
+    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
         let (n_rounds, message_kind) = match &self.body {
             Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
             Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = MessageRounds::new(batch.arrays, &self.features.labels(), n_rounds, message_kind);
-        let rounds = rounds.on_device(batch.device());
-        let features = self.features.forward(batch, &rounds.features);
-        let kind = features.kind();
-        let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| layer.forward(c));
+        let rounds = MessageRounds::new(engine, &self.features.labels(), n_rounds, message_kind);
+        let features = self.features.forward(engine, &rounds.features);
+        let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| engine.linear(layer, c));
         let (nodes, graphs) = match &self.body {
             Body::Convs(convs) => {
                 let layers = convs.iter().zip(&rounds.rounds);
-                let nodes = layers.fold(features, |rows, (conv, round)| conv.forward(batch, round, &rows));
-                let nodes = rounds.of_nodes(&nodes);
-                let graphs = pool(batch, &nodes);
+                let nodes = layers.fold(features, |rows, (conv, round)| conv.forward(engine, round, &rows));
+                let nodes = rounds.of_nodes(engine, &nodes);
+                let graphs = engine.pool(&nodes);
                 let graphs = match condition {
-                    Some(condition) => graphs + condition,
+                    Some(condition) => engine.add(graphs, &condition),
                     None => graphs,
                 };
                 (nodes, graphs)
             }
             Body::Transformer(transformer) => {
-                let (nodes, of_virtual) = transformer.forward(batch, &rounds.of_nodes(&features), condition.as_ref());
-                let mean = sums(batch, &nodes) * scales(batch, -1.0, kind);
-                (nodes, Tensor::cat(&[mean, of_virtual], 1))
+                let condition = condition.map(|condition| engine.to_tensor(&condition));
+                let features = engine.to_tensor(&rounds.of_nodes(engine, &features));
+                let (nodes, graphs) = transformer.forward(engine.batch()?, &features, condition.as_ref());
+                (engine.of_tensor(nodes), engine.of_tensor(graphs))
             }
         };
         let nodes = match &self.global {
             // Every node gets a message from the whole graph, as from a virtual node.
-            Some(layer) => to_nodes(batch, &nodes, &layer.forward(&graphs).relu()),
+            Some(layer) => engine.to_nodes(nodes, &engine.relu(engine.linear(layer, &graphs))),
             None => nodes,
         };
         Ok(Embedded { nodes, graphs })
     }
 
-    fn on_host(&self) -> Option<Box<dyn HostTorso>> {
-        let Body::Convs(convs) = &self.body else { return None };
-        Some(Box::new(HostMessagePassing::new(&self.features, convs, self.global.as_ref())))
+    fn on_host(&self) -> bool {
+        matches!(self.body, Body::Convs(_))
     }
 }

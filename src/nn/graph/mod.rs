@@ -3,27 +3,22 @@
 
 mod attention_tables;
 mod conv;
-mod edge_features;
 mod edge_mlp;
+mod engine;
+mod features;
 mod fits;
 mod graph_net;
 mod heads;
 mod message_passing;
 mod network;
-mod node_features;
 mod torso;
 mod transformer;
 
 pub use conv::ConvKind;
-pub(in crate::nn) use conv::pooling::{add_to_nodes, host_pool};
-pub(in crate::nn) use conv::{Conv, HostConv};
-pub(in crate::nn) use conv::{MessageKind, MessageRounds};
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
-pub(in crate::nn) use fits::Fits;
+pub use engine::Engine;
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
 pub use heads::Symmetry;
-pub(in crate::nn) use heads::{HostHeads, HostSymmetry, PairHead, host_pair_features};
 pub use message_passing::MessagePassing;
-pub use network::GraphNetwork;
-pub(in crate::nn) use node_features::{HostFeatures, NodeFeatures};
-pub use torso::{Embedded, HostEmbedded, HostTorso, Torso};
+pub use network::{GraphNetwork, HostGraphNet};
+pub use torso::{Embedded, Torso};

@@ -2,32 +2,17 @@
 
 use tch::{Kind, Tensor};
 
-use crate::graph::{GraphArrays, GraphBatch};
+use super::engine::Engine;
+use crate::graph::GraphBatch;
 use crate::{Error, Result};
 
-/// What a [`Torso`] gives.
+/// The embeddings that a [`Torso`] gives.
 #[derive(Debug)]
-pub struct Embedded {
+pub struct Embedded<R = Tensor> {
     /// Embeddings of nodes, `[N, D]`.
-    pub nodes: Tensor,
+    pub nodes: R,
     /// Embeddings of graphs, `[B, G]`.
-    pub graphs: Tensor,
-}
-
-impl Embedded {
-    /// Checks what a torso of these widths gave of a batch.
-    pub(in crate::nn) fn checked(self, arrays: &GraphArrays, (of_node, of_graph): (i64, i64)) -> Result<Self> {
-        let sizes = [
-            (self.nodes.size(), [arrays.nodes.len() as i64, of_node]),
-            (self.graphs.size(), [arrays.len() as i64, of_graph]),
-        ];
-        sizes.into_iter().try_for_each(|(got, expected)| check(got, &expected)).map(|()| self)
-    }
-}
-
-fn check(got: Vec<i64>, expected: &[i64]) -> Result<()> {
-    const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
-    if got == expected { Ok(()) } else { Err(Error::shape("what a torso embeds", expected, got, REMEDY)) }
+    pub graphs: R,
 }
 
 /// From a batch of graphs to embeddings of nodes and graphs: bring your own to a [`GraphNet`](super::GraphNet), which adds
@@ -39,45 +24,37 @@ pub trait Torso: std::fmt::Debug {
     /// The widths of node and graph embeddings, `D` and `G`.
     fn widths(&self) -> (i64, i64);
 
-    /// The embeddings of a batch, under conditions `[B, C]` in the parameters' kind, if the network takes any.
+    /// The embeddings of a batch, under conditions `[B, C]` in the parameters' kind, if the network takes any. Written in the
+    /// operations of an [`Engine`], it is fast in roll-outs, too.
     ///
     /// # Errors
     /// Whatever the torso finds wrong.
-    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embedded>;
+    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>>;
 
-    /// A copy on the host for roll-outs without conditions, which gives the same embeddings up to rounding. It is asked for
-    /// where parameters are on the host in single precision. `None` (the default) if there is no such form: roll-outs then go
-    /// through [`embed`](Self::embed).
-    fn on_host(&self) -> Option<Box<dyn HostTorso>> {
-        None
+    /// `false` for a torso that needs tensors ([`Engine::batch`]): roll-outs then go through tensors, too.
+    fn on_host(&self) -> bool {
+        true
     }
 }
 
-/// What a [`HostTorso`] gives.
-#[derive(Debug)]
-pub struct HostEmbedded {
-    /// Embeddings of nodes, `[N, D]` row by row.
-    pub nodes: Vec<f32>,
-    /// Embeddings of graphs, `[B, G]` row by row.
-    pub graphs: Vec<f32>,
-}
-
-impl HostEmbedded {
-    /// Checks what a torso of these widths gave of some graphs.
-    pub(in crate::nn) fn checked(self, arrays: &GraphArrays, (of_node, of_graph): (i64, i64)) -> Result<Self> {
-        check(vec![self.nodes.len() as i64], &[arrays.nodes.len() as i64 * of_node])?;
-        check(vec![self.graphs.len() as i64], &[arrays.len() as i64 * of_graph])?;
-        Ok(self)
+/// The embeddings of a batch, checked to be as wide as the torso says.
+pub(in crate::nn) fn embedded<T: Torso, E: Engine>(
+    torso: &T,
+    engine: &E,
+    conditions: Option<&E::Rows>,
+) -> Result<Embedded<E::Rows>> {
+    const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
+    let embedded = torso.embed(engine, conditions)?;
+    let ((of_node, of_graph), arrays) = (torso.widths(), engine.arrays());
+    let sizes =
+        [(&embedded.nodes, [arrays.nodes.len() as i64, of_node]), (&embedded.graphs, [arrays.len() as i64, of_graph])];
+    for (rows, expected) in sizes {
+        let got = engine.shape(rows);
+        if got != expected {
+            return Err(Error::shape("what a torso embeds", expected, got, REMEDY));
+        }
     }
-}
-
-/// A copy of a [`Torso`] on the host, without gradients.
-///
-/// A roll-out step holds so few graphs that tensor operations cost more than the computation in them.
-/// [`HostMlp`](crate::nn::HostMlp) is a perceptron in that form.
-pub trait HostTorso: std::fmt::Debug {
-    /// The embeddings of some graphs.
-    fn embed(&self, arrays: &GraphArrays) -> HostEmbedded;
+    Ok(embedded)
 }
 
 /// The conditions for a network that takes `n_conditions` numbers per graph, `[B, n_conditions]`; `None` if it takes
@@ -113,7 +90,7 @@ pub(in crate::nn) fn checked_conditions(
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
+    use tch::Device;
 
     use super::*;
     use crate::Rng;
@@ -130,18 +107,9 @@ mod tests {
         fn widths(&self) -> (i64, i64) {
             (self.0, self.1)
         }
-        fn embed(&self, batch: &GraphBatch<'_>, _: Option<&Tensor>) -> Result<Embedded> {
-            let zeros = |rows: usize| Tensor::zeros([rows as i64, 2], (Kind::Float, batch.device()));
-            Ok(Embedded { nodes: zeros(batch.arrays.nodes.len()), graphs: zeros(batch.len()) })
-        }
-        fn on_host(&self) -> Option<Box<dyn HostTorso>> {
-            Some(Box::new(Self(self.0, self.1)))
-        }
-    }
-
-    impl HostTorso for Says {
-        fn embed(&self, arrays: &GraphArrays) -> HostEmbedded {
-            HostEmbedded { nodes: vec![0.0; 2 * arrays.nodes.len()], graphs: vec![0.0; 2 * arrays.len()] }
+        fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+            let zeros = |rows: usize| engine.rows(&vec![0.0; 2 * rows], 2);
+            Ok(Embedded { nodes: zeros(engine.arrays().nodes.len()), graphs: zeros(engine.arrays().len()) })
         }
     }
 

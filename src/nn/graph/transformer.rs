@@ -3,7 +3,8 @@
 use tch::Tensor;
 
 use super::attention_tables::{AttentionTables, Group, Relation};
-use super::edge_features::EdgeFeatures;
+use super::engine::{scales, sums};
+use super::features::EdgeFeatures;
 use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
 
@@ -37,8 +38,8 @@ impl Transformer {
         }
     }
 
-    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]` and of virtual nodes
-    /// `[B, D]`.
+    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]`, and of graphs `[B, 2 D]`: the
+    /// mean over nodes, and the virtual node.
     pub(crate) fn forward(
         &self,
         batch: &GraphBatch<'_>,
@@ -51,15 +52,16 @@ impl Transformer {
             Some(condition) => start + condition,
             None => start,
         };
-        if b == 0 {
-            return (nodes.shallow_clone(), start);
-        }
-        let tables = AttentionTables::new(batch, &self.schema, nodes.kind());
-        let mut rows = tables.rows(nodes, &start);
-        for layer in &self.layers {
-            rows = layer.forward(&tables, &rows);
-        }
-        tables.split(&self.norm.forward(&rows))
+        let (nodes, virtuals) = if b == 0 {
+            (nodes.shallow_clone(), start)
+        } else {
+            let tables = AttentionTables::new(batch, &self.schema, nodes.kind());
+            let start = tables.rows(nodes, &start);
+            let rows = self.layers.iter().fold(start, |rows, layer| layer.forward(&tables, &rows));
+            tables.split(&self.norm.forward(&rows))
+        };
+        let mean = sums(batch, &nodes) * scales(batch, -1.0, nodes.kind());
+        (nodes, Tensor::cat(&[mean, virtuals], 1))
     }
 }
 

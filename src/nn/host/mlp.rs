@@ -5,7 +5,7 @@ use std::ops::Range;
 use tch::{Device, Kind, Tensor};
 
 use super::linear::{BLOCK, HostLinear, floats};
-use crate::nn::{LayerNorm, Linear, Mlp};
+use crate::nn::{Activation, LayerNorm, Mlp};
 use crate::parallel;
 
 impl LayerNorm {
@@ -57,7 +57,7 @@ impl HostNorm {
 /// ```
 #[derive(Debug)]
 pub struct HostMlp {
-    activate: fn(&mut [f32]),
+    activation: Activation,
     /// The layer before the first one, if there is one: an optional norm, then the activation.
     before: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
@@ -65,33 +65,40 @@ pub struct HostMlp {
 }
 
 impl HostMlp {
-    /// A copy of the perceptron with its current noise. `None` if it isn't on the host in single precision, and for
-    /// [`Activation::Gelu`](crate::nn::Activation::Gelu).
+    /// A copy of the perceptron with its current noise. `None` if it isn't on the host in single precision.
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
-        let columns: Vec<i64> = (0..mlp.output.weight().size()[0]).collect();
-        Self::some_outputs(mlp, &columns)
+        is_at_home(mlp).then(|| Self::of(mlp))
     }
 
     /// The same with these of the outputs, in this order.
     #[must_use]
     pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
-        let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
-        let activate = mlp.activation.on_host().filter(|_| single)?;
-        let on_host = |(layer, norm): &(Linear, Option<LayerNorm>)| {
-            (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host))
-        };
-        let hidden = mlp.hidden.iter().map(on_host).collect();
-        let (weight, bias) = mlp.output.effective();
-        let of = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
-        let output = HostLinear::new(&of(&weight), bias.as_ref().map(of).as_ref());
-        Some(Self { activate, before: None, hidden, output })
+        is_at_home(mlp).then(|| {
+            let (weight, bias) = mlp.output.effective();
+            let of = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
+            Self::with_output(mlp, HostLinear::new(&of(&weight), bias.as_ref().map(of).as_ref()))
+        })
     }
 
     /// The same behind a layer with this norm and `mlp`'s activation.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
         Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
+    }
+
+    pub(in crate::nn) fn of(mlp: &Mlp) -> Self {
+        Self::with_output(mlp, HostLinear::of(&mlp.output))
+    }
+
+    fn with_output(mlp: &Mlp, output: HostLinear) -> Self {
+        let hidden = mlp.hidden.iter();
+        let hidden = hidden.map(|(layer, norm)| (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host)));
+        Self { activation: mlp.activation, before: None, hidden: hidden.collect(), output }
+    }
+
+    pub(in crate::nn) fn outputs(&self) -> usize {
+        self.output.outputs()
     }
 
     /// `[rows, inputs]` to `[rows, outputs]`, row by row.
@@ -124,16 +131,29 @@ impl HostMlp {
         if let Some(norm) = norm {
             norm.apply(x);
         }
-        (self.activate)(x);
+        self.activation.apply_on_host(x);
     }
+}
+
+fn is_at_home(mlp: &Mlp) -> bool {
+    mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Rng;
-    use crate::nn::{Activation, MlpConfig, Parameters};
+    use crate::nn::{MlpConfig, Parameters};
     use crate::tensor::to_host;
+
+    const ACTIVATIONS: [Activation; 6] = [
+        Activation::Relu,
+        Activation::LeakyRelu,
+        Activation::Gelu,
+        Activation::Silu,
+        Activation::Tanh,
+        Activation::Elu,
+    ];
 
     fn config(hidden: &[i64], activation: Activation, layer_norm: bool, noise: Option<f64>) -> MlpConfig {
         MlpConfig { hidden: hidden.to_vec(), activation, layer_norm, noise }
@@ -143,9 +163,7 @@ mod tests {
     fn perceptrons_are_those_of_libtorch() {
         let mut rng = Rng::seeded(5);
         let x: Vec<f32> = (0..7 * 12).map(|_| 2.0 * rng.normal() as f32).collect();
-        let activations =
-            [Activation::Relu, Activation::LeakyRelu, Activation::Silu, Activation::Tanh, Activation::Elu];
-        for activation in activations {
+        for activation in ACTIVATIONS {
             for (hidden, norm, noise) in [(vec![], false, None), (vec![20], true, None), (vec![20, 9], true, Some(0.5))]
             {
                 let config = config(&hidden, activation, norm, noise);
@@ -183,23 +201,19 @@ mod tests {
 
     #[test]
     fn nan_is_not_hidden() {
-        for activation in [Activation::Relu, Activation::LeakyRelu, Activation::Elu, Activation::Silu, Activation::Tanh]
-        {
+        for activation in ACTIVATIONS {
             let mut x = [f32::NAN, -1.0];
-            activation.on_host().unwrap()(&mut x);
+            activation.apply_on_host(&mut x);
             assert!(x[0].is_nan() && x[1] <= 0.0);
         }
     }
 
     #[test]
-    fn what_has_no_form_on_the_host_is_left_to_libtorch() {
-        let of = |kind, activation| {
+    fn double_precision_is_left_to_libtorch() {
+        for (kind, has_form) in [(Kind::Float, true), (Kind::Double, false)] {
             let mut parameters = Parameters::new(Device::Cpu, kind);
-            let config = config(&[4], activation, false, None);
-            let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &config);
-            HostMlp::new(&mlp).is_some()
-        };
-        assert!(of(Kind::Float, Activation::Relu));
-        assert!(!of(Kind::Double, Activation::Relu) && !of(Kind::Float, Activation::Gelu));
+            let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &MlpConfig::default());
+            assert_eq!(HostMlp::new(&mlp).is_some(), has_form);
+        }
     }
 }

@@ -34,16 +34,17 @@ impl Activation {
         }
     }
 
-    /// The activation on host numbers; `None` if it has no simple form without tensors.
-    pub(in crate::nn) fn on_host(self) -> Option<fn(&mut [f32])> {
+    /// The activation of numbers on the host.
+    pub(in crate::nn) fn apply_on_host(self, x: &mut [f32]) {
         // Comparisons let NaN through, as libtorch does; the check before drawing finds it.
         match self {
-            Self::Relu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x })),
-            Self::LeakyRelu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x })),
-            Self::Silu => Some(|x| x.iter_mut().for_each(|x| *x /= 1.0 + (-*x).exp())),
-            Self::Tanh => Some(|x| x.iter_mut().for_each(|x| *x = x.tanh())),
-            Self::Elu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { x.exp_m1() } else { *x })),
-            Self::Gelu => None,
+            Self::Relu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x }),
+            Self::LeakyRelu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x }),
+            Self::Silu => x.iter_mut().for_each(|x| *x /= 1.0 + (-*x).exp()),
+            Self::Tanh => x.iter_mut().for_each(|x| *x = x.tanh()),
+            Self::Elu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { x.exp_m1() } else { *x }),
+            // The standard library has no error function.
+            Self::Gelu => self.apply(&Tensor::from_slice(x)).copy_data(x, x.len()),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Linear {
     /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise).
     pub fn noisy(scope: &mut Scope<'_>, inputs: i64, outputs: i64, sigma: f64) -> Self {
         let mut layer = Self::new(scope, inputs, outputs);
-        layer.noise = Some(WeightNoise::of_weight(scope, (outputs, inputs), sigma));
+        layer.noise = Some(WeightNoise::new(scope, [outputs, inputs], true, sigma));
         layer
     }
 

@@ -4,14 +4,12 @@
 //! (`scope.sub("name")`).
 
 mod activation;
-mod attribute_table;
 mod embedding;
 mod layer_norm;
 mod linear;
 mod mlp;
 
 pub use activation::Activation;
-pub(in crate::nn) use attribute_table::{AttributeTable, HostKinds, add_entry};
 pub use embedding::Embedding;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;

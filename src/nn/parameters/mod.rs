@@ -1,12 +1,10 @@
 //! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random stream.
 
-mod mistake;
 mod noise;
 mod parameter;
 mod restored;
 mod scope;
 
-pub(in crate::nn) use mistake::Mistake;
 pub(crate) use noise::WeightNoise;
 pub use parameter::{Group, Parameter};
 pub(crate) use restored::Restored;
@@ -49,7 +47,10 @@ pub struct Parameters {
     names: HashSet<String>,
     device: Device,
     kind: Kind,
-    mistake: Option<Mistake>,
+    /// The first mistake made while building: a setting, what it was, and what was expected.
+    mistake: Option<(&'static str, String, &'static str)>,
+    /// The device that was asked for, where it isn't there.
+    absent: Option<Device>,
     /// The tensors of the list that hold noise.
     pub(in crate::nn) noise: Vec<Tensor>,
     /// The log Z that nobody chose an initial value for.
@@ -64,17 +65,22 @@ impl Parameters {
     /// If the kind or the device can't be used, parameters are built in single precision on the host and
     /// [`check`](Self::check) refuses them.
     pub fn new(device: Device, kind: Kind) -> Self {
-        let wrong_kind = (!matches!(kind, Kind::Float | Kind::Double)).then_some(Mistake::Kind(kind));
-        let absent = (!is_there(device)).then_some(Mistake::Device(device));
-        Self {
+        let (absent, is_float) =
+            (usable(device).is_err().then_some(device), matches!(kind, Kind::Float | Kind::Double));
+        let mut parameters = Self {
             list: Vec::new(),
             names: HashSet::new(),
             device: if absent.is_some() { Device::Cpu } else { device },
-            kind: if wrong_kind.is_some() { Kind::Float } else { kind },
-            mistake: wrong_kind.or(absent),
+            kind: if is_float { kind } else { Kind::Float },
+            mistake: None,
+            absent,
             noise: Vec::new(),
             waiting_log_z: None,
+        };
+        if !is_float {
+            parameters.keep("the kind of the parameters", format!("{kind:?}"), "`Kind::Float` or `Kind::Double`");
         }
+        parameters
     }
 
     /// The device that all parameters are on.
@@ -139,10 +145,10 @@ impl Parameters {
     /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and Double, and an
     /// invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
     pub fn check(&self) -> Result<()> {
-        match &self.mistake {
-            Some(mistake) => Err(mistake.clone().into()),
-            None => Ok(()),
+        if let Some((setting, got, expected)) = &self.mistake {
+            return Err(Error::config(setting, got, *expected));
         }
+        self.absent.map_or(Ok(()), usable)
     }
 
     /// Adds the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in [`Group::Network`]. The
@@ -178,40 +184,36 @@ impl Parameters {
         Ok(())
     }
 
-    /// Whether a tensor that was made elsewhere can be trained among these parameters.
+    /// Checks that a tensor that was made elsewhere can be trained among these parameters.
     fn check_joins(&self, name: &str, tensor: &Tensor) -> Result<()> {
         if self.names.contains(name) {
-            return Err(Mistake::Duplicate(name.to_owned()).into());
+            return Err(Error::config(NAME, taken(name), DIFFERENT));
         }
-        if let Some(other) = self.list.iter().find(|p| same_storage(&p.tensor, tensor)) {
-            return Err(Error::config(
-                "a parameter that was made elsewhere",
+        let same_storage = |p: &&Parameter| tensor.numel() > 0 && p.tensor.data_ptr() == tensor.data_ptr();
+        let (kind, device) = (tensor.kind(), tensor.device());
+        let (got, expected) = match self.list.iter().find(same_storage) {
+            Some(other) => (
                 format!("`{name}`, whose tensor is registered as `{}`", other.name),
                 "tensors that are registered once (they would be updated twice per step)",
-            ));
-        }
-        if (tensor.kind(), tensor.device()) != (self.kind, self.device) {
-            return Err(Error::config(
-                "a parameter that was made elsewhere",
+            ),
+            None if (kind, device) != (self.kind, self.device) => (
                 format!(
-                    "`{name}` ({:?} on {:?}) among parameters that are {:?} on {:?}",
-                    tensor.kind(),
-                    tensor.device(),
-                    self.kind,
-                    self.device
+                    "`{name}` ({kind:?} on {device:?}) among parameters that are {:?} on {:?}",
+                    self.kind, self.device
                 ),
                 "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
-            ));
-        }
-        Ok(())
+            ),
+            None => return Ok(()),
+        };
+        Err(Error::config("a parameter that was made elsewhere", got, expected))
     }
 
     /// Keeps the first mistake.
-    pub(in crate::nn) fn keep(&mut self, mistake: Mistake) {
-        self.mistake.get_or_insert(mistake);
+    pub(in crate::nn) fn keep(&mut self, setting: &'static str, got: String, expected: &'static str) {
+        self.mistake.get_or_insert((setting, got, expected));
     }
 
-    /// Whether some weights have noise that is drawn again at each step.
+    /// `true` if some weights have noise that is drawn again at each step.
     pub(crate) fn is_noisy(&self) -> bool {
         !self.noise.is_empty()
     }
@@ -224,10 +226,9 @@ impl Parameters {
 
     pub(in crate::nn) fn push(&mut self, name: String, tensor: Tensor, group: Group) {
         if self.names.insert(name.clone()) {
-            let parameter = Parameter { name, tensor, group };
-            self.list.push(parameter);
+            self.list.push(Parameter { name, tensor, group });
         } else {
-            self.keep(Mistake::Duplicate(name));
+            self.keep(NAME, taken(&name), DIFFERENT);
         }
     }
 }
@@ -240,27 +241,23 @@ impl<'a> IntoIterator for &'a Parameters {
     }
 }
 
-/// Whether tensors can be built on a device.
-fn is_there(device: Device) -> bool {
-    match device {
+const NAME: &str = "a parameter's name";
+const DIFFERENT: &str = "names that differ: build each layer in a scope of its own (`scope.sub(\"name\")`)";
+
+fn taken(name: &str) -> String {
+    format!("`{name}`, which another parameter has")
+}
+
+/// Checks that tensors can be built on a device.
+fn usable(device: Device) -> Result<()> {
+    let is_there = match device {
         Device::Cpu => true,
-        Device::Cuda(index) => DeviceKind::Cuda(index).resolve().is_ok(),
+        Device::Cuda(index) => return DeviceKind::Cuda(index).resolve().map(drop),
         Device::Mps => tch::utils::has_mps(),
         Device::Vulkan => tch::utils::has_vulkan(),
-    }
-}
-
-/// The error for such a device.
-fn unusable(device: Device) -> Error {
-    let absent = Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
-    match device {
-        Device::Cuda(index) => DeviceKind::Cuda(index).resolve().err().unwrap_or(absent),
-        _ => absent,
-    }
-}
-
-fn same_storage(a: &Tensor, b: &Tensor) -> bool {
-    a.numel() > 0 && b.numel() > 0 && a.data_ptr() == b.data_ptr()
+    };
+    let absent = || Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
+    if is_there { Ok(()) } else { Err(absent()) }
 }
 
 pub(in crate::nn) fn join(prefix: &str, name: &str) -> String {

@@ -19,22 +19,13 @@ pub(crate) struct WeightNoise {
     /// f(e) of the weight's rows and columns, in the weight's layout.
     rows: Tensor,
     columns: Tensor,
-    /// Whether rows, rather than columns, belong to the outputs.
+    /// `true` if rows, rather than columns, belong to the outputs.
     outputs_are_rows: bool,
 }
 
 impl WeightNoise {
-    /// Noise for a weight `[outputs, inputs]`, as in a linear layer.
-    pub(crate) fn of_weight(scope: &mut Scope<'_>, (outputs, inputs): (i64, i64), sigma: f64) -> Self {
-        Self::new(scope, [outputs, inputs], true, sigma)
-    }
-
-    /// Noise for a table `[inputs, outputs]`.
-    pub(crate) fn of_table(scope: &mut Scope<'_>, (inputs, outputs): (i64, i64), sigma: f64) -> Self {
-        Self::new(scope, [inputs, outputs], false, sigma)
-    }
-
-    fn new(scope: &mut Scope<'_>, shape: [i64; 2], outputs_are_rows: bool, sigma: f64) -> Self {
+    /// Noise for a weight `[outputs, inputs]`, as in a linear layer, or for a table `[inputs, outputs]`.
+    pub(crate) fn new(scope: &mut Scope<'_>, shape: [i64; 2], outputs_are_rows: bool, sigma: f64) -> Self {
         let [rows, columns] = shape;
         let (outputs, inputs) = if outputs_are_rows { (rows, columns) } else { (columns, rows) };
         let start = scope.checked_noise(sigma) / (inputs.max(1) as f64).sqrt();

@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 
 use super::noise::noise;
-use super::{Mistake, UNSET_LOG_Z, join};
+use super::{UNSET_LOG_Z, join};
 use crate::nn::{Group, Parameters};
 use crate::{Result, Rng};
 
@@ -105,7 +105,8 @@ impl<'a> Scope<'a> {
         if sigma.is_finite() && sigma >= 0.0 {
             return sigma;
         }
-        self.parameters.keep(Mistake::Noise(sigma));
+        let setting = "the noise of a perceptron's weights";
+        self.parameters.keep(setting, sigma.to_string(), "a finite amplitude of at least 0");
         0.0
     }
 
@@ -120,10 +121,11 @@ impl<'a> Scope<'a> {
     /// The full name of a parameter, and its initial values.
     fn draw(&mut self, name: &str, shape: &[i64], mut draw: impl FnMut(&mut Rng) -> f64) -> (String, Tensor) {
         let name = join(&self.prefix, name);
+        const SETTING: &str = "a parameter's shape";
         let mut sizes = shape.to_vec();
+        let mut refuse = |expected| self.parameters.keep(SETTING, format!("{shape:?} for `{name}`"), expected);
         if shape.iter().any(|&size| size < 1) {
-            let mistake = Mistake::Shape(name.clone(), sizes.clone());
-            self.parameters.keep(mistake);
+            refuse("sizes of at least 1");
             sizes.iter_mut().for_each(|size| *size = (*size).max(0));
         }
         let n = sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size));
@@ -132,8 +134,8 @@ impl<'a> Scope<'a> {
             Some(n) => values.extend((0..n).map(|_| draw(self.rng))),
             // A failed allocation would end the process.
             None => {
-                self.parameters.keep(Mistake::Memory(name.clone(), std::mem::take(&mut sizes)));
-                sizes = vec![0; shape.len()];
+                refuse("one whose numbers there is memory for");
+                sizes.fill(0);
             }
         }
         let tensor = Tensor::from_slice(&values)

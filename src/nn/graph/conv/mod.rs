@@ -1,20 +1,17 @@
-//! Message passing on [`GraphBatch`].
+//! Message passing.
 
-mod host;
 mod message_classes;
-pub(in crate::nn) mod pooling;
 
-pub(in crate::nn) use host::HostConv;
 pub(in crate::nn) use message_classes::{MessageKind, MessageRounds};
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use crate::graph::{GraphBatch, GraphKind, GraphSchema};
-use crate::nn::graph::edge_features::EdgeFeatures;
+use super::engine::Engine;
+use super::features::EdgeFeatures;
+use crate::graph::{GraphKind, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
 use message_classes::MessageRound;
-use pooling::{pool, to_nodes};
 
 /// The kind of message passing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -107,49 +104,29 @@ enum Messages {
 }
 
 impl Conv {
-    pub(crate) fn gin(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
-        let messages = Messages::Gin {
-            inner: Linear::new(&mut scope.sub("inner"), width, width),
-            eps: scope.constant("eps", &[1], 0.0),
-            whole: None,
+    /// A round of this kind; those of a transformer aren't rounds of messages.
+    pub(crate) fn new(scope: &mut Scope<'_>, kind: ConvKind, schema: &GraphSchema, width: i64) -> Self {
+        let eps = |scope: &mut Scope<'_>| scope.constant("eps", &[1], 0.0);
+        let messages = match kind.chosen(schema) {
+            ConvKind::Gine => Messages::Gine {
+                inner: Linear::new(&mut scope.sub("inner"), width, width),
+                eps: eps(scope),
+                edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
+                against: (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0)),
+            },
+            ConvKind::Directed => Messages::Directed {
+                own: Linear::new(&mut scope.sub("own"), width, width),
+                incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
+                outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
+            },
+            chosen => Messages::Gin {
+                inner: Linear::new(&mut scope.sub("inner"), width, width),
+                eps: eps(scope),
+                whole: (chosen == ConvKind::GinVirtual).then(|| Linear::new(&mut scope.sub("whole"), 2 * width, width)),
+            },
         };
-        Self::with_messages(messages, scope, width)
-    }
-
-    pub(crate) fn gin_virtual(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
-        let messages = Messages::Gin {
-            inner: Linear::new(&mut scope.sub("inner"), width, width),
-            eps: scope.constant("eps", &[1], 0.0),
-            whole: Some(Linear::new(&mut scope.sub("whole"), 2 * width, width)),
-        };
-        Self::with_messages(messages, scope, width)
-    }
-
-    pub(crate) fn gine(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
-        let messages = Messages::Gine {
-            inner: Linear::new(&mut scope.sub("inner"), width, width),
-            eps: scope.constant("eps", &[1], 0.0),
-            edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
-            against: (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0)),
-        };
-        Self::with_messages(messages, scope, width)
-    }
-
-    pub(crate) fn directed(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
-        let messages = Messages::Directed {
-            own: Linear::new(&mut scope.sub("own"), width, width),
-            incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
-            outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
-        };
-        Self::with_messages(messages, scope, width)
-    }
-
-    fn with_messages(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
-        Self {
-            messages,
-            output: Linear::new(&mut scope.sub("output"), width, width),
-            norm: LayerNorm::new(&mut scope.sub("norm"), width),
-        }
+        let output = Linear::new(&mut scope.sub("output"), width, width);
+        Self { messages, output, norm: LayerNorm::new(&mut scope.sub("norm"), width) }
     }
 
     /// The kind of messages that nodes receive.
@@ -163,35 +140,43 @@ impl Conv {
     }
 
     /// One round: from the rows before it, `[R, D]`, to the rows after it, `[R', D]`.
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &MessageRound<Tensor>, rows: &Tensor) -> Tensor {
-        let inner = match &self.messages {
+    pub(crate) fn forward<E: Engine>(&self, engine: &E, round: &MessageRound<E::Index>, rows: &E::Rows) -> E::Rows {
+        let own = |rows: &E::Rows| engine.gather(rows, round.own.as_ref());
+        let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
                 // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
                 // before the round. The bias then becomes a part of each message, which the next layer can make up for.
-                let mapped = inner.forward(rows);
-                let received = round.own(&mapped) * (eps + 1.0) + round.sum(&mapped);
+                let mapped = engine.linear(inner, rows);
+                let sums = engine.sum(&mapped, &round.entries, &round.offsets);
+                let received = engine.add(engine.grow(own(&mapped), eps), &sums);
                 match whole {
-                    Some(whole) => to_nodes(batch, &received, &whole.forward(&pool(batch, &round.own(rows)))),
+                    Some(whole) => engine.to_nodes(received, &engine.linear(whole, &engine.pool(&own(rows)))),
                     None => received,
                 }
             }
             Messages::Gine { inner, eps, edges, against } => {
-                let along = edges.of_messages(batch);
+                let along = edges.forward(engine, engine.arrays().messages_per_edge());
                 let carried = match against {
-                    Some(against) => Tensor::cat(&[&along, &(&along + against)], 0),
+                    Some(against) => {
+                        engine.join(&along, &engine.add(engine.gather(&along, None), &engine.parameter(against)))
+                    }
                     None => along,
                 };
-                inner.forward(&(round.own(rows) * (eps + 1.0) + round.sum_along(rows, &carried)))
+                let sums = round.sum_along(engine, rows, &carried);
+                engine.linear(inner, &engine.add(engine.grow(own(rows), eps), &sums))
             }
             Messages::Directed { own, incoming, outgoing } => {
                 // The three maps run as one product, whose result holds three table entries per row; then one sum.
-                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
-                let table = rows.linear(&weights, None::<&Tensor>).view([-1, rows.size()[1]]);
-                let sum = round.sum(&table);
-                own.bias().map_or_else(|| sum.shallow_clone(), |bias| &sum + bias)
+                let table = engine.products([own, incoming, outgoing], rows);
+                let sums = engine.sum(&table, &round.entries, &round.offsets);
+                match own.bias() {
+                    Some(bias) => engine.add(sums, &engine.parameter(bias)),
+                    None => sums,
+                }
             }
         };
-        self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
+        let mapped = engine.linear(&self.output, &engine.relu(received));
+        engine.norm(&self.norm, engine.add(own(rows), &mapped))
     }
 }
 
@@ -199,18 +184,18 @@ impl Conv {
 mod tests {
     use tch::{Device, Kind};
 
-    use super::super::node_features::{Labels, NodeFeatures};
-    use super::message_classes::MessageRounds;
     use super::*;
     use crate::Rng;
-    use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
+    use crate::graph::{Attributes, Edge, GraphBatch, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
+    use crate::nn::graph::engine::{HostGraphs, TensorGraphs};
+    use crate::nn::graph::features::{Labels, NodeFeatures};
+    use crate::nn::host::Packed;
 
-    pub(super) const WIDTH: i64 = 6;
-    pub(super) const MAKES: [fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv; 4] =
-        [Conv::gin, Conv::gin_virtual, Conv::gine, Conv::directed];
+    const WIDTH: i64 = 6;
+    const CONVS: [ConvKind; 4] = [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed];
 
-    pub(super) fn schema(kind: GraphKind) -> GraphSchema {
+    fn schema(kind: GraphKind) -> GraphSchema {
         GraphSchema {
             node_classes: 2,
             node_attributes: vec![2],
@@ -249,7 +234,8 @@ mod tests {
                     )
                 }
                 Messages::Gine { inner, eps, edges, against } => {
-                    let sent = edges.of_messages(batch);
+                    let engine = TensorGraphs { batch, kind: Kind::Double };
+                    let sent = edges.forward(&engine, batch.arrays.messages_per_edge());
                     let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
                     let (row, sent) = (&row, &sent);
                     let back = against.iter().flat_map(|against| {
@@ -269,7 +255,7 @@ mod tests {
     }
 
     /// The states of a trajectory that adds one edge after another and changes another part of the graph.
-    pub(super) fn growing(kind: GraphKind) -> GraphStates {
+    fn growing(kind: GraphKind) -> GraphStates {
         let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
         let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
         let mut graphs = vec![GraphState::new(kind), graph.clone()];
@@ -289,33 +275,33 @@ mod tests {
             let schema = schema(kind);
             let states = growing(kind);
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
-            for (make, labels) in MAKES.into_iter().flat_map(|make| {
-                [vec![], vec![0, 1], (0..6).collect(), vec![0, 2, 0, 3]].map(|labels| (make, Labels(labels)))
+            for (conv, labels) in CONVS.into_iter().flat_map(|conv| {
+                [vec![], vec![0, 1], (0..6).collect(), vec![0, 2, 0, 3]].map(|labels| (conv, Labels(labels)))
             }) {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
                 let rng = &mut Rng::seeded(1);
                 let mut scope = parameters.scope(rng);
                 let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, &labels);
-                let convs: Vec<Conv> =
-                    (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
+                let layer = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), conv, &schema, WIDTH);
+                let convs: Vec<Conv> = (0..3).map(layer).collect();
                 let n = batch.arrays.nodes.len() as i64;
 
-                let rounds = MessageRounds::new(batch.arrays, &labels, convs.len(), convs[0].message_kind());
-                let rounds = rounds.on_device(Device::Cpu);
-                let start = features.forward(&batch, &rounds.features);
+                let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+                let rounds = MessageRounds::new(&engine, &labels, convs.len(), convs[0].message_kind());
+                let start = features.forward(&engine, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);
                 let mut rows = vec![start.size()[0]];
                 let shared = layers.fold(start, |x, (conv, round)| {
-                    let x = conv.forward(&batch, round, &x);
+                    let x = conv.forward(&engine, round, &x);
                     rows.push(x.size()[0]);
                     x
                 });
-                let shared = rounds.of_nodes(&shared);
+                let shared = rounds.of_nodes(&engine, &shared);
                 // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
                 let few = rows[1] < n || convs[0].message_kind() == MessageKind::SumAndWhole;
                 assert!(few && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
-                let all = features.forward(&batch, &(0..n as usize).collect::<Vec<_>>());
+                let all = features.forward(&engine, &(0..n as usize).collect::<Vec<_>>());
                 let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
                 let off = (&shared - &naive).abs().max().double_value(&[]);
                 assert!(off < 1e-12, "{kind:?}, {labels:?}: {off}");
@@ -335,6 +321,39 @@ mod tests {
                 let off = (&got - &expected).abs().max().double_value(&[]);
                 assert!(off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1, "{kind:?}, {labels:?}: {off}");
             }
+        }
+    }
+    #[test]
+    fn rounds_on_the_host_are_those_of_tensors() {
+        let labels = Labels(vec![0, 2, 0, 3]);
+        for (kind, conv) in
+            [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
+        {
+            let (schema, states, rng) = (schema(kind), growing(kind), &mut Rng::seeded(2));
+            let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+            let mut scope = parameters.scope(rng);
+            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, &labels);
+            let convs = ["0", "1", "2"].map(|name| Conv::new(&mut scope.sub(name), conv, &schema, WIDTH));
+            // Weights that start at 0 or 1 would hide what is left out.
+            for parameter in &parameters {
+                let values: Vec<f64> = (0..parameter.tensor.numel()).map(|_| rng.normal()).collect();
+                let noise = Tensor::from_slice(&values).view(&parameter.tensor.size()[..]).to_kind(Kind::Float);
+                tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&(&parameter.tensor + 0.1 * noise)));
+            }
+            fn run<E: Engine>(engine: &E, labels: &Labels, features: &NodeFeatures, convs: &[Conv]) -> Tensor {
+                let rounds = MessageRounds::new(engine, labels, convs.len(), convs[0].message_kind());
+                let start = features.forward(engine, &rounds.features);
+                let layers = convs.iter().zip(&rounds.rounds);
+                let last = layers.fold(start, |x, (conv, round)| conv.forward(engine, round, &x));
+                engine.to_tensor(&rounds.of_nodes(engine, &last))
+            }
+            let expected = run(&TensorGraphs { batch: &batch, kind: Kind::Float }, &labels, &features, &convs);
+            let host = HostGraphs { arrays: states.arrays(), symmetries: None, packed: &Packed::default() };
+            let got = run(&host, &labels, &features, &convs);
+            assert_eq!(got.size(), expected.size());
+            let off = (got - expected).abs().max().double_value(&[]);
+            assert!(off < 1e-5, "{kind:?}, {conv:?}: {off}");
         }
     }
 }

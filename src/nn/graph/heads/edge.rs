@@ -1,12 +1,9 @@
 //! Logits of edges, from the edge's own features, its ends and their pair features.
 
-use tch::Tensor;
-
 use super::pairs::FEATURES_SCALE;
-use crate::graph::{GraphArrays, GraphBatch, GraphKind, GraphSchema};
-use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::HostLinear;
-use crate::nn::layers::HostKinds;
+use crate::graph::{GraphKind, GraphSchema};
+use crate::nn::graph::engine::Engine;
+use crate::nn::graph::features::EdgeFeatures;
 use crate::nn::{Linear, Scope};
 
 /// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, where `t` is the vector of its class and
@@ -27,12 +24,7 @@ pub(crate) struct EdgeHead {
 }
 
 impl EdgeHead {
-    pub(crate) fn new(
-        scope: &mut Scope<'_>,
-        schema: &GraphSchema,
-        (width, columns): (i64, i64),
-        n_features: i64,
-    ) -> Self {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, columns: i64, n_features: i64) -> Self {
         let directed = schema.kind == GraphKind::Directed;
         let pairs = |scope: &mut Scope<'_>| {
             let layer = Linear::without_bias(&mut scope.sub("pairs"), n_features, width);
@@ -55,70 +47,22 @@ impl EdgeHead {
     }
 
     /// The logits of every row, `[rows, columns]`, given pair features of `[sum of n * n, features]`.
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, pairs: Option<&Tensor>) -> Tensor {
-        let first = self.first.forward(nodes);
-        let second = self.second.as_ref().map_or_else(|| first.shallow_clone(), |layer| layer.forward(nodes));
-        let rows = batch.edge_rows();
-        let ends = |nodes: &Tensor, end: i64| nodes.index_select(0, &rows.get(end));
-        let mut hidden = ends(&first, 0) + ends(&second, 1);
+    pub(crate) fn forward<E: Engine>(&self, engine: &E, nodes: &E::Rows, pairs: Option<&E::Rows>) -> E::Rows {
+        let arrays = engine.arrays();
+        let at = |rows: &E::Rows, nodes: Vec<i64>| engine.gather(rows, Some(&engine.index(nodes)));
+        let first = engine.linear(&self.first, nodes);
+        let second = self.second.as_ref().map(|layer| engine.linear(layer, nodes));
+        let seconds =
+            at(second.as_ref().unwrap_or(&first), arrays.edges.iter().map(|pair| i64::from(pair.1)).collect());
+        let firsts = at(&first, arrays.edges.iter().map(|pair| i64::from(pair.0)).collect());
+        let mut hidden = engine.add(firsts, &seconds);
         if let Some(edges) = &self.edges {
-            hidden += edges.of_edges(batch);
+            hidden = engine.add(hidden, &edges.forward(engine, 1));
         }
         if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
-            let places = batch.tensor(batch.arrays.edge_pairs().map(|place| place as i64));
-            hidden += layer.forward(&pairs.index_select(0, &places));
+            let places = arrays.edge_pairs().map(|place| place as i64);
+            hidden = engine.add(hidden, &engine.linear(layer, &at(pairs, places.collect())));
         }
-        self.output.forward(&hidden.relu())
-    }
-
-    /// A copy of the head on the host.
-    pub(crate) fn on_host(&self) -> HostEdgeHead {
-        HostEdgeHead {
-            first: HostLinear::of(&self.first),
-            second: self.second.as_ref().map(HostLinear::of),
-            edges: self.edges.as_ref().map(EdgeFeatures::on_host),
-            pairs: self.pairs.as_ref().map(HostLinear::of),
-            output: HostLinear::of(&self.output),
-        }
-    }
-}
-
-/// A copy of an [`EdgeHead`] on the host.
-#[derive(Debug)]
-pub(crate) struct HostEdgeHead {
-    first: HostLinear,
-    second: Option<HostLinear>,
-    edges: Option<HostKinds>,
-    pairs: Option<HostLinear>,
-    output: HostLinear,
-}
-
-impl HostEdgeHead {
-    /// Same as [`EdgeHead::forward`].
-    pub(in crate::nn) fn forward(&self, arrays: &GraphArrays, nodes: &[f32], pairs: Option<&[f64]>) -> Vec<f32> {
-        let n = arrays.nodes.len();
-        let first = self.first.rows(nodes, n);
-        let second = self.second.as_ref().map(|layer| layer.rows(nodes, n));
-        let second = second.as_ref().unwrap_or(&first);
-        let (width, n_rows) = (self.first.outputs(), arrays.edges.len());
-        let mut hidden = Vec::with_capacity(n_rows * width);
-        for &(a, b) in &arrays.edges {
-            let (a_row, b_row) = (&first[a as usize * width..][..width], &second[b as usize * width..][..width]);
-            hidden.extend(a_row.iter().zip(b_row).map(|(a, b)| a + b));
-        }
-        if let Some(kinds) = &self.edges {
-            for (edge, row) in arrays.weights.iter().zip(hidden.chunks_exact_mut(width)) {
-                kinds.add(edge.class, &edge.attributes, row);
-            }
-        }
-        if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
-            let k = layer.inputs();
-            let of_pair = |pair: usize| pairs[pair * k..][..k].iter().map(|&x| x as f32);
-            let features: Vec<f32> = arrays.edge_pairs().flat_map(of_pair).collect();
-            hidden.iter_mut().zip(layer.rows(&features, n_rows)).for_each(|(x, added)| *x += added);
-        }
-        // NaN passes through; the check before drawing finds it.
-        hidden.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
-        self.output.rows(&hidden, n_rows)
+        engine.linear(&self.output, &engine.relu(hidden))
     }
 }

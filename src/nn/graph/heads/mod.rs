@@ -4,21 +4,23 @@ mod edge;
 mod pairs;
 mod symmetry;
 
-pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_features, pair_features};
-
-use tch::Tensor;
+pub(in crate::nn) use pairs::{
+    SIZE_STEP, edge_pairs, host_scores_of_pairs, host_weighted_features, pair_features, scores_of_pairs,
+    weighted_features,
+};
 
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema, MoveSymmetries};
+use crate::graph::{Anchor, GraphEnv, GraphRules, GraphSchema, MoveSymmetries};
 use crate::nn::graph::GraphNetConfig;
-use crate::nn::graph::torso::{Embedded, HostEmbedded};
-use crate::nn::host::HostPairHead;
-use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
-use edge::{EdgeHead, HostEdgeHead};
+use crate::nn::graph::engine::Engine;
+use crate::nn::graph::torso::Embedded;
+use crate::nn::{Mlp, MlpConfig, Scope};
+use edge::EdgeHead;
+use pairs::PairHead;
+use symmetry::Gate;
 pub use symmetry::Symmetry;
-use symmetry::{Gate, HostGate};
-pub(in crate::nn) use symmetry::{HostSymmetry, SymmetryLayer, counted};
+pub(in crate::nn) use symmetry::{SymmetryLayer, counted};
 
 /// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
 /// their number; logits of node pairs grow with its square.
@@ -48,11 +50,12 @@ impl Heads {
         scope: &mut Scope<'_>,
         env: &GraphEnv<R>,
         direction: Direction,
-        (width, of_graph): (i64, i64),
+        width: i64,
+        of_graph: i64,
         config: &GraphNetConfig,
     ) -> Self {
         let (schema, scale) = (env.schema(), start_scale(env.schema()));
-        let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
+        let hidden = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
         let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
         let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
             let mut scope = scope.sub(&format!("{}_{}", kind.0, action_type.name()));
@@ -72,7 +75,7 @@ impl Heads {
                     AnchorHead::Node(mlp)
                 }
                 Anchor::Edge => {
-                    let head = EdgeHead::new(&mut scope, schema, (width, columns), n_features);
+                    let head = EdgeHead::new(&mut scope, schema, width, columns, n_features);
                     head.scale(scale);
                     AnchorHead::Edge(head)
                 }
@@ -89,85 +92,24 @@ impl Heads {
     }
 
     /// The blocks of logits, given pair features, and what moves do to symmetry if gates are there to read it.
-    pub(crate) fn forward(
+    pub(crate) fn forward<E: Engine>(
         &self,
-        batch: &GraphBatch<'_>,
-        embedded: &Embedded,
-        pairs: Option<&Tensor>,
+        engine: &E,
+        embedded: &Embedded<E::Rows>,
+        pairs: Option<&E::Rows>,
         symmetries: Option<&MoveSymmetries>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Vec<E::Rows>> {
         let block = |head: &AnchorHead| match head {
-            AnchorHead::Graph(mlp) => mlp.forward(&embedded.graphs),
-            AnchorHead::Node(mlp) => mlp.forward(&embedded.nodes),
-            AnchorHead::Edge(head) => head.forward(batch, &embedded.nodes, pairs),
-            AnchorHead::NodePair(head) => head.all_pairs(batch, &embedded.nodes, pairs),
+            AnchorHead::Graph(mlp) => engine.mlp(mlp, &embedded.graphs),
+            AnchorHead::Node(mlp) => engine.mlp(mlp, &embedded.nodes),
+            AnchorHead::Edge(head) => head.forward(engine, &embedded.nodes, pairs),
+            AnchorHead::NodePair(head) => head.forward(engine, &embedded.nodes, pairs),
         };
         let heads = self.0.iter().enumerate();
         let gated = heads.map(|(k, (head, gate))| match (gate, symmetries) {
-            (Some(gate), Some(symmetries)) => gate.forward(&block(head), k, symmetries, &embedded.graphs),
+            (Some(gate), Some(symmetries)) => gate.add_to(engine, block(head), k, symmetries, &embedded.graphs),
             _ => Ok(block(head)),
         });
         gated.collect()
-    }
-
-    /// A copy of the heads on the host.
-    pub(crate) fn on_host(&self) -> Option<HostHeads> {
-        let on_host = |head: &AnchorHead| {
-            Some(match head {
-                AnchorHead::Graph(mlp) => HostHead::Graph(HostMlp::new(mlp)?),
-                AnchorHead::Node(mlp) => HostHead::Node(HostMlp::new(mlp)?),
-                AnchorHead::Edge(head) => HostHead::Edge(head.on_host()),
-                AnchorHead::NodePair(head) => HostHead::NodePair(head.on_host()),
-            })
-        };
-        let heads = self.0.iter();
-        let copies = heads.map(|(head, gate)| Some((on_host(head)?, gate.as_ref().map(Gate::on_host))));
-        copies.collect::<Option<_>>().map(HostHeads)
-    }
-}
-
-/// A copy of [`Heads`] on the host.
-#[derive(Debug)]
-pub(crate) struct HostHeads(Vec<(HostHead, Option<HostGate>)>);
-
-impl HostHeads {
-    /// The blocks of logits, each `[rows, width]` row by row: see [`Heads::forward`].
-    pub(in crate::nn) fn forward(
-        &self,
-        arrays: &GraphArrays,
-        embedded: &HostEmbedded,
-        pairs: Option<&[f64]>,
-        symmetries: Option<&MoveSymmetries>,
-    ) -> Result<Vec<Vec<f32>>> {
-        let heads = self.0.iter().enumerate();
-        let blocks = heads.map(|(k, (head, gate))| {
-            let mut block = head.forward(arrays, embedded, pairs);
-            if let (Some(gate), Some(symmetries)) = (gate, symmetries) {
-                gate.add_to(&mut block, k, symmetries, &embedded.graphs)?;
-            }
-            Ok(block)
-        });
-        blocks.collect()
-    }
-}
-
-/// A copy of an action type's head on the host.
-#[derive(Debug)]
-enum HostHead {
-    Graph(HostMlp),
-    Node(HostMlp),
-    Edge(HostEdgeHead),
-    NodePair(HostPairHead),
-}
-
-impl HostHead {
-    /// The block of logits, `[rows, width]`, given pair features of `[sum of n * n, features]`.
-    fn forward(&self, arrays: &GraphArrays, embedded: &HostEmbedded, pairs: Option<&[f64]>) -> Vec<f32> {
-        match self {
-            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), arrays.len()),
-            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), arrays.nodes.len()),
-            Self::Edge(head) => head.forward(arrays, &embedded.nodes, pairs),
-            Self::NodePair(head) => head.all_pairs(arrays, &embedded.nodes, pairs),
-        }
     }
 }

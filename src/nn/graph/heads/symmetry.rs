@@ -1,12 +1,12 @@
-//! What a network is told of |Aut|.
+//! |Aut| as an input of a network.
 
 use serde::{Deserialize, Serialize};
-use tch::Tensor;
 
 use crate::env::Direction;
-use crate::graph::{GraphArrays, GraphBatch, GraphEnv, GraphRules, MoveSymmetries, Semantics};
-use crate::nn::graph::torso::{Embedded, HostEmbedded};
-use crate::nn::{HostLinear, Linear, Scope};
+use crate::graph::{GraphEnv, GraphRules, MoveSymmetries, Semantics};
+use crate::nn::graph::engine::Engine;
+use crate::nn::graph::torso::Embedded;
+use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
 /// Automorphisms of larger graphs take longer to count than the default may cost.
@@ -14,7 +14,7 @@ const MAX_NODES: usize = 8;
 /// So do those of what the moves of graphs lead to that have more slots.
 const MAX_SLOTS: usize = 256;
 
-/// Whether a network is told how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
+/// The choice of telling a network how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
 ///
 /// Up to isomorphism P_F and P_B of a move depend on |Aut| of both graphs, which message passing can't see. Without it a network
 /// has to learn graphs by heart. It costs the automorphisms of each graph that a legal move leads to.
@@ -55,7 +55,7 @@ impl Symmetry {
     }
 }
 
-/// Whether counting automorphisms after each move would cost more than a default may.
+/// `true` if counting automorphisms after each move would cost more than a default may.
 fn is_dear<R: GraphRules>(env: &GraphEnv<R>) -> bool {
     let (kind, max_nodes) = (env.schema().kind, env.schema().max_nodes);
     max_nodes > MAX_NODES || env.actions().most_slots(Direction::Forward, kind, max_nodes) > MAX_SLOTS
@@ -82,53 +82,21 @@ impl SymmetryLayer {
     }
 
     /// The embeddings with it.
-    pub(in crate::nn) fn tell(
+    pub(in crate::nn) fn tell<E: Engine>(
         &self,
-        batch: &GraphBatch<'_>,
+        engine: &E,
         direction: Direction,
-        embedded: Embedded,
-    ) -> Result<Embedded> {
-        let symmetries = counted(batch.symmetries(direction))?;
-        let (kind, device) = (embedded.graphs.kind(), embedded.graphs.device());
-        let own = crate::tensor::from_host(&symmetries.of_graphs, kind, device).unsqueeze(1);
-        Ok(Embedded { graphs: embedded.graphs + self.0.forward(&own), ..embedded })
+        embedded: Embedded<E::Rows>,
+    ) -> Result<Embedded<E::Rows>> {
+        let own = engine.rows(&counted(engine.symmetries(direction))?.of_graphs, 1);
+        Ok(Embedded { graphs: engine.add(embedded.graphs, &engine.linear(&self.0, &own)), ..embedded })
     }
-
-    pub(in crate::nn) fn on_host(&self, direction: Direction) -> HostSymmetry {
-        HostSymmetry { layer: HostLinear::of(&self.0), direction }
-    }
-}
-
-/// A copy of [`SymmetryLayer`] on the host.
-#[derive(Debug)]
-pub(in crate::nn) struct HostSymmetry {
-    layer: HostLinear,
-    direction: Direction,
-}
-
-impl HostSymmetry {
-    pub(in crate::nn) fn tell<'a>(
-        &self,
-        arrays: &GraphArrays,
-        symmetries: Option<&'a MoveSymmetries>,
-        embedded: &mut HostEmbedded,
-    ) -> Result<&'a MoveSymmetries> {
-        let symmetries = counted(symmetries.filter(|counted| counted.direction == self.direction))?;
-        symmetries.check(arrays.len())?;
-        let own: Vec<f32> = symmetries.of_graphs.iter().map(|&log| log as f32).collect();
-        add(&mut embedded.graphs, &self.layer.rows(&own, arrays.len()));
-        Ok(symmetries)
-    }
-}
-
-fn add(to: &mut [f32], more: &[f32]) {
-    to.iter_mut().zip(more).for_each(|(x, &a)| *x += a);
 }
 
 /// Factor on the initial weights of gates: an untrained policy is near the uniform one.
 const GATE_SCALE: f64 = 0.05;
 
-/// What a change of ln |Aut| counts for among the slots of one action type: a number per graph.
+/// The weight of a change of ln |Aut| among the slots of one action type: a number per graph.
 #[derive(Debug)]
 pub(in crate::nn) struct Gate(Linear);
 
@@ -140,50 +108,21 @@ impl Gate {
     }
 
     /// Logits of block `k` with it.
-    pub(in crate::nn) fn forward(
+    pub(in crate::nn) fn add_to<E: Engine>(
         &self,
-        logits: &Tensor,
+        engine: &E,
+        logits: E::Rows,
         k: usize,
         symmetries: &MoveSymmetries,
-        graphs: &Tensor,
-    ) -> Result<Tensor> {
-        let (kind, device) = (logits.kind(), logits.device());
-        let (block, changes) = symmetries.of_block(k, logits.numel())?;
-        let changes = crate::tensor::from_host(changes, kind, device).view_as(logits);
-        let of_rows: Vec<i64> = rows(&block.row_ptr).map(|graph| graph as i64).collect();
-        let of_rows = Tensor::from_slice(&of_rows).to_device(device);
-        Ok(logits + changes * self.0.forward(graphs).index_select(0, &of_rows))
-    }
-
-    pub(in crate::nn) fn on_host(&self) -> HostGate {
-        HostGate(HostLinear::of(&self.0))
-    }
-}
-
-/// The graph of each row.
-fn rows(row_ptr: &[usize]) -> impl Iterator<Item = usize> + '_ {
-    row_ptr.windows(2).enumerate().flat_map(|(graph, ends)| std::iter::repeat_n(graph, ends[1] - ends[0]))
-}
-
-/// A copy of [`Gate`] on the host.
-#[derive(Debug)]
-pub(in crate::nn) struct HostGate(HostLinear);
-
-impl HostGate {
-    pub(in crate::nn) fn add_to(
-        &self,
-        logits: &mut [f32],
-        k: usize,
-        symmetries: &MoveSymmetries,
-        graphs: &[f32],
-    ) -> Result<()> {
-        let (block, changes) = symmetries.of_block(k, logits.len())?;
-        let weights = self.0.rows(graphs, symmetries.of_graphs.len());
-        let changes = changes.chunks(block.width.max(1));
-        let logits = logits.chunks_mut(block.width.max(1));
-        for ((graph, changes), logits) in rows(&block.row_ptr).zip(changes).zip(logits) {
-            changes.iter().zip(logits).for_each(|(&change, x)| *x += weights[graph] * change as f32);
+        graphs: &E::Rows,
+    ) -> Result<E::Rows> {
+        let (block, changes) = symmetries.of_block(k, engine.shape(&logits).iter().product::<i64>() as usize)?;
+        if changes.is_empty() {
+            return Ok(logits);
         }
-        Ok(())
+        let rows = block.row_ptr.windows(2).enumerate();
+        let of_rows = rows.flat_map(|(graph, ends)| std::iter::repeat_n(graph as i64, ends[1] - ends[0])).collect();
+        let weights = engine.gather(&engine.linear(&self.0, graphs), Some(&engine.index(of_rows)));
+        Ok(engine.add(logits, &engine.weigh(engine.rows(changes, block.width), &weights)))
     }
 }

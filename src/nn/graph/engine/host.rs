@@ -1,0 +1,230 @@
+//! The engine of roll-outs: rows of numbers in single precision on the host, without gradients.
+
+use tch::Tensor;
+
+use super::Engine;
+use crate::env::Direction;
+use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
+use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
+use crate::nn::{LayerNorm, Linear, Mlp};
+use crate::{Error, Result};
+
+/// Some graphs, and a network's parameters as they were when the roll-out began.
+pub(in crate::nn) struct HostGraphs<'a> {
+    pub(in crate::nn) arrays: &'a GraphArrays,
+    pub(in crate::nn) symmetries: Option<&'a MoveSymmetries>,
+    pub(in crate::nn) packed: &'a Packed,
+}
+
+/// Rows of numbers, one behind the other.
+#[derive(Clone, Debug)]
+pub(in crate::nn) struct HostRows {
+    pub(in crate::nn) values: Vec<f32>,
+    pub(in crate::nn) width: usize,
+}
+
+impl HostRows {
+    /// The number of rows.
+    pub(in crate::nn) fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    /// One row.
+    pub(in crate::nn) fn row(&self, at: usize) -> &[f32] {
+        &self.values[at * self.width..][..self.width]
+    }
+
+    fn zeros(n: usize, width: usize) -> Self {
+        Self { values: vec![0.0; n * width], width }
+    }
+}
+
+fn add_to(row: &mut [f32], other: &[f32]) {
+    row.iter_mut().zip(other).for_each(|(x, y)| *x += y);
+}
+
+impl Engine for HostGraphs<'_> {
+    type Rows = HostRows;
+    type Index = Vec<i64>;
+
+    fn arrays(&self) -> &GraphArrays {
+        self.arrays
+    }
+
+    fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
+        self.symmetries.filter(|counted| counted.direction == direction)
+    }
+
+    fn batch(&self) -> Result<&GraphBatch<'_>> {
+        Err(Error::missing(
+            "a torso in tensors",
+            "an encoded batch: this is a roll-out on the host",
+            "let `Torso::on_host` be false, so that roll-outs evaluate it in tensors, too",
+        ))
+    }
+
+    fn to_tensor(&self, rows: &HostRows) -> Tensor {
+        Tensor::from_slice(&rows.values).view([-1, rows.width as i64])
+    }
+
+    fn of_tensor(&self, tensor: Tensor) -> HostRows {
+        HostRows { width: tensor.size()[1] as usize, values: floats(&tensor) }
+    }
+
+    fn shape(&self, rows: &HostRows) -> Vec<i64> {
+        vec![rows.len() as i64, rows.width as i64]
+    }
+
+    fn rows(&self, values: &[f64], width: usize) -> HostRows {
+        HostRows { values: values.iter().map(|&x| x as f32).collect(), width }
+    }
+
+    fn index(&self, rows: Vec<i64>) -> Vec<i64> {
+        rows
+    }
+
+    fn parameter(&self, parameter: &Tensor) -> HostRows {
+        let values = self.packed.of(parameter, || floats(parameter));
+        HostRows { width: values.len(), values: values.to_vec() }
+    }
+
+    fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> HostRows {
+        let table = self.packed.of(table, || HostRows { values: floats(table), width: table.size()[1] as usize });
+        let mut out = HostRows::zeros(entries.len() / each, table.width);
+        for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
+            entries.iter().for_each(|&entry| add_to(row, table.row(entry as usize)));
+        }
+        out
+    }
+
+    fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
+        let packed = self.packed.of(layer.weight(), || HostLinear::of(layer));
+        HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() }
+    }
+
+    fn products(&self, layers: [&Linear; 3], rows: &HostRows) -> HostRows {
+        /// The weights of three layers, told apart from those of the first alone.
+        struct Three(HostLinear);
+        let packed = self
+            .packed
+            .of(layers[0].weight(), || Three(HostLinear::new(&Tensor::cat(&layers.map(Linear::weight), 0), None)));
+        HostRows { values: packed.0.rows(&rows.values, rows.len()), width: packed.0.outputs() / 3 }
+    }
+
+    fn mlp(&self, mlp: &Mlp, rows: &HostRows) -> HostRows {
+        let packed = self.packed.of(mlp.output.weight(), || HostMlp::of(mlp));
+        HostRows { values: packed.forward(rows.values.clone(), rows.len()), width: packed.outputs() }
+    }
+
+    fn norm(&self, norm: &LayerNorm, mut rows: HostRows) -> HostRows {
+        match &norm.affine {
+            Some((weight, _)) => self.packed.of(weight, || norm.on_host()).apply(&mut rows.values),
+            None => norm.on_host().apply(&mut rows.values),
+        }
+        rows
+    }
+
+    fn relu(&self, mut rows: HostRows) -> HostRows {
+        // NaN passes through; the check before drawing finds it.
+        rows.values.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+        rows
+    }
+
+    fn grow(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
+        let factor = 1.0 + self.packed.of(eps, || floats(eps))[0];
+        rows.values.iter_mut().for_each(|x| *x *= factor);
+        rows
+    }
+
+    fn add(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
+        if others.values.len() == rows.values.len() {
+            add_to(&mut rows.values, &others.values);
+        } else {
+            rows.values.chunks_exact_mut(others.width).for_each(|row| add_to(row, &others.values));
+        }
+        rows
+    }
+
+    fn weigh(&self, mut rows: HostRows, weights: &HostRows) -> HostRows {
+        for (row, weight) in rows.values.chunks_exact_mut(rows.width).zip(&weights.values) {
+            row.iter_mut().for_each(|x| *x *= weight);
+        }
+        rows
+    }
+
+    fn join(&self, first: &HostRows, second: &HostRows) -> HostRows {
+        HostRows { values: [first.values.as_slice(), &second.values].concat(), width: first.width }
+    }
+
+    fn gather(&self, rows: &HostRows, which: Option<&Vec<i64>>) -> HostRows {
+        let Some(which) = which else { return rows.clone() };
+        let mut values = Vec::with_capacity(which.len() * rows.width);
+        which.iter().for_each(|&row| values.extend_from_slice(rows.row(row as usize)));
+        HostRows { values, width: rows.width }
+    }
+
+    fn sum(&self, rows: &HostRows, entries: &Vec<i64>, offsets: &Vec<i64>) -> HostRows {
+        let mut out = HostRows::zeros(offsets.len(), rows.width);
+        let ends = offsets.iter().skip(1).map(|&end| end as usize).chain([entries.len()]);
+        for ((sum, &start), end) in out.values.chunks_exact_mut(rows.width).zip(offsets).zip(ends) {
+            entries[start as usize..end].iter().for_each(|&entry| add_to(sum, rows.row(entry as usize)));
+        }
+        out
+    }
+
+    fn sum_along(
+        &self,
+        rows: &HostRows,
+        entries: &Vec<i64>,
+        edges: &HostRows,
+        messages: &Vec<i64>,
+        receivers: &Vec<i64>,
+        n: usize,
+    ) -> HostRows {
+        let mut out = HostRows::zeros(n, rows.width);
+        for ((&entry, &message), &receiver) in entries.iter().zip(messages).zip(receivers) {
+            let sum = &mut out.values[receiver as usize * rows.width..][..rows.width];
+            let sent = rows.row(entry as usize).iter().zip(edges.row(message as usize));
+            sum.iter_mut().zip(sent).for_each(|(sum, (x, edge))| {
+                let sent = x + edge;
+                *sum += if sent < 0.0 { 0.0 } else { sent };
+            });
+        }
+        out
+    }
+
+    fn pool(&self, nodes: &HostRows) -> HostRows {
+        let width = nodes.width;
+        let mut values = Vec::with_capacity(self.arrays.len() * 2 * width);
+        let mut rows = nodes.values.chunks_exact(width);
+        for n in self.arrays.sizes() {
+            let start = values.len();
+            values.resize(start + width, 0.0f32);
+            rows.by_ref().take(n).for_each(|row| add_to(&mut values[start..], row));
+            let n = n.max(1) as f32;
+            values.extend_from_within(start..);
+            let (mean, damped) = values[start..].split_at_mut(width);
+            mean.iter_mut().for_each(|x| *x /= n);
+            damped.iter_mut().for_each(|x| *x /= n.sqrt());
+        }
+        HostRows { values, width: 2 * width }
+    }
+
+    fn to_nodes(&self, mut nodes: HostRows, graphs: &HostRows) -> HostRows {
+        let mut rows = nodes.values.chunks_exact_mut(nodes.width);
+        for (n, added) in self.arrays.sizes().zip(graphs.values.chunks_exact(graphs.width)) {
+            rows.by_ref().take(n).for_each(|row| add_to(row, added));
+        }
+        nodes
+    }
+
+    fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &HostRows) -> HostRows {
+        let values = host_scores_of_pairs(self.arrays, self.linear(query, nodes), &self.linear(key, nodes), columns);
+        HostRows { values, width: columns }
+    }
+
+    fn weigh_pairs(&self, weights: &HostRows, columns: usize, features: &HostRows) -> HostRows {
+        HostRows { values: host_weighted_features(self.arrays, weights, columns, features), width: columns }
+    }
+}

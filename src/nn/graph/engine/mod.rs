@@ -1,0 +1,130 @@
+//! What graph networks compute with: tensors where they are trained, rows of numbers on the host where actions are drawn.
+
+mod host;
+mod tensors;
+
+pub(in crate::nn) use host::{HostGraphs, HostRows};
+pub(in crate::nn) use tensors::{TensorGraphs, scales, sums};
+
+use tch::Tensor;
+
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use crate::nn::{LayerNorm, Linear, Mlp};
+
+/// A batch of graphs with the operations that a network on them is written in, once: a [`Torso`](super::Torso) and all that a
+/// [`GraphNet`](super::GraphNet) consists of.
+///
+/// There are two engines. One records gradients on tensors, for training. The other computes with single precision on the host,
+/// for the few graphs of a roll-out's step, for which tensor operations cost more than the computation in them.
+///
+/// `N` is the number of nodes, `B` of graphs. Nodes and graphs come in the order of the [arrays](Self::arrays).
+pub trait Engine {
+    /// Rows of numbers of one width: `[rows, width]`.
+    type Rows;
+    /// Numbers of rows.
+    type Index;
+
+    /// The graphs.
+    fn arrays(&self) -> &GraphArrays;
+
+    /// How symmetric the graphs are, and how moves of this direction change that, if it was counted.
+    fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries>;
+
+    /// The encoded batch, for layers of your own in tensors, between [`to_tensor`](Self::to_tensor) and
+    /// [`of_tensor`](Self::of_tensor).
+    ///
+    /// # Errors
+    /// [`Error::Missing`](crate::Error::Missing) on the host. A torso that needs it says so by
+    /// [`on_host`](super::Torso::on_host).
+    fn batch(&self) -> Result<&GraphBatch<'_>>;
+
+    /// Rows as a tensor, `[rows, width]`.
+    fn to_tensor(&self, rows: &Self::Rows) -> Tensor;
+
+    /// A tensor `[rows, width]` as rows.
+    fn of_tensor(&self, tensor: Tensor) -> Self::Rows;
+
+    /// The number of rows, and their width.
+    fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
+
+    /// Rows of `width` numbers each.
+    ///
+    /// # Panics
+    /// If the width isn't at least 1, or doesn't divide the numbers.
+    fn rows(&self, values: &[f64], width: usize) -> Self::Rows;
+
+    /// Numbers of rows, for [`gather`](Self::gather) and sums.
+    fn index(&self, rows: Vec<i64>) -> Self::Index;
+
+    /// A parameter `[width]` as one row, which can be added to all rows.
+    fn parameter(&self, parameter: &Tensor) -> Self::Rows;
+
+    /// For each row the sum of `each` entries of a learned table `[entries, width]`.
+    ///
+    /// # Panics
+    /// For an entry that isn't in the table.
+    fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> Self::Rows;
+
+    /// A linear layer on each row.
+    fn linear(&self, layer: &Linear, rows: &Self::Rows) -> Self::Rows;
+
+    /// The products of each row with three layers' weights, one behind the other: three times as many rows.
+    fn products(&self, layers: [&Linear; 3], rows: &Self::Rows) -> Self::Rows;
+
+    /// A perceptron on each row.
+    fn mlp(&self, mlp: &Mlp, rows: &Self::Rows) -> Self::Rows;
+
+    /// A layer norm of each row.
+    fn norm(&self, norm: &LayerNorm, rows: Self::Rows) -> Self::Rows;
+
+    /// `max(x, 0)` of each number.
+    fn relu(&self, rows: Self::Rows) -> Self::Rows;
+
+    /// `(1 + eps) x`, with a parameter `[1]`.
+    fn grow(&self, rows: Self::Rows, eps: &Tensor) -> Self::Rows;
+
+    /// The sum of rows and as many others, or one for all.
+    fn add(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
+
+    /// Each row times its own number, `[rows, 1]`.
+    fn weigh(&self, rows: Self::Rows, weights: &Self::Rows) -> Self::Rows;
+
+    /// The rows of both, one behind the other.
+    fn join(&self, first: &Self::Rows, second: &Self::Rows) -> Self::Rows;
+
+    /// The rows with these numbers; `None` for as they are.
+    fn gather(&self, rows: &Self::Rows, which: Option<&Self::Index>) -> Self::Rows;
+
+    /// Sums of rows by segment: segment `i` holds those with the numbers `entries[offsets[i]..offsets[i + 1]]`, the last one to
+    /// the end.
+    fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
+
+    /// Sums of `relu(row + edge)` for each of `n` receivers, over messages from `rows[entries[m]]` along `edges[messages[m]]` to
+    /// `receivers[m]`.
+    fn sum_along(
+        &self,
+        rows: &Self::Rows,
+        entries: &Self::Index,
+        edges: &Self::Rows,
+        messages: &Self::Index,
+        receivers: &Self::Index,
+        n: usize,
+    ) -> Self::Rows;
+
+    /// Mean and damped sum of each graph's rows of nodes: `[N, width]` to `[B, 2 width]`. The mean alone can't count nodes. An
+    /// empty graph gives zeros.
+    fn pool(&self, nodes: &Self::Rows) -> Self::Rows;
+
+    /// Adds each graph's row to its nodes.
+    fn to_nodes(&self, nodes: Self::Rows, graphs: &Self::Rows) -> Self::Rows;
+
+    /// `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph, in columns: `[N, width]` to
+    /// `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. Symmetric where edges are undirected.
+    fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Self::Rows) -> Self::Rows;
+
+    /// The sum of pair features `[sum of n * n, K]`, weighted by both ends of each pair, in columns, by weights
+    /// `[N, 2 K columns]`.
+    fn weigh_pairs(&self, weights: &Self::Rows, columns: usize, features: &Self::Rows) -> Self::Rows;
+}

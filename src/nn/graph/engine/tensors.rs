@@ -1,0 +1,170 @@
+//! The engine of training: tensors, with gradients.
+
+use tch::{Kind, Tensor};
+
+use super::Engine;
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use crate::nn::graph::heads::{scores_of_pairs, weighted_features};
+use crate::nn::{LayerNorm, Linear, Mlp};
+use crate::tensor::from_host;
+
+/// An encoded batch, for parameters of a kind.
+pub(in crate::nn) struct TensorGraphs<'a> {
+    pub(in crate::nn) batch: &'a GraphBatch<'a>,
+    pub(in crate::nn) kind: Kind,
+}
+
+/// The sum of each graph's node rows, `[B, D]`.
+pub(in crate::nn) fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+    let (b, width) = (batch.len() as i64, nodes.size()[1]);
+    match batch.arrays.same_size() {
+        Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
+        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),
+    }
+}
+
+/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
+pub(in crate::nn) fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
+    let scales: Vec<f64> = batch.arrays.sizes().map(|n| (n.max(1) as f64).powf(power)).collect();
+    from_host(&scales, kind, batch.device()).unsqueeze(1)
+}
+
+impl Engine for TensorGraphs<'_> {
+    type Rows = Tensor;
+    type Index = Tensor;
+
+    fn arrays(&self) -> &GraphArrays {
+        self.batch.arrays
+    }
+
+    fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
+        self.batch.symmetries(direction)
+    }
+
+    fn batch(&self) -> Result<&GraphBatch<'_>> {
+        Ok(self.batch)
+    }
+
+    fn to_tensor(&self, rows: &Tensor) -> Tensor {
+        rows.shallow_clone()
+    }
+
+    fn of_tensor(&self, tensor: Tensor) -> Tensor {
+        tensor
+    }
+
+    fn shape(&self, rows: &Tensor) -> Vec<i64> {
+        rows.size()
+    }
+
+    fn rows(&self, values: &[f64], width: usize) -> Tensor {
+        from_host(values, self.kind, self.batch.device()).view([-1, width as i64])
+    }
+
+    fn index(&self, rows: Vec<i64>) -> Tensor {
+        Tensor::from_slice(&rows).to_device(self.batch.device())
+    }
+
+    fn parameter(&self, parameter: &Tensor) -> Tensor {
+        parameter.shallow_clone()
+    }
+
+    fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> Tensor {
+        let rows = table.index_select(0, &Tensor::from_slice(entries).to_device(table.device()));
+        match each {
+            1 => rows,
+            _ => rows.view([-1, each as i64, table.size()[1]]).sum_dim_intlist(1, false, table.kind()),
+        }
+    }
+
+    fn linear(&self, layer: &Linear, rows: &Tensor) -> Tensor {
+        layer.forward(rows)
+    }
+
+    fn products(&self, layers: [&Linear; 3], rows: &Tensor) -> Tensor {
+        let weights = Tensor::cat(&layers.map(Linear::weight), 0);
+        rows.linear(&weights, None::<&Tensor>).view([-1, layers[0].weight().size()[0]])
+    }
+
+    fn mlp(&self, mlp: &Mlp, rows: &Tensor) -> Tensor {
+        mlp.forward(rows)
+    }
+
+    fn norm(&self, norm: &LayerNorm, rows: Tensor) -> Tensor {
+        norm.forward(&rows)
+    }
+
+    fn relu(&self, rows: Tensor) -> Tensor {
+        rows.relu()
+    }
+
+    fn grow(&self, rows: Tensor, eps: &Tensor) -> Tensor {
+        rows * (eps + 1.0)
+    }
+
+    fn add(&self, rows: Tensor, others: &Tensor) -> Tensor {
+        rows + others
+    }
+
+    fn weigh(&self, rows: Tensor, weights: &Tensor) -> Tensor {
+        rows * weights
+    }
+
+    fn join(&self, first: &Tensor, second: &Tensor) -> Tensor {
+        Tensor::cat(&[first, second], 0)
+    }
+
+    fn gather(&self, rows: &Tensor, which: Option<&Tensor>) -> Tensor {
+        which.map_or_else(|| rows.shallow_clone(), |which| rows.index_select(0, which))
+    }
+
+    fn sum(&self, rows: &Tensor, entries: &Tensor, offsets: &Tensor) -> Tensor {
+        const SUM: i64 = 0;
+        if offsets.numel() == 0 || entries.numel() == 0 {
+            return Tensor::zeros([offsets.size()[0], rows.size()[1]], (rows.kind(), rows.device()));
+        }
+        // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and index_add, both ways.
+        Tensor::embedding_bag::<Tensor>(rows, entries, offsets, false, SUM, false, None, false).0
+    }
+
+    fn sum_along(
+        &self,
+        rows: &Tensor,
+        entries: &Tensor,
+        edges: &Tensor,
+        messages: &Tensor,
+        receivers: &Tensor,
+        n: usize,
+    ) -> Tensor {
+        let sums = Tensor::zeros([n as i64, rows.size()[1]], (rows.kind(), rows.device()));
+        let sent = (rows.index_select(0, entries) + edges.index_select(0, messages)).relu();
+        sums.index_add(0, receivers, &sent)
+    }
+
+    fn pool(&self, nodes: &Tensor) -> Tensor {
+        let sum = sums(self.batch, nodes);
+        let scale = |power: f64| scales(self.batch, power, nodes.kind());
+        Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
+    }
+
+    fn to_nodes(&self, nodes: Tensor, graphs: &Tensor) -> Tensor {
+        match self.batch.arrays.same_size() {
+            Some(n) if n > 0 => {
+                let size = nodes.size();
+                let by_graph = nodes.view([self.batch.len() as i64, n as i64, size[1]]);
+                (by_graph + graphs.unsqueeze(1)).view([size[0], size[1]])
+            }
+            _ => nodes + graphs.index_select(0, self.batch.node_graph()),
+        }
+    }
+
+    fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Tensor) -> Tensor {
+        scores_of_pairs(self.batch, query, key, columns as i64, nodes)
+    }
+
+    fn weigh_pairs(&self, weights: &Tensor, columns: usize, features: &Tensor) -> Tensor {
+        weighted_features(self.batch, weights, columns as i64, features)
+    }
+}

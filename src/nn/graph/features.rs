@@ -1,0 +1,134 @@
+//! Learned vectors for the classes, labels and attributes of nodes and edges.
+
+use tch::Tensor;
+
+use super::engine::Engine;
+use crate::graph::{Attributes, GraphSchema};
+use crate::nn::Scope;
+
+/// The class of each label of a node, as far as a network tells labels apart; none if it doesn't.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Labels(pub(crate) Vec<u32>);
+
+impl Labels {
+    /// The number of classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.0.iter().max().map_or(0, |&last| last as usize + 1)
+    }
+
+    /// The class of a label; labels behind share the last one. 0 where labels aren't used.
+    pub(crate) fn class(&self, label: u32) -> usize {
+        self.0.get(label as usize).or(self.0.last()).map_or(0, |&class| class as usize)
+    }
+}
+
+/// A learned vector for each value of each attribute, unset included.
+#[derive(Debug)]
+struct AttributeTable {
+    /// The vectors, attribute by attribute, `[values, D]`.
+    vectors: Tensor,
+    /// The index of each attribute's first vector.
+    starts: Vec<i64>,
+}
+
+impl AttributeTable {
+    /// A table for attributes with the given numbers of values, each with unset besides; `None` without attributes.
+    fn new(scope: &mut Scope<'_>, sizes: &[u8], width: i64) -> Option<Self> {
+        let mut starts = Vec::with_capacity(sizes.len());
+        let mut values = 0;
+        for &n in sizes {
+            starts.push(values);
+            values += i64::from(n) + 1;
+        }
+        (values > 0).then(|| Self { vectors: scope.normal("attribute", &[values, width], 1.0), starts })
+    }
+
+    /// The sum of the vectors of each row's attribute values.
+    fn forward<'a, E: Engine>(&self, engine: &E, rows: impl Iterator<Item = &'a Attributes>) -> E::Rows {
+        let k = self.starts.len();
+        let entry = |(value, start): (i64, &i64)| value + start;
+        let entries = rows.flat_map(|attributes| attributes.columns(k).zip(&self.starts).map(entry));
+        engine.look_up(&self.vectors, &entries.collect::<Vec<_>>(), k)
+    }
+}
+
+/// Learned tables for a node's class, label (if labels mean something) and attributes.
+#[derive(Debug)]
+pub(crate) struct NodeFeatures {
+    classes: Tensor,
+    /// A vector for each class of labels.
+    labels: Option<(Labels, Tensor)>,
+    attributes: Option<AttributeTable>,
+}
+
+impl NodeFeatures {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: &Labels) -> Self {
+        Self {
+            classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
+            labels: (labels.classes() > 0)
+                .then(|| (labels.clone(), scope.normal("label", &[labels.classes() as i64, width], 1.0))),
+            attributes: AttributeTable::new(scope, &schema.node_attributes, width),
+        }
+    }
+
+    /// Which labels are told apart.
+    pub(crate) fn labels(&self) -> Labels {
+        self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
+    }
+
+    /// The width of the vectors.
+    pub(crate) fn width(&self) -> i64 {
+        self.classes.size()[1]
+    }
+
+    /// The feature rows of the given nodes, `[R, D]`.
+    pub(crate) fn forward<E: Engine>(&self, engine: &E, nodes: &[usize]) -> E::Rows {
+        let arrays = engine.arrays();
+        let each = || nodes.iter().map(|&node| &arrays.nodes[node]);
+        let classes: Vec<i64> = each().map(|node| i64::from(node.class)).collect();
+        let mut rows = engine.look_up(&self.classes, &classes, 1);
+        if let Some((labels, table)) = &self.labels {
+            let of_nodes: Vec<i64> = nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64).collect();
+            rows = engine.add(rows, &engine.look_up(table, &of_nodes, 1));
+        }
+        match &self.attributes {
+            Some(table) => engine.add(rows, &table.forward(engine, each().map(|node| &node.attributes))),
+            None => rows,
+        }
+    }
+}
+
+/// Learned tables for an edge's class and attributes.
+#[derive(Debug)]
+pub(crate) struct EdgeFeatures {
+    classes: Tensor,
+    attributes: Option<AttributeTable>,
+}
+
+impl EdgeFeatures {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
+        Self {
+            classes: scope.normal("class", &[schema.edge_classes as i64, width], 1.0),
+            attributes: AttributeTable::new(scope, &schema.edge_attributes, width),
+        }
+    }
+
+    /// The vectors of all classes, then those of each attribute's values, `[classes + values, width]`.
+    pub(crate) fn table(&self) -> Tensor {
+        match &self.attributes {
+            None => self.classes.shallow_clone(),
+            Some(table) => Tensor::cat(&[&self.classes, &table.vectors], 0),
+        }
+    }
+
+    /// The vector of each edge, `each` times one behind the other, `[each E, width]`.
+    pub(crate) fn forward<E: Engine>(&self, engine: &E, each: usize) -> E::Rows {
+        let edges = || engine.arrays().weights.iter().flat_map(|edge| std::iter::repeat_n(edge, each));
+        let classes: Vec<i64> = edges().map(|edge| i64::from(edge.class)).collect();
+        let rows = engine.look_up(&self.classes, &classes, 1);
+        match &self.attributes {
+            Some(table) => engine.add(rows, &table.forward(engine, edges().map(|edge| &edge.attributes))),
+            None => rows,
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::trainers::Folder;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Rows, VectorEnv};
+use gfn::env::{DiscreteEnv, EnumerableEnv, VectorEnv};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler, Trajectories};

@@ -210,7 +210,12 @@ impl Torso for Degrees {
         (8, 8)
     }
 
-    fn embed(&self, batch: &GraphBatch<'_>, _: Option<&Tensor>) -> Result<Embedded> {
+    fn on_host(&self) -> bool {
+        false
+    }
+
+    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+        let batch = engine.batch()?;
         let ends = batch.edge_index().get(0);
         let x = Tensor::zeros([batch.node_graph().size()[0], 1], (Kind::Float, Device::Cpu));
         let x = x.index_add(0, &ends, &Tensor::ones([ends.size()[0], 1], (Kind::Float, Device::Cpu)));
@@ -225,7 +230,7 @@ impl Torso for Degrees {
         let nodes = self.layer.forward(&x);
         let graphs = Tensor::zeros([batch.len() as i64, 8], (Kind::Float, Device::Cpu));
         let graphs = graphs.index_add(0, batch.node_graph(), &nodes);
-        Ok(Embedded { nodes, graphs })
+        Ok(Embedded { nodes: engine.of_tensor(nodes), graphs: engine.of_tensor(graphs) })
     }
 }
 

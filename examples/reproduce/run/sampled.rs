@@ -1,0 +1,54 @@
+//! What samples say of a policy, where states can't be listed.
+
+use gfn::env::{EnumerableEnv, Rows, log_rewards};
+use gfn::metrics::estimate_log_z;
+use gfn::policy::Policy;
+use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::train::Trainer;
+use gfn::{Result, Rng};
+use serde_json::{Value, json};
+
+/// Objects that are sampled at once, by a random stream of their own.
+const AT_ONCE: usize = 1024;
+
+/// Objects that a policy samples.
+pub(crate) fn sample<E: ReplayEnv, P: Policy<E>>(env: &E, policy: &P, n: usize, rng: &mut Rng) -> Result<E::States> {
+    let mut out = env.initial(&[]);
+    for start in (0..n).step_by(AT_ONCE) {
+        let sampled = Sampler::new(env, policy).forward(AT_ONCE.min(n - start), &mut rng.split())?;
+        out.append(sampled.terminal_states().clone());
+    }
+    Ok(out)
+}
+
+/// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.
+pub(crate) fn sampled<E, P>(trainer: &Trainer<E, P>, n: usize) -> Result<Vec<(&'static str, Value)>>
+where
+    E: EnumerableEnv + ReplayEnv,
+    P: Policy<E>,
+{
+    let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
+    let estimate = estimate_log_z(env, policy, reward, n, rng)?;
+    let states = sample(env, policy, n, rng)?;
+    let mut keys = env.keys(&states);
+    keys.sort_unstable();
+    keys.dedup();
+    let log_rewards = log_rewards(reward, &states, None)?;
+    Ok(vec![
+        ("log_z_importance", json!(estimate.log_z)),
+        ("log_z_interval", json!([estimate.interval.0, estimate.interval.1])),
+        ("elbo", json!(estimate.elbo.mean)),
+        ("effective_samples", json!(estimate.effective_samples)),
+        ("evaluated_samples", json!(n)),
+        ("distinct_samples", json!(keys.len())),
+        ("mean_log_reward", json!(log_rewards.iter().sum::<f64>() / n.max(1) as f64)),
+    ])
+}
+
+/// The most memory that the process has held, where the system says so.
+pub(crate) fn peak_memory_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kib / 1024.0)
+}

@@ -1,4 +1,4 @@
-//! Training steps per second of one trainer, of replicas on threads, and of trainers for which other threads draw ahead, interleaved:
+//! Training steps per second of one trainer and of replicas on threads, interleaved:
 //! `cargo bench --bench replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers of threads.
 //!
 //! Policies are frozen, so every step is the same work, and the batch is the same whatever the number of replicas.
@@ -7,9 +7,9 @@
 
 use std::time::Instant;
 
-use gfn::collective::{Replica, replicate};
 use gfn::env::Reward;
 use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates, PerGraph};
+use gfn::group::{Replica, replicate};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
@@ -19,8 +19,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dags::{
-    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, NodeAttention, StructureConfig,
-    StructurePrior,
+    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, StructureConfig, StructurePrior,
 };
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use gfn_gym::ring::{Ring, RingReward};
@@ -31,32 +30,10 @@ use tch::{Device, Kind};
 const WARM: usize = 10;
 const ROUNDS: usize = 7;
 
-/// What several threads do.
-#[derive(Clone, Copy)]
-enum As {
-    /// Each draws and scores its share of the batch.
-    Replicas(usize),
-    /// So many do, and as many draw the next batch meanwhile and score a part of the states.
-    Ahead(usize),
-}
-
-impl std::fmt::Display for As {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Replicas(1) => f.pad("1"),
-            Self::Replicas(n) => f.pad(&format!("{n} replicas")),
-            Self::Ahead(n) => f.pad(&format!("{}, ahead", 2 * n)),
-        }
-    }
-}
-
 fn main() {
     Runtime::new(1, DeviceKind::Cpu).expect("one thread");
     let given: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
     let sizes = if given.is_empty() { vec![1, 2] } else { given };
-    let even = sizes.iter().filter(|&&n| n.is_multiple_of(2));
-    let pairs = even.map(|n| As::Ahead(n / 2));
-    let sizes: Vec<As> = sizes.iter().map(|&n| As::Replicas(n)).chain(pairs).collect();
     println!("{:12} {:>10} {:>10} {:>10} {:>8}", "task", "parameters", "threads", "steps/s", "ratio");
     compare("ring", 100, &sizes, ring);
     compare("structures", 60, &sizes, structures);
@@ -65,9 +42,9 @@ fn main() {
 }
 
 /// What a run on so many replicas gave: the trained scalars, and the seconds of all steps.
-type Run = fn(As, usize) -> Result<(i64, f64)>;
+type Run = fn(usize, usize) -> Result<(i64, f64)>;
 
-fn compare(task: &str, steps: usize, sizes: &[As], run: Run) {
+fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
     let mut seconds = vec![Vec::new(); sizes.len()];
     let mut parameters = 0;
     for _ in 0..ROUNDS {
@@ -91,16 +68,12 @@ fn compare(task: &str, steps: usize, sizes: &[As], run: Run) {
 
 /// The steps of trainers that `make` makes, one for each replica.
 fn timed<E: ReplayEnv + 'static, P: Policy<E> + Send + 'static>(
-    (threads, steps): (As, usize),
+    replicas: usize,
+    steps: usize,
     make: impl Fn() -> Result<Trainer<E, P>> + Sync,
 ) -> Result<(i64, f64)> {
-    let (As::Replicas(replicas) | As::Ahead(replicas)) = threads;
     replicate(replicas, |replica: Replica| {
-        let mut trainer = make()?.with_collective(replica)?;
-        trainer = match threads {
-            As::Replicas(_) => trainer,
-            As::Ahead(_) => trainer.with_ahead(make()?)?,
-        };
+        let mut trainer = make()?.with_group(replica)?;
         (0..WARM).try_for_each(|_| trainer.step().map(drop))?;
         let started = Instant::now();
         (0..steps).try_for_each(|_| trainer.step().map(drop))?;
@@ -128,8 +101,8 @@ fn on_graphs<G: GraphRules + 'static>(
 }
 
 /// Rings of five directed nodes, as `reproduce ring --nodes 5` has them.
-fn ring(threads: As, steps: usize) -> Result<(i64, f64)> {
-    timed((threads, steps), || {
+fn ring(threads: usize, steps: usize) -> Result<(i64, f64)> {
+    timed(threads, steps, || {
         let network = GraphNetConfig {
             conv: ConvKind::Directed,
             layers: 2,
@@ -145,8 +118,8 @@ fn ring(threads: As, steps: usize) -> Result<(i64, f64)> {
 }
 
 /// Molecules of at most six atoms, as `reproduce molecule --max-atoms 6` has them.
-fn molecules(threads: As, steps: usize) -> Result<(i64, f64)> {
-    timed((threads, steps), || {
+fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
+    timed(threads, steps, || {
         let network = GraphNetConfig {
             layers: 3,
             embedding: 64,
@@ -160,23 +133,24 @@ fn molecules(threads: As, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Structures of five variables by node attention, as `reproduce bayesian-structure` has them.
-fn structures(threads: As, steps: usize) -> Result<(i64, f64)> {
-    timed((threads, steps), || {
+/// Structures of five variables by a graph network, as `reproduce bayesian-structure` has them.
+fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
+    timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
         let rows: Vec<[f64; 5]> = (0..100).map(|_| std::array::from_fn(|_| rng.normal())).collect();
         let data = ContinuousData::from_rows(&rows)?;
         let env = BayesianStructure::new(StructureConfig::new(5))?;
         let reward =
             DagReward::new(CachedScores::new(Bge::new(&data, BgeConfig::default())?), StructurePrior::Uniform)?;
-        let policy = NodeAttention::new(&env, Default::default(), Device::Cpu, Kind::Float, &mut rng)?;
+        let config = GraphNetConfig { conv: ConvKind::Directed, ..GraphNetConfig::default() };
+        let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
         Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)
     })
 }
 
 /// A grid of 16^4 points, as `reproduce hypergrid --ndim 4 --height 16 --batch 128` has it.
-fn grid(threads: As, steps: usize) -> Result<(i64, f64)> {
-    timed((threads, steps), || {
+fn grid(threads: usize, steps: usize) -> Result<(i64, f64)> {
+    timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
         let env = HyperGrid::new(4, 16)?;
         let config = MlpPolicyConfig {

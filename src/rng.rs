@@ -71,6 +71,11 @@ impl Rng {
     }
 }
 
+/// A hash of numbers, equal in all processes.
+pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(1, |hash, number| Rng::mix64(hash.rotate_left(1) ^ number))
+}
+
 impl RngCore for Rng {
     fn next_u32(&mut self) -> u32 {
         self.0.next_u32()

@@ -181,7 +181,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let reward =
             |states: &VectorStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
-        Trainer::boxed(env, Box::new(reward), policy, objective, config, rng).unwrap()
+        Trainer::new(env, reward, policy, objective, config, rng).unwrap()
     };
     for (theirs, ours, words) in cases {
         let path = folder.join("other");

@@ -1,13 +1,13 @@
 //! Where log Z starts: at what the first batch says, unless somebody chose a value.
 
 use crate::words::{count, fresh, words};
-use gfn::collective::replicate;
 use gfn::env::{StateGraph, VectorStates};
+use gfn::group::replicate;
 use gfn::metrics::{Distances, importance_log_z};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{Objective, RelativeTrajectoryBalance, TrajectoryBalance, score};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Trajectories;
 use gfn::tensor::to_host;
 use gfn::testing::Words;
@@ -128,7 +128,7 @@ fn an_average_starts_there_too() {
 fn replicas_start_at_the_estimate_of_all() {
     let started = std::sync::Mutex::new(Vec::new());
     replicate(3, |replica| {
-        let mut trainer = trainer(learner(None), fresh(16)).with_collective(replica)?;
+        let mut trainer = trainer(learner(None), fresh(16)).with_group(replica)?;
         let log_z = first(&mut trainer);
         let own: Trajectories<Words> = trainer.latest().unwrap().clone();
         let scores = score(&words(), &high, &learner(None), &own, Quantities::NONE)?;

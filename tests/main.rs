@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
 mod adam;
-mod ahead;
 mod automorphisms;
 mod averaged;
 mod backward_masks;
@@ -11,7 +10,6 @@ mod bad_checkpoints;
 mod bad_input;
 mod bad_metrics;
 mod borders;
-mod candidates;
 mod canonical_forms;
 mod checkers;
 mod checkpoint;
@@ -55,6 +53,7 @@ mod nets;
 mod network_training;
 mod networks;
 mod node_pairs;
+mod noted;
 mod observers;
 mod optimizers;
 mod own_actions;
@@ -74,6 +73,7 @@ mod sequence_policies;
 mod settings;
 mod short_walks;
 mod spaces;
+mod style;
 mod subtb;
 mod symmetry;
 mod threads;

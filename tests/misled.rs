@@ -12,9 +12,9 @@ use gfn::objective::{
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
     TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
@@ -209,21 +209,34 @@ fn buffer(draw: Draw) -> ReplayBuffer<Words> {
     buffer
 }
 
+/// Given trajectories are told their losses like replayed ones, and a run goes on with them.
 #[test]
-fn given_data_are_not_drawn_by_losses_that_nobody_tells() {
-    let step = |draw| {
+fn given_data_can_be_drawn_by_loss() {
+    let folder = std::env::temp_dir().join(format!("gfn-data-by-loss-{}", std::process::id()));
+    let make = |draw| {
         let config = TrainerConfig { source: DataSource::new(0.5, 0.0, 0.5).unwrap(), ..fresh(8) };
         let trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
-        trainer.with_data(buffer(draw)).step()
+        trainer.with_data(buffer(draw))
     };
-    for draw in [Draw::Uniform, Draw::RewardPrioritised { exponent: 1.0 }] {
-        assert!(step(draw).is_ok());
+    let by_rank = Draw::RankPrioritised { by: RankBy::Loss, exponent: 1.0 };
+    let by_loss = Draw::LossPrioritised { exponent: 1.0 };
+    for draw in [Draw::Uniform, Draw::RewardPrioritised { exponent: 1.0 }, by_loss, by_rank] {
+        let mut whole = make(draw);
+        (0..4).try_for_each(|_| whole.step().map(drop)).unwrap();
+        whole.save(&folder).unwrap();
+        let mut resumed = make(draw);
+        resumed.resume(&folder).unwrap();
+        for _ in 0..4 {
+            let losses = [&mut whole, &mut resumed].map(|trainer| trainer.step().unwrap().loss);
+            assert!(losses[0] == losses[1], "{draw:?}: {losses:?}");
+        }
     }
-    for draw in [Draw::LossPrioritised { exponent: 1.0 }, Draw::RankPrioritised { by: RankBy::Loss, exponent: 1.0 }] {
-        let error = step(draw).unwrap_err();
-        assert!(matches!(error, Error::Config { .. }), "{error:?}");
-        says(&error, &["the draw of given trajectories", "never told", "by reward"]);
-    }
+    let run = |draw| {
+        let mut trainer = make(draw);
+        (0..20).map(|_| trainer.step().unwrap().loss.to_bits()).collect::<Vec<_>>()
+    };
+    assert!(run(by_loss) != run(Draw::Uniform), "losses have a say");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// What trajectory likelihood makes of ways drawn by uniform steps back: a uniform P_B, whatever P_F does.

@@ -6,15 +6,14 @@ use std::sync::{Arc, Mutex};
 use gfn::env::{Env, Rows, Slots, VectorStates};
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::{AugmentedTrajectoryBalance, Objective, PolicyGradient, Scores, TrajectoryBalance};
+use gfn::objective::{Quantity, Values};
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::{Quantity, Values};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Trajectories};
 use gfn::testing::Words;
 use gfn::train::{
-    AverageFor, BatchSource, Companion, Context, FreshSource, IntrinsicConfig, Persist, StepStats, Trainer,
-    TrainerConfig, Wanted,
+    AverageFor, Companion, Context, IntrinsicConfig, Persist, Source, StepStats, Trainer, TrainerConfig, Wanted,
 };
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
@@ -60,15 +59,27 @@ impl<E: Env> Persist<E> for Same {
     }
 }
 
-impl<P> BatchSource<Words, P> for Same {
-    fn draw(&mut self, n: usize, context: &Context<Words, P>, _: &mut Rng) -> Result<Trajectories<Words>> {
-        let n = n + self.surplus;
+impl<P> Source<Words, P> for Same {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<Words, P>,
+        _: &mut Rng,
+    ) -> Result<Option<Trajectories<Words>>> {
+        let n = wanted.most + self.surplus;
         let offsets: Vec<usize> = (0..=n).map(|i| 3 * i).collect();
         let drawn = Trajectories::replay(&context.env, &Slots([0, 0, 2].repeat(n)), &offsets)?;
-        self.log_reward.map_or(Ok(drawn.clone()), |log_reward| drawn.with_log_rewards(vec![log_reward; n]))
+        self.log_reward.map_or(Ok(drawn.clone()), |log_reward| drawn.with_log_rewards(vec![log_reward; n])).map(Some)
     }
 
-    fn learn(&mut self, rows: std::ops::Range<usize>, scores: &Scores, _: &Context<Words, P>) -> Result<()> {
+    fn learn(
+        &mut self,
+        batch: &Trajectories<Words>,
+        rows: std::ops::Range<usize>,
+        scores: &Scores,
+        _: &Context<Words, P>,
+    ) -> Result<()> {
+        assert_eq!(batch.len(), scores.len());
         self.shown.lock().unwrap().push((rows, scores.len()));
         Ok(())
     }
@@ -159,12 +170,17 @@ impl<E: Env> Persist<E> for Trickle {
     }
 }
 
-impl<P> FreshSource<Words, P> for Trickle {
-    fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
+impl<P> Source<Words, P> for Trickle {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<Words, P>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<Words>>> {
         self.1.lock().unwrap().push(wanted);
         match self.0.max(wanted.least) {
             0 => Ok(None),
-            n => BatchSource::draw(&mut Same::new(Some(2.0)), n, context, &mut Rng::seeded(0)).map(Some),
+            n => Same::new(Some(2.0)).draw(Wanted::exactly(n), context, rng),
         }
     }
 }
@@ -178,9 +194,14 @@ impl<E: Env> Persist<E> for UnderConditions {
     }
 }
 
-impl<P> FreshSource<Words, P> for UnderConditions {
-    fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
-        let drawn = FreshSource::<Words, P>::draw(&mut self.0, wanted, context)?;
+impl<P> Source<Words, P> for UnderConditions {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<Words, P>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<Words>>> {
+        let drawn = self.0.draw(wanted, context, rng)?;
         let zeros = |n: usize| Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu));
         drawn.map(|drawn| drawn.clone().with_conditions(zeros(drawn.len()))).transpose()
     }
@@ -257,7 +278,7 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
         assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains(words), "{error}");
     };
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
-    says(trainer(on_policy, 1).with_fresh(fresh(0)).unwrap(), "drawn by the policy of an earlier step");
+    says(trainer(on_policy, 1).with_fresh(fresh(0)).unwrap(), "trajectories of the policy itself");
     let average = trainer(TrajectoryBalance, 1).with_average(0.9, AverageFor::Sampling).unwrap();
     says(
         average.with_fresh(fresh(0)).unwrap(),
@@ -266,11 +287,11 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
     let zeros = |n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu)));
     says(
         trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)).unwrap(),
-        "a trainer with conditions needs the conditions under which fresh trajectories were drawn",
+        "fresh trajectories from elsewhere needs conditions where the trainer has some",
     );
     says(
         trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))).unwrap(),
-        "a fresh source that draws under conditions needs a trainer that knows of them",
+        "fresh trajectories from elsewhere needs conditions where the trainer has some, and none",
     );
     let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).unwrap().step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");

@@ -11,11 +11,11 @@ use gfn::graph::{
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
 use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, Symmetry};
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
-use gfn::quantity::Quantities;
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -36,7 +36,9 @@ impl GraphRules for Small {
 
 fn small(actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<GraphEnv<Small>> {
     let rules = Small { grown: initial.n_nodes() == 0 };
-    Ok(GraphEnv::new(rules, actions, schema, initial)?.with_backward(BackwardRule::ByType))
+    Ok(GraphEnv::new(rules, actions, initial)
+        .and_then(|env| env.with_schema(schema))?
+        .with_backward(BackwardRule::ByType))
 }
 
 fn labelled_edges() -> ActionSet {

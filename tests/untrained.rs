@@ -3,21 +3,19 @@
 use crate::nets::KINDS;
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorStates};
+use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-    Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
 };
 use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
     SequenceNetConfig,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
-use gfn::quantity::{Quantities, Quantity};
 use gfn::testing::Words;
-use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 use tch::{Device, Kind};
 
 /// How far a log-probability may be from that of the uniform policy: a factor of 12.
@@ -28,7 +26,7 @@ const SEEDS: std::ops::Range<u64> = 0..3;
 /// Graphs with room for one more node, that grow by nodes and edges.
 fn growth(kind: GraphKind, n: usize) -> GraphEnv<Free> {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n + 1), GraphState::with_nodes(kind, 1)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, 1)).unwrap();
     env.with_backward(BackwardRule::ByType)
 }
 
@@ -110,7 +108,7 @@ fn pair_features_do_not_change_that() {
 fn labelled(n: usize) -> GraphEnv<Free> {
     let kind = GraphKind::Directed;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap();
     env.with_backward(BackwardRule::ByType)
 }
 
@@ -125,31 +123,6 @@ fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
             let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
             let off = off(&env, &GraphPolicy(net), &states);
             assert!(off < BOUND, "{n} nodes, share {share}, seed {seed}: {off}");
-        }
-    }
-}
-
-#[test]
-fn attention_among_nodes_starts_near_uniform_at_any_size() {
-    // Networks on structures go up to 200 nodes.
-    for n in SIZES.map(|n| n.min(200)) {
-        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
-        let mut states = env.initial(&[0; 2]);
-        // One of the two gets a few edges.
-        let mut one = env.initial(&[0]);
-        for _ in 0..n {
-            let masks = env.masks(Direction::Forward, &one);
-            let slot = masks.legal_slots(0).next().unwrap();
-            if env.step(Direction::Forward, &mut one, &Slots(vec![slot])).unwrap().done[0] {
-                break;
-            }
-        }
-        gfn::env::Rows::append(&mut states, one);
-        for seed in SEEDS {
-            let config = NodeAttentionConfig { embedding: 64, ..NodeAttentionConfig::default() };
-            let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-            let off = off(&env, &policy, &states);
-            assert!(off < BOUND, "{n} nodes, seed {seed}: {off}");
         }
     }
 }

@@ -18,9 +18,6 @@ struct Args {
     /// Objects of all processes' steps together
     #[arg(long, default_value_t = 128)]
     batch: usize,
-    /// Whether a second thread of each process draws its next share, and asks the reward, while the first learns
-    #[arg(long)]
-    ahead: bool,
     /// Steps that are timed
     #[arg(long, default_value_t = 10)]
     steps: usize,
@@ -29,13 +26,9 @@ struct Args {
 fn main() -> gfn::Result<()> {
     let args = Args::parse();
     tch::set_num_threads(1);
-    let make = || trainer(&args);
-    let mut trainer = make()?;
+    let mut trainer = trainer(&args)?;
     if let Some(launch) = Launch::from_env()? {
-        trainer = trainer.with_collective(launch.connect(Duration::from_secs(60))?)?;
-    }
-    if args.ahead {
-        trainer = trainer.with_ahead(make()?)?;
+        trainer = trainer.with_group(launch.connect(Duration::from_secs(60))?)?;
     }
     (0..3).try_for_each(|_| trainer.step().map(drop))?;
     let began = Instant::now();
@@ -45,8 +38,7 @@ fn main() -> gfn::Result<()> {
         let (n, objects) = (trainer.n_replicas(), (args.steps * args.batch) as f64 / took);
         let ideal = n as f64 * 1e3 / args.sleep_ms;
         let of = if args.sleep_ms > 0.0 { format!(", {:.2} of {ideal:.0}", objects / ideal) } else { String::new() };
-        let ahead = if args.ahead { ", ahead" } else { "" };
-        println!("{n} processes{ahead}: {objects:.0} objects/s{of}, {:.1} steps/s", args.steps as f64 / took);
+        println!("{n} processes: {objects:.0} objects/s{of}, {:.1} steps/s", args.steps as f64 / took);
     }
     Ok(())
 }
@@ -54,8 +46,7 @@ fn main() -> gfn::Result<()> {
 fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv<Free>, GraphPolicy<GraphNet>>> {
     // Directed graphs on four labelled nodes, built edge by edge; the more nodes have one edge in and one out, the better.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let (schema, start) = (GraphSchema::plain(GraphKind::Directed, 4), GraphState::with_nodes(GraphKind::Directed, 4));
-    let env = GraphEnv::new(Free, actions, schema, start)?;
+    let env = GraphEnv::new(Free, actions, GraphState::directed(4))?;
     let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
     let one_each = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
     let pause = Duration::from_secs_f64(args.sleep_ms / 1e3);

@@ -39,7 +39,6 @@ unsafe extern "C" {
     ) -> *mut c_void;
     fn gfn_dist_group_free(group: *mut c_void);
     fn gfn_dist_all_reduce(group: *mut c_void, tensor: *mut C_tensor, error: Message) -> bool;
-    fn gfn_dist_broadcast(group: *mut c_void, tensor: *mut C_tensor, root: c_int, error: Message) -> bool;
     fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
 }
 
@@ -66,7 +65,7 @@ fn taken(string: *mut c_char) -> String {
     }
 }
 
-/// Whether this process was asked to end, so that waits for others are to be short.
+/// `true` if this process was asked to end, so that waits for others are to be short.
 extern "C" fn interrupted() -> bool {
     gfn::train::interrupted()
 }
@@ -162,11 +161,6 @@ impl GroupHandle {
     pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Said<()> {
         // SAFETY: both are alive, and the call returns only when nobody uses the tensor any more.
         call(|error| unsafe { gfn_dist_all_reduce(self.0.as_ptr(), tensor.as_mut_ptr(), error) }).map(drop)
-    }
-
-    pub(crate) fn broadcast(&self, tensor: &mut Tensor, root: c_int) -> Said<()> {
-        // SAFETY: as for `all_reduce`.
-        call(|error| unsafe { gfn_dist_broadcast(self.0.as_ptr(), tensor.as_mut_ptr(), root, error) }).map(drop)
     }
 
     pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Said<()> {

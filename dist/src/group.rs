@@ -4,7 +4,7 @@ use std::os::fd::IntoRawFd;
 use std::path::Path;
 use std::time::Duration;
 
-use gfn::collective::Collective;
+use gfn::group::Group;
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor, no_grad};
 
@@ -88,7 +88,7 @@ impl Store {
     }
 }
 
-/// One process's end of a group: [`Collective`] over TCP (gloo).
+/// One process's end of a group: [`Group`] over TCP (gloo).
 ///
 /// Sums come out the same on all ranks, and again in another run with as many ranks. Tensors on a GPU go through the host.
 ///
@@ -97,19 +97,19 @@ impl Store {
 /// at most.
 ///
 /// ```
-/// use gfn::collective::Collective;
-/// use gfn_dist::{Group, Store};
+/// use gfn::group::Group;
+/// use gfn_dist::{ProcessGroup, Store};
 /// use std::time::Duration;
 /// let timeout = Duration::from_secs(10);
 /// let store = Store::serve("127.0.0.1:0".parse().unwrap(), timeout)?;
-/// let group = Group::new(&store, (0, 1), timeout, "127.0.0.1")?;
+/// let group = ProcessGroup::new(&store, (0, 1), timeout, "127.0.0.1")?;
 /// let mut tensor = tch::Tensor::from_slice(&[1.0f32, 2.0]);
-/// group.all_reduce(&mut tensor)?;
+/// group.sum(&mut tensor)?;
 /// assert_eq!(tensor.double_value(&[1]), 2.0);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Group {
+pub struct ProcessGroup {
     group: GroupHandle,
     rank: usize,
     size: usize,
@@ -141,33 +141,12 @@ const KINDS: [Kind; 10] = [
 /// In front of what is sent: which operation it is for, the number of operations before it, the kind and the number of elements.
 const HEADER: usize = 32;
 
-/// What all members do, as it stands in front of what they send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Operation {
-    AllGather,
-    AllReduce,
-    BroadcastFrom(usize),
-}
+/// The operations of all members, as they stand in front of what they send.
+const OPERATIONS: [&str; 2] = ["join", "sum"];
+const JOIN: u64 = 0;
+const SUM: u64 = 1;
 
-impl Operation {
-    fn code(self) -> u64 {
-        match self {
-            Self::AllGather => 0,
-            Self::AllReduce => 1,
-            Self::BroadcastFrom(root) => 2 + root as u64,
-        }
-    }
-
-    fn name(code: u64) -> String {
-        match code {
-            0 => "all_gather".to_owned(),
-            1 => "all_reduce".to_owned(),
-            _ => format!("broadcast of member {}'s tensor", code - 2),
-        }
-    }
-}
-
-impl Group {
+impl ProcessGroup {
     /// Member `rank` of `size`, once all have come. `address` is this machine's own, by which the others reach it, or `interface:` and the name
     /// of the network interface that has it.
     ///
@@ -194,8 +173,8 @@ impl Group {
         Error::peer(format!("a group of {} replicas", self.size), first_line(said), remedy)
     }
 
-    /// Whether all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
-    fn check_alike(&self, operation: Operation, tensor: &Tensor) -> Result<()> {
+    /// `true` if all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
+    fn check_alike(&self, operation: u64, tensor: &Tensor) -> Result<()> {
         let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
         let all = self.gather(operation, &Tensor::from_slice(&form))?;
         let forms = all.iter().map(Vec::<i64>::try_from).collect::<std::result::Result<Vec<_>, _>>()?;
@@ -209,7 +188,7 @@ impl Group {
     }
 
     /// What all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
-    fn gather(&self, operation: Operation, mine: &Tensor) -> Result<Vec<Tensor>> {
+    fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";
             return Err(Error::config(
@@ -219,7 +198,7 @@ impl Group {
             ));
         }
         let host = mine.detach().to_device(Device::Cpu).contiguous();
-        let place = [operation.code(), self.number.replace(self.number.get() + 1)];
+        let place = [operation, self.number.replace(self.number.get() + 1)];
         let numbers = [place[0], place[1], host.kind() as u64, host.numel() as u64];
         let mut sent: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
         sent.resize(HEADER + host.numel() * host.kind().elt_size_in_bytes(), 0);
@@ -264,7 +243,8 @@ impl Group {
         };
         let theirs = [number(0), number(1)];
         if theirs != place {
-            let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", Operation::name(code));
+            let name = |code: u64| OPERATIONS.get(code as usize).copied().unwrap_or("none of a group's");
+            let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", name(code));
             let detail = format!("member {other} is at {}, member {} at {}", say(theirs), self.rank, say(place));
             return Err(Error::contract("members of a group call the same operations in the same order", detail));
         }
@@ -292,7 +272,7 @@ impl Group {
     }
 }
 
-impl Collective for Group {
+impl Group for ProcessGroup {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -301,22 +281,13 @@ impl Collective for Group {
         self.size
     }
 
-    fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
-        self.gather(Operation::AllGather, mine)
+    fn join(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
+        self.gather(JOIN, mine)
     }
 
-    fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
-        self.check_alike(Operation::AllReduce, tensor)?;
+    fn sum(&self, tensor: &mut Tensor) -> Result<()> {
+        self.check_alike(SUM, tensor)?;
         self.on_host(tensor, |host| self.group.all_reduce(host))
-    }
-
-    fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()> {
-        if root >= self.size {
-            return Err(Error::out_of_range(root, self.size));
-        }
-        self.check_alike(Operation::BroadcastFrom(root), tensor)?;
-        let root = small(root)?;
-        self.on_host(tensor, |host| self.group.broadcast(host, root))
     }
 }
 

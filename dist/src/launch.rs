@@ -4,9 +4,9 @@ use std::time::Duration;
 use gfn::{Error, Result};
 
 use crate::group::INTERFACE;
-use crate::{Group, Store};
+use crate::{ProcessGroup, Store};
 
-/// What the launcher of several processes says to each of them, by environment variables.
+/// The environment variables by which a launcher of several processes tells each of them its place.
 ///
 /// | launcher | rank, count | where the first process is |
 /// |---|---|---|
@@ -32,7 +32,7 @@ pub struct Launch {
     pub port: u16,
     /// This machine's own address, or `interface:NAME` for that of an interface (`GLOO_SOCKET_IFNAME`).
     pub address: String,
-    /// Whether the launcher itself serves the store, as torchrun does.
+    /// `true` if the launcher itself serves the store, as torchrun does.
     pub launcher_serves: bool,
     /// The id of this start of the processes, which tells it from others that use the same store: one given for it, the launcher's job, step and attempt.
     pub run: String,
@@ -54,7 +54,7 @@ const LAUNCHERS: [(&str, &str, &[&str]); 4] = [
 const PORT: u16 = 29500;
 
 impl Launch {
-    /// What this process's environment says; `None` where no launcher has started it.
+    /// The place that this process's environment gives; `None` where no launcher has started it.
     ///
     /// # Errors
     /// [`Error::Config`] for variables that are no numbers, or one without the other.
@@ -120,13 +120,13 @@ impl Launch {
     ///
     /// # Errors
     /// [`Error::Peer`] if not all processes come within the timeout, and where another run's process serves the store; [`Error::Config`] for a host that isn't known.
-    pub fn connect(&self, timeout: Duration) -> Result<Group> {
+    pub fn connect(&self, timeout: Duration) -> Result<ProcessGroup> {
         let serves = self.rank == 0 && !self.launcher_serves;
         let store = if serves { self.serve(timeout)? } else { Store::connect(&self.host, self.port, timeout)? };
         if !self.launcher_serves {
             store.check_run(serves, &self.run)?;
         }
-        Group::new(&store.under(&format!("gfn/{}/", self.run))?, (self.rank, self.size), timeout, &self.address)
+        ProcessGroup::new(&store.under(&format!("gfn/{}/", self.run))?, (self.rank, self.size), timeout, &self.address)
     }
 
     /// The store, at all addresses of this machine if others are to reach it: MASTER_ADDR may be a name or an address that isn't the machine's own.

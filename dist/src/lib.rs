@@ -1,6 +1,6 @@
 //! A [gfn](https://docs.rs/gfn) training run in several processes, on one machine or many: replicas that train as one, and [`actors`].
 //!
-//! A [`Group`] is a [`Collective`](gfn::collective::Collective) over TCP by c10d, the core of torch.distributed, which every libtorch ships.
+//! A [`ProcessGroup`] is a [`Group`](gfn::group::Group) over TCP by c10d, the core of torch.distributed, which every libtorch ships.
 //! Nothing else has to be installed; torchrun, Slurm, mpirun or `gfn-dist local` starts the processes ([`Launch`] reads what they
 //! say). Trainers train as one in them as on threads:
 //!
@@ -17,7 +17,7 @@
 //! let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
 //! // `None` for a program that was started by itself.
 //! if let Some(launch) = Launch::from_env()? {
-//!     trainer = trainer.with_collective(launch.connect(std::time::Duration::from_secs(300))?)?;
+//!     trainer = trainer.with_group(launch.connect(std::time::Duration::from_secs(300))?)?;
 //! }
 //! Fit::new(5).run(&mut trainer)?;
 //! # Ok::<(), gfn::Error>(())
@@ -34,5 +34,5 @@ mod ffi;
 mod group;
 mod launch;
 
-pub use group::{Group, Store};
+pub use group::{ProcessGroup, Store};
 pub use launch::Launch;

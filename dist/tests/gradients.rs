@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use gfn::collective::Collective;
+use crate::noted::NotedGradients;
 use gfn::env::VectorStates;
+use gfn::group::Group;
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
@@ -11,10 +12,10 @@ use gfn::objective::{
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::DataSource;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::{NotedGradients, Words};
-use gfn::train::{BatchSource, Context, Persist, Trainer, TrainerConfig};
+use gfn::testing::Words;
+use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
 use gfn::{Result, Rng};
-use gfn_dist::Group;
+use gfn_dist::ProcessGroup;
 use tch::{Device, Kind, Tensor};
 
 const OBJECTIVES: [fn() -> Box<dyn Objective>; 4] = [
@@ -37,35 +38,32 @@ impl Persist<Words> for Dealt {
     }
 }
 
-impl<P> BatchSource<Words, P> for Dealt {
-    fn draw(&mut self, n: usize, _: &Context<Words, P>, _: &mut Rng) -> Result<Trajectories<Words>> {
-        self.all.select(self.start..self.start + n)
+impl<P> Source<Words, P> for Dealt {
+    fn draw(&mut self, wanted: Wanted, _: &Context<Words, P>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+        self.all.select(self.start..self.start + wanted.most).map(Some)
     }
 }
 
 /// A group for one trainer after the other; this process's part of each sum counts so much.
 #[derive(Debug)]
 struct Lent {
-    group: Arc<Mutex<Group>>,
+    group: Arc<Mutex<ProcessGroup>>,
     weight: f64,
 }
 
-impl Collective for Lent {
+impl Group for Lent {
     fn rank(&self) -> usize {
         self.group.lock().unwrap().rank()
     }
     fn size(&self) -> usize {
         self.group.lock().unwrap().size()
     }
-    fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
-        self.group.lock().unwrap().all_gather(mine)
+    fn join(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
+        self.group.lock().unwrap().join(mine)
     }
-    fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
+    fn sum(&self, tensor: &mut Tensor) -> Result<()> {
         *tensor *= self.weight;
-        self.group.lock().unwrap().all_reduce(tensor)
-    }
-    fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()> {
-        self.group.lock().unwrap().broadcast(tensor, root)
+        self.group.lock().unwrap().sum(tensor)
     }
 }
 
@@ -84,12 +82,12 @@ fn gradient(objective: Box<dyn Objective>, group: Option<Lent>) -> Vec<f64> {
         NotedGradients::default(),
         TrainerConfig { batch: BATCH, source: DataSource::default(), ..TrainerConfig::default() },
     );
-    let mut trainer = Trainer::boxed(env, Box::new(count), policy, objective, config, Rng::seeded(1))
+    let mut trainer = Trainer::new(env, count, policy, objective, config, Rng::seeded(1))
         .and_then(|trainer| trainer.with_source(1.0, Dealt { all, start }))
         .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
         .unwrap();
     if let Some(group) = group {
-        trainer = trainer.with_collective(group).unwrap();
+        trainer = trainer.with_group(group).unwrap();
     }
     trainer.step().unwrap();
     noted.take().remove(0)

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
-use gfn::{Result, plot};
+use gfn::Result;
+use gfn_plot as plot;
 use graphs::{colored_graphs, graph_problem, ring, sample, speed};
 use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str};
 use structures::{bayesian_structure, dag_from_csv};

@@ -12,10 +12,10 @@ use gfn::objective::{
     Advantage, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient,
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
@@ -284,8 +284,8 @@ fn relative_objectives_report_and_draw_by_their_own_balance() {
         let draw = Draw::LossPrioritised { exponent: 1.0 };
         let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 9, eviction: Eviction::Fifo, draw }).unwrap();
         buffer.add(&env, &walks, &[scores.raw_log_reward.double_value(&[0])]).unwrap();
-        let reward = Box::new(reward.clone());
-        let trainer = Trainer::boxed(env, reward, pair(), objective, config, Rng::seeded(0)).unwrap();
+        let reward = reward.clone();
+        let trainer = Trainer::new(env, reward, pair(), objective, config, Rng::seeded(0)).unwrap();
         let mut trainer = trainer.with_replay(buffer);
         for _ in 0..2 {
             let log_z = trainer.step().unwrap().log_z;
@@ -306,7 +306,7 @@ fn a_teacher_of_a_relative_objective_is_refused() {
     let objective = RelativeTrajectoryBalance::new(1.0).unwrap();
     let trainer = Trainer::new(env, reward, policy, objective, TrainerConfig::default(), rng).unwrap();
     let teacher = network(1, &mut Rng::seeded(1));
-    let message = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap().step().unwrap_err().to_string();
+    let message = trainer.with_teacher(teacher, TeacherConfig::default()).map(drop).unwrap_err().to_string();
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
 }
 

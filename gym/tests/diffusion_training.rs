@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use gfn::env::{Clipped, Reals, Reward, Rows};
 use gfn::metrics::estimate_log_z;
+use gfn::objective::Quantity;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, MaximumLikelihood, Objective, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
-use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
@@ -71,7 +71,7 @@ fn objectives_train() {
         let mut rng = Rng::seeded(0);
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = Energy::new(two.clone()).along(env.process());
-        Trainer::boxed(env, Box::new(reward), policy, objective, training(32), rng).unwrap()
+        Trainer::new(env, reward, policy, objective, training(32), rng).unwrap()
     };
     let learned = BackwardSteps::Learned { range: 0.5 };
     let runs: Vec<(Box<dyn Objective>, BackwardSteps)> = vec![
@@ -203,7 +203,8 @@ fn what_nobody_draws_from_is_refused() {
     };
     refused(make().with_data(buffer()), "offline share");
     let mala = Mala::new(&env, two.clone(), MalaConfig::default()).unwrap();
-    refused(make().with_replay(buffer()).with_search(mala, 3, 10).unwrap(), "replay share");
+    let searching = make().with_replay(buffer()).with_search(mala, 3, 10).map(drop).unwrap_err();
+    assert!(matches!(searching, Error::Config { .. }) && searching.to_string().contains("replay share"));
     assert!(make().with_replay(buffer()).step().is_ok());
 }
 
@@ -266,8 +267,8 @@ fn chunks_give_the_same_gradient() {
         let config = small(objective.needs().has(Quantity::LogFlow), BackwardSteps::Learned { range: 0.5 });
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Double, &mut rng).unwrap();
         let settings = TrainerConfig { chunk, ..training(10) };
-        let reward = Box::new(Energy::new(two.clone()));
-        let mut trainer = Trainer::boxed(env.clone(), reward, policy, objective, settings, rng).unwrap();
+        let reward = Energy::new(two.clone());
+        let mut trainer = Trainer::new(env.clone(), reward, policy, objective, settings, rng).unwrap();
         let stats = (0..3).map(|_| trainer.step().unwrap()).last().unwrap();
         (stats.loss, stats.grad_norm, stats.log_z)
     };

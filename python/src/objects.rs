@@ -7,13 +7,12 @@ use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Rng};
-use gfn_dags::DagStates;
+use gfn_dags::acyclic;
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
 use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::env::AnyGraphEnv;
 use crate::errors::raised;
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, Show};
@@ -113,12 +112,11 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
     }
 }
 
-/// Graphs of an environment; of molecules SMILES, and RDKit's, too.
-pub(crate) fn read_graphs(env: &AnyGraphEnv, reading: Option<Reading>) -> Read<GraphStates> {
-    let env = env.clone();
+/// Graphs; of molecules SMILES, and RDKit's, too.
+pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
     Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
-            return Ok(env.adopted(graphs.get().states().clone()));
+            return Ok(graphs.get().states().clone());
         }
         let Some(reading) = &reading else {
             return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", given.get_type().name()?)));
@@ -128,14 +126,14 @@ pub(crate) fn read_graphs(env: &AnyGraphEnv, reading: Option<Reading>) -> Read<G
 }
 
 /// A rectangular array of numbers, as `gfn_rs._objects` makes one of what was given.
-fn array<'py>((given, who): (&Bound<'py, PyAny>, &str), kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+fn array<'py>(given: &Bound<'py, PyAny>, who: &str, kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
     given.py().import("gfn_rs._objects")?.call_method1("rows", (given, who, kind, widths.to_vec()))
 }
 
 /// Vectors of `width` entries, each below `values`.
 pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
     Arc::new(move |given, who| {
-        let rows = array((given, who), "int64", &[width])?;
+        let rows = array(given, who, "int64", &[width])?;
         let rows: PyReadonlyArray2<'_, i64> = rows.extract()?;
         let entry = |&value: &i64| match u16::try_from(value) {
             Ok(entry) if usize::from(entry) < values => Ok(entry),
@@ -147,16 +145,17 @@ pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
 }
 
 /// Adjacency matrices of acyclic graphs of `n` nodes.
-pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
+pub(crate) fn read_structures(n: usize) -> Read<GraphStates> {
     Arc::new(move |given, who| {
-        let matrices = array((given, who), "bool", &[n, n])?;
+        let matrices = array(given, who, "bool", &[n, n])?;
         let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
         let edges = |matrix: numpy::ndarray::ArrayView2<'_, bool>| {
             let ends = matrix.indexed_iter().filter(|(_, there)| **there);
             ends.map(|((a, b), _)| (a as u32, b as u32)).collect::<Vec<_>>()
         };
-        let graphs: Vec<Vec<(u32, u32)>> = matrices.as_array().outer_iter().map(edges).collect();
-        DagStates::from_edges(n, graphs.iter().map(Vec::as_slice)).map_err(raised)
+        let graphs =
+            matrices.as_array().outer_iter().map(|matrix| acyclic(n, &edges(matrix))).collect::<gfn::Result<Vec<_>>>();
+        Ok(graphs.map_err(raised)?.into())
     })
 }
 
@@ -171,7 +170,7 @@ pub(crate) fn read_diffusion(env: DiffusionSampling) -> Read<DiffusionStates> {
 }
 
 fn points(given: &Bound<'_, PyAny>, who: &str, width: usize) -> PyResult<Reals> {
-    let rows = array((given, who), "float64", &[width])?;
+    let rows = array(given, who, "float64", &[width])?;
     let rows: PyReadonlyArray2<'_, f64> = rows.extract()?;
     Reals::from_flat(width, rows.as_array().iter().copied().collect()).map_err(raised)
 }

@@ -42,7 +42,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("`with_target_network`", "`target_network`"),
     ("`Trainer::with_conditions`", "`conditions`"),
     ("`with_conditions`", "`conditions`"),
-    ("`Trainer::with_fresh`, `Trainer::with_ahead`", "`fresh`"),
     ("`Trainer::with_fresh`", "`fresh`"),
     ("`with_replay`", "`replay=Replay()`"),
     ("`with_data`", "`data`"),

@@ -130,6 +130,6 @@ impl<E: DiscreteEnv> ReplayEnv for E {
     fn allowed(&self, states: &Self::States) -> u64 {
         let masks = self.masks(Direction::Forward, states);
         let rows = (0..masks.len()).flat_map(|row| masks.legal_slots(row).map(u64::from).chain([u64::MAX]));
-        crate::collective::hash(rows)
+        crate::rng::hash(rows)
     }
 }

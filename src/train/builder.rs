@@ -5,12 +5,10 @@ use serde::Serialize;
 use super::checkpoint::{check_name, to_json};
 use super::companions::{Averaged, Intrinsic, IntrinsicConfig, Novelty, TargetNetwork};
 use super::fit::check_interval;
-use super::sources::{
-    AHEAD, Adaptive, Ahead, Elsewhere, Given, ObjectSearch, Relabelling, Replay, Searching, TeacherConfig, Thompson,
-    draws_by_loss,
-};
-use super::{AverageFor, BatchSource, Companion, FreshSource, Trainer};
+use super::sources::{ObjectSearch, Relabelling, Replay, Searching, Teacher, TeacherConfig, Thompson};
+use super::{AverageFor, Companion, Source, Trainer};
 use crate::condition::{ConditionSource, Hindsight};
+use crate::group::Group;
 use crate::nn::Parameters;
 use crate::optim::{Average, Optimizer};
 use crate::policy::{MultiHead, Policy};
@@ -20,21 +18,18 @@ use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Learns from a replay buffer, too.
+    /// Learns from a replay buffer, too; hindsight and a search come after it.
     #[must_use]
     pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
-        match &mut self.sources.replay {
-            Some(source) => source.buffer = replay,
-            none => *none = Some(Replay::new(replay)),
-        }
+        self.sources.replay = Some(Replay::new(replay, false));
         self
     }
 
     /// Learns from given trajectories, too, as much as [`TrainerConfig::source`](super::TrainerConfig::source) says; nothing is added to them, and the log-rewards that
-    /// they came with are taken. The first step refuses a share of 0, and draws by loss: nobody tells given trajectories their losses.
+    /// they came with are taken. The first step refuses a share of 0. Where they are drawn by loss, a checkpoint has them, too, with their losses.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
-        self.sources.data = Some(Given(data));
+        self.sources.data = Some(Replay::new(data, true));
         self
     }
 
@@ -61,7 +56,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             let remedy = "give the trainer both before (`with_replay`, `with_conditions`)";
             return Err(Error::missing("hindsight", "a replay buffer and conditions", remedy));
         };
-        if draws_by_loss(&replay.buffer) {
+        if replay.draws_by_loss() {
             return Err(Error::missing(
                 "hindsight",
                 "a buffer that doesn't draw by loss: a loss under other conditions isn't that of the entry",
@@ -79,8 +74,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Its time counts as the step's.
     ///
     /// # Errors
-    /// [`Error::Config`] for an interval or a number of objects of 0 (and, by the first step, for a replay share of 0);
-    /// [`Error::Missing`] without a replay buffer.
+    /// [`Error::Config`] for an interval, a number of objects or a replay share of 0; [`Error::Missing`] without a replay buffer.
     pub fn with_search(mut self, search: impl ObjectSearch<E> + 'static, every: usize, objects: usize) -> Result<Self> {
         check_interval("the steps between searches", Some(every))?;
         check_interval("objects to search from", Some(objects))?;
@@ -88,11 +82,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             let remedy = "give the trainer one before (`with_replay`)";
             return Err(Error::missing("a search among objects", "a replay buffer", remedy));
         };
-        replay.search = Some(Searching { search: Box::new(search), every, objects });
+        if self.context.config.source.replay() == 0.0 {
+            let expected = "a share above 0 (`TrainerConfig::source`) for what the trainer was given";
+            return Err(Error::config("the replay share of a batch", "0 with a search", expected));
+        }
+        replay.searching = Some(Searching { search: Box::new(search), every, objects });
         Ok(self)
     }
 
-    /// Takes fresh trajectories from elsewhere: the policy isn't sampled from here any more. [`FreshSource`] has an example.
+    /// Takes fresh trajectories from elsewhere: the policy isn't sampled from here any more, and the source is told how many are wanted
+    /// ([`Wanted`](super::Wanted)).
     ///
     /// The first step refuses an objective that learns from the policy's own trajectories alone, and whatever has a say in how a trainer
     /// draws: an adaptive teacher, Thompson sampling, sampling by the average, local search. Where the trainer has conditions
@@ -100,63 +99,19 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that another part has.
-    pub fn with_fresh(mut self, source: impl FreshSource<E, P> + 'static) -> Result<Self> {
+    pub fn with_fresh(mut self, source: impl Source<E, P> + 'static) -> Result<Self> {
         self.check_name(source.name())?;
-        self.sources.elsewhere = Some(Elsewhere::Others(Box::new(source)));
-        Ok(self)
-    }
-
-    /// Draws fresh trajectories, and asks the reward about them, in a thread of its own while this one learns from the batch before; the thread also
-    /// scores a third of the batch's distinct states where that can be said of each state by itself. `twin` is a second trainer, built like this one
-    /// from the same seed: its environment, policy, reward and conditions do that, and nothing else of it is used. Reward and conditions must
-    /// be the same: they are compared on a few objects. Worth it for a reward that waits for others: no time is lost by it.
-    ///
-    /// Each batch was drawn by the parameters before the last update, the first two by those of the start. So the objective must learn from
-    /// others' trajectories, too, and training is less steady early on: on rings of four nodes the exact divergence after as many trajectories was
-    /// about 2.5 times that of a trainer that draws by itself. With as many replicas a run gives the same bits each time, also resumed. The reward is asked
-    /// about one batch more than there are steps. What has a say in how this trainer draws is refused, as for [`with_fresh`](Self::with_fresh).
-    ///
-    /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Result, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::train::{Trainer, TrainerConfig};
-    /// let make = || -> Result<Trainer<Words, MlpPolicy<ByKey<Words>>>> {
-    ///     let env = Words::new(2, 2);
-    ///     let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
-    ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    ///     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-    ///     Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))
-    /// };
-    /// let mut trainer = make()?.with_ahead(make()?)?;
-    /// trainer.step()?;
-    /// assert_eq!((trainer.n_fresh(), trainer.reward_calls()), (8, 8));
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Contract`] for a twin of another model, other parameters, settings, environment, reward, objective, step or seed; [`Error::Config`] where no thread can be had.
-    ///
-    /// # Panics
-    /// The trainer's steps do where environment, reward or policy of the twin have.
-    pub fn with_ahead(mut self, twin: Self) -> Result<Self>
-    where
-        E: 'static,
-        P: Send + 'static,
-    {
-        self.check_equal(&twin)?;
-        self.check_name(AHEAD)?;
-        let rng = self.rng.clone();
-        self.sources.elsewhere = Some(Elsewhere::Ahead(Box::new(Ahead::start(twin.into_context(), rng)?)));
+        self.sources.elsewhere = Some(Box::new(source));
         Ok(self)
     }
 
     /// Takes `share` of each batch from a source of one's own, rounded to whole trajectories; what is left of the batch is shared as
-    /// [`TrainerConfig::source`](super::TrainerConfig::source) says. [`BatchSource`] has an example.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source) says. [`Source`] has an example.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step, for a share of no trajectory and
     /// for shares of more than a batch together.
-    pub fn with_source(mut self, share: f64, source: impl BatchSource<E, P> + 'static) -> Result<Self> {
+    pub fn with_source(mut self, share: f64, source: impl Source<E, P> + 'static) -> Result<Self> {
         if !(share > 0.0 && share <= 1.0) {
             return Err(Error::config("the share of a source", share, "0 < share <= 1"));
         }
@@ -199,12 +154,18 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for a policy without parameters; [`Error::Contract`] for one
-    /// that a trainer would refuse as its own.
+    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for a policy without parameters and for an objective
+    /// relative to a prior; [`Error::Contract`] for a policy that a trainer would refuse as its own.
     pub fn with_teacher<T: Policy<E> + Send + 'static>(mut self, policy: T, config: TeacherConfig) -> Result<Self> {
-        let teacher = self.sources.on_policy.teacher.insert(Box::new(Adaptive::new(policy, config)?));
-        // One that needs conditions is looked at by the first step.
-        self.checked_policy &= teacher.check(&self.context.env, None)?;
+        if self.context.objective.needs().has(Quantity::LogPrior) {
+            return Err(Error::missing(
+                "an adaptive teacher",
+                "an objective whose balance is one with P_B, not with a prior",
+                "train the student without a teacher, or by an objective that isn't relative to a prior",
+            ));
+        }
+        let teacher = Teacher::new(&self.context.env, policy, config)?;
+        self.sources.own.teacher = Some((config.share, Box::new(teacher)));
         Ok(self)
     }
 
@@ -222,7 +183,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     where
         P: MultiHead,
     {
-        self.sources.on_policy.thompson = Some(Thompson::new(&self.context.policy, share)?);
+        self.sources.own.thompson = Some(Thompson::new(&self.context.policy, share)?);
         Ok(self)
     }
 
@@ -231,18 +192,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] unless `0 <= decay < 1`.
     pub fn with_average(mut self, decay: f64, purpose: AverageFor) -> Result<Self> {
-        self.keep_average(decay, purpose)?;
-        Ok(self)
-    }
-
-    /// The same for a trainer that is lent: from now on.
-    ///
-    /// # Errors
-    /// As for [`with_average`](Self::with_average).
-    pub fn keep_average(&mut self, decay: f64, purpose: AverageFor) -> Result<()> {
         let average = Average::new(self.parameters("a moving average")?, decay)?;
         self.companions.average = Some(Averaged { average, purpose });
-        Ok(())
+        Ok(self)
     }
 
     /// Keeps a target network: a copy of the parameters that takes their values every `every` steps, for objectives that compare with it
@@ -275,7 +227,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
         let copy = Average::new(self.parameters("a target network")?, 0.0)?;
-        self.companions.target_network = Some(TargetNetwork { copy, every });
+        self.companions.others.push(Box::new(TargetNetwork { copy, every }));
         Ok(self)
     }
 
@@ -317,6 +269,47 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             return Err(Error::config("the objective with intrinsic rewards", objective.name(), expected));
         }
         self.companions.intrinsic = Some(Intrinsic { novelty: Box::new(novelty), config });
+        Ok(self)
+    }
+
+    /// Trains as one of several replicas, each with a trainer that was built like this one (with the same optimizer, too: it isn't compared). [`TrainerConfig::batch`](super::TrainerConfig::batch)
+    /// is that of all replicas together; each draws its [share](Context::share) by a random stream of its own, from its own buffer, if there is
+    /// one. The gradient is that of the whole batch, for every objective, so the replicas stay equal.
+    ///
+    /// Loss, log Z, gradients and the states of a batch are of all replicas; the [latest](Self::latest) trajectories,
+    /// [calls of the reward](Self::reward_calls), a teacher and novelty are this replica's own. [`Fit`](super::Fit) shows the first replica alone to observers, saves its checkpoints, and ends all together; the others wait meanwhile, so a group of processes needs a timeout that is longer than that takes. With as many replicas, a run gives the same bits again, also resumed.
+    ///
+    /// ```
+    /// use gfn::group::replicate;
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
+    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+    /// use gfn::train::{Fit, Trainer, TrainerConfig};
+    /// let trainer = replicate(2, |replica| {
+    ///     let env = Words::new(2, 2);
+    ///     let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
+    ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
+    ///     let config = TrainerConfig { batch: 9, ..TrainerConfig::default() };
+    ///     let mut trainer =
+    ///         Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?.with_group(replica)?;
+    ///     Fit::new(5).run(&mut trainer)?;
+    ///     Ok(trainer)
+    /// })?;
+    /// assert_eq!((trainer.context().share(), trainer.steps_done()), (4, 5));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that aren't equal: they are to be
+    /// built from one seed, for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward (but where trajectories come [from elsewhere](Self::with_fresh)) about a few random
+    /// objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ.
+    pub fn with_group(mut self, group: impl Into<Box<dyn Group>>) -> Result<Self> {
+        let (batch, group) = (self.context.config.batch, group.into());
+        if batch < group.size() {
+            let got = format!("{batch} trajectories for {} replicas", group.size());
+            return Err(Error::config("batch", got, "at least one trajectory per replica"));
+        }
+        self.context.group = group;
+        self.check_equal_replicas()?;
         Ok(self)
     }
 

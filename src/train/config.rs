@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::Exploration;
-use crate::objective::RegressionLoss;
+use crate::objective::{RegressionLoss, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
 use crate::rollout::LocalSearch;
@@ -155,4 +155,14 @@ pub struct StepStats {
     pub grad_norm: f64,
     /// Seconds spent on sampling and replay, on scores and loss, on gradients, and on the update.
     pub seconds: [f64; 4],
+}
+
+impl StepStats {
+    /// Notes the figures of the scores that the first update is made by.
+    pub(super) fn describe(&mut self, scores: &Scores, reward_exponent: f64) {
+        let log_z = scores.log_z_estimates(reward_exponent);
+        self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
+        self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
+        (self.distinct, self.states) = scores.distinct;
+    }
 }

@@ -1,13 +1,17 @@
+use tch::Tensor;
+
 use super::TrainerConfig;
-use crate::collective::Collective;
-use crate::condition::ConditionSource;
+use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, log_rewards};
+use crate::group::Group;
+use crate::nn::Parameters;
 use crate::objective::Objective;
+use crate::policy::Policy;
 use crate::rollout::Trajectories;
-use crate::{Error, Result};
+use crate::{Error, Result, Rng};
 
-/// What a trainer trains, by what and how: all that its sources ([`BatchSource`](super::BatchSource)) and companions
+/// What a trainer trains, by what and how: all that its sources ([`Source`](super::Source)) and companions
 /// ([`Companion`](super::Companion)) see of it.
 #[non_exhaustive]
 pub struct Context<E: Env, P> {
@@ -25,8 +29,9 @@ pub struct Context<E: Env, P> {
     pub config: TrainerConfig,
     /// The number of steps made; during a step, of those before it.
     pub step: usize,
-    /// This replica's end of the group, where several train as one.
-    pub(super) collective: Option<Box<dyn Collective>>,
+    /// This replica's end of the group of those that train as one; it may be the only one. All of them draw and learn at the same time, so
+    /// a source or a companion may speak to those of the others.
+    pub group: Box<dyn Group>,
 }
 
 impl<E: Env, P> Context<E, P> {
@@ -44,11 +49,10 @@ impl<E: Env, P> Context<E, P> {
         trajectories.with_log_rewards(rewards)
     }
 
-    /// The group of replicas that train as one; `None` where there is but one. All of them draw and learn at the same time, so a source or
-    /// a companion may speak to those of the others.
+    /// The group, where it has several members.
     #[must_use]
-    pub fn replicas(&self) -> Option<&dyn Collective> {
-        self.collective.as_deref().filter(|collective| collective.size() > 1)
+    pub fn replicas(&self) -> Option<&dyn Group> {
+        Some(self.group.as_ref()).filter(|group| group.size() > 1)
     }
 
     /// How many trajectories of a batch this replica draws: all of them where there is but one.
@@ -59,13 +63,36 @@ impl<E: Env, P> Context<E, P> {
 
     /// How many of `n` things this replica does.
     pub(super) fn share_of(&self, n: usize) -> usize {
-        let (rank, size) = self.replicas().map_or((0, 1), |replicas| (replicas.rank(), replicas.size()));
-        let before = |rank| rank * n / size;
-        before(rank + 1) - before(rank)
+        let before = |rank| rank * n / self.group.size();
+        before(self.group.rank() + 1) - before(self.group.rank())
+    }
+
+    /// A condition for each of `n` trajectories, if there are any.
+    pub(super) fn draw_conditions(&self, n: usize, rng: &mut Rng) -> Result<Option<Tensor>> {
+        let Some(source) = &self.conditions else { return Ok(None) };
+        let Conditions(drawn) = Conditions::checked(source.draw(n, rng)?, n)?;
+        Ok(Some(drawn))
+    }
+
+    /// The random stream of this replica alone for one step, where there are several. It comes from the stream that all replicas keep at the
+    /// same place, so a checkpoint needs no more than that one.
+    pub(super) fn own_stream(&self, agreed: &mut Rng) -> Option<Rng> {
+        self.replicas().map(|group| {
+            let mut streams = agreed.split();
+            (0..group.rank()).for_each(|_| drop(streams.split()));
+            streams.split()
+        })
     }
 
     /// What the objective lacks.
     pub(super) fn missing(&self, needs: &'static str, remedy: &'static str) -> Error {
         Error::missing(self.objective.name(), needs, remedy)
+    }
+}
+
+impl<E: Env, P: Policy<E>> Context<E, P> {
+    /// Clears what is left of gradients.
+    pub(super) fn clear_gradients(&self) {
+        self.policy.parameters().into_iter().for_each(Parameters::clear_gradients);
     }
 }

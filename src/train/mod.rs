@@ -3,8 +3,7 @@
 //! | what | is |
 //! |---|---|
 //! | [`Trainer`] | one step: collect a batch, score, differentiate, update, watch |
-//! | [`BatchSource`] | where trajectories come from, beside the policy: replay, given data, one's own ([`Trainer::with_source`]) |
-//! | [`FreshSource`] | who draws fresh trajectories in the policy's place: actors in other processes ([`Trainer::with_fresh`]), a second thread ([`Trainer::with_ahead`]) |
+//! | [`Source`] | where trajectories come from, beside the policy ([`Trainer::with_source`]) or in its place ([`Trainer::with_fresh`]): replay, given data, a teacher, actors in other processes, one's own |
 //! | [`Companion`] | what rides along: average, target network, novelty, one's own ([`Trainer::with_companion`]) |
 //! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |
@@ -56,12 +55,12 @@ pub use config::{ReplayPath, StepStats, TrainerConfig};
 pub use context::Context;
 #[cfg(feature = "signals")]
 pub use fit::interrupted;
-pub use fit::{Ended, Fit};
+pub use fit::{Ended, Fit, Progress};
 pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
     Validation,
 };
-pub use sources::{BatchSource, Found, FreshSource, ObjectSearch, TeacherConfig, Wanted, teacher_log_rewards};
+pub use sources::{Facts, Found, ObjectSearch, Source, TeacherConfig, Wanted, teacher_log_rewards};
 pub use trainer::Trainer;
 
 pub use crate::io::{TensorKind, TensorSpec};

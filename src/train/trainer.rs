@@ -5,21 +5,20 @@ use std::time::Instant;
 use tch::Tensor;
 
 use super::checkpoint::Observed;
-use super::companions::{Averaged, Companions, Novelty};
-use super::gradients::{Graded, check_batch, differentiate, start_log_z};
+use super::companions::{Companions, Novelty};
+use super::gradients::{Scored, check_batch, start_log_z, sum};
 use super::observers::{Sentinel, Sight};
 use super::policy_checks::{check_policy, check_reward};
-use super::replicas::Streams;
-use super::sources::{Batch, Elsewhere, Sources};
+use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
+use crate::group::Replica;
 use crate::nn::{Parameters, Restored};
 use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::Policy;
-use crate::quantity::{Quantity, Values};
 use crate::replay::ReplayBuffer;
 use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories};
 use crate::{Error, Result, Rng, runtime};
@@ -47,15 +46,11 @@ pub struct Trainer<E: Env, P> {
     pub(super) companions: Companions<E, P>,
     pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
-    /// Whether the policy was looked at: one that needs conditions is before the first step.
+    /// `true` once the policy was looked at: one that needs conditions is before the first step.
     pub(super) checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
-    /// Whether no step has failed between its updates and its end.
-    pub(super) whole: bool,
     /// What the checkpoint that it goes on from had seen.
     pub(super) seen: Vec<(String, Tensor)>,
-    /// How often all replicas have asked the reward, as of the last step of a loop.
-    pub(super) all_reward_calls: Option<u64>,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: Observed,
@@ -72,7 +67,7 @@ impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// A trainer at step 0, without replay.
+    /// A trainer at step 0, without replay. Reward and objective may be boxed, where they are chosen at run time.
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
@@ -83,25 +78,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         env: E,
         reward: impl Reward<E::States> + 'static,
         policy: P,
-        objective: impl Objective + 'static,
-        config: TrainerConfig,
-        rng: Rng,
-    ) -> Result<Self> {
-        Self::boxed(env, Box::new(reward), policy, Box::new(objective), config, rng)
-    }
-
-    /// The same, with reward and objective chosen at run time.
-    ///
-    /// # Errors
-    /// As for [`new`](Self::new).
-    pub fn boxed(
-        env: E,
-        reward: Box<dyn Reward<E::States>>,
-        policy: P,
-        objective: Box<dyn Objective>,
+        objective: impl Into<Box<dyn Objective>>,
         mut config: TrainerConfig,
         rng: Rng,
     ) -> Result<Self> {
+        let (reward, objective) = (Box::new(reward), objective.into());
         runtime::prepare();
         config.check()?;
         objective.check()?;
@@ -115,8 +96,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             None => None,
         };
         let checked_policy = check_policy(&env, &policy, None)?;
+        let group = Box::new(Replica::alone());
         Ok(Self {
-            context: Context { env, reward, policy, conditions: None, objective, config, step: 0, collective: None },
+            context: Context { env, reward, policy, conditions: None, objective, config, step: 0, group },
             optimizer,
             sources: Sources::default(),
             companions: Companions::default(),
@@ -124,9 +106,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             rng,
             checked_policy,
             latest: None,
-            whole: true,
             seen: Vec::new(),
-            all_reward_calls: None,
             description: serde_json::Value::Null,
             observed: Observed::default(),
             asked: Weak::new(),
@@ -143,145 +123,75 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// ([`Env::relabelled`]; it is asked about at most 8 objects more, which aren't counted); [`Error::Warned`] where
     /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
-        let started = Instant::now();
-        self.check_replicas()?;
+        self.make_step().inspect_err(|_| self.context.clear_gradients())
+    }
+
+    fn make_step(&mut self) -> Result<StepStats> {
+        let mut lap = laps();
         self.prepare()?;
-        let average = self.companions.average.as_ref().and_then(Averaged::for_sampling);
-        let mut streams = Streams::of(&self.context, &mut self.rng);
-        let batch = self.sources.collect(&self.context, average, streams.own())?;
-        let mut unset_log_z = start_log_z(&self.context, &batch.trajectories, batch.fresh)?;
-        if let Some(parameters) = self.context.policy.parameters().filter(|_| unset_log_z.is_some()) {
-            self.sources.keep_ahead(parameters);
-            self.companions.average.iter_mut().try_for_each(|kept| kept.average.restart(parameters))?;
-        }
-        let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
+        let Self { context, sources, companions, optimizer, rng, .. } = self;
+        let mut split = context.own_stream(rng);
+        let rng = split.as_mut().unwrap_or(rng);
+        let batch = sources.draw(context, companions.for_sampling(), rng)?;
+        let mut unset_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
+        companions.follow(context, &unset_log_z)?;
         // Whoever draws elsewhere may have a reward of their own.
-        if self.latest.is_none() && self.sources.elsewhere.is_none() {
-            let Context { env, reward, .. } = &self.context;
-            check_reward(env, reward.as_ref(), (&batch.trajectories, batch.fresh))?;
+        if self.latest.is_none() && sources.elsewhere.is_none() {
+            check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
         }
-        let mut stats = StepStats { mean_len, seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
+        let mut stats = StepStats { seconds: [lap(), 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
-        for _ in 0..self.context.objective.epochs() {
-            let Graded { mut scores, own, .. } = self.update(&batch.trajectories, old.take(), &mut stats)?;
-            unset_log_z.take().into_iter().for_each(Restored::leave);
-            if scores.old.is_none() {
-                self.sources.learn(&batch, own.as_ref().unwrap_or(&scores), &self.context)?;
+        for epoch in 0..context.objective.epochs() {
+            // Of a loss that somebody has differentiated by themselves.
+            context.clear_gradients();
+            let parts = sources.own.parts(context, &batch.trajectories, rng)?;
+            let (mut total, mut last) = (0.0, None);
+            for part in parts.each() {
+                let mut scores = Scored::new(context, companions, part?, old.take())?;
+                let loss = scores.loss(context)? / parts.len() as f64;
+                total += loss.double_value(&[]);
+                stats.seconds[1] += lap();
+                scores.backward(context, &loss)?;
+                last = Some(scores);
             }
-            old = scores.old.take().or_else(|| Some(scores.to_old()));
+            let Some(scores) = last else { break };
+            sum(context)?;
+            companions.before_update(context)?;
+            stats.seconds[2] += lap();
+            let grad_norm = update(optimizer, context)?;
+            stats.seconds[3] += lap();
+            unset_log_z.take().into_iter().for_each(Restored::leave);
+            if epoch == 0 {
+                (stats.loss, stats.grad_norm) = (total, grad_norm);
+                stats.describe(&scores.scores, context.objective.reward_exponent());
+                sources.learn(&batch, scores.own(), context)?;
+            }
+            old = Some(scores.into_old());
         }
-        for companion in self.companions.all_mut() {
-            companion.after_step(&batch.trajectories, &self.context)?;
-        }
-        self.context.step += 1;
-        self.whole = true;
-        let sight = Sight::of(&self.context, &self.sources, &stats);
+        companions.after_step(&batch.trajectories, context)?;
+        context.step += 1;
+        let sight = Sight::of(&self.context, &batch, &stats);
         let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight));
         self.latest = Some(batch);
         warned.map(|()| stats)
     }
 
-    /// What must be known and drawn before a batch is.
+    /// Checks and draws what must be known before a batch is.
     fn prepare(&mut self) -> Result<()> {
+        if self.latest.is_none() {
+            self.check_equal_tasks()?;
+        }
         let Context { env, policy, conditions, .. } = &self.context;
         if !self.checked_policy {
-            check_policy(env, policy, conditions.as_deref())?;
-            if let Some(teacher) = &self.sources.on_policy.teacher {
-                teacher.check(env, conditions.as_deref())?;
-            }
             // Without a source of conditions a policy that needs them can't be asked at all.
+            check_policy(env, policy, conditions.as_deref())?;
             self.checked_policy = true;
         }
-        // Both draw nothing without noisy layers.
+        // Nothing is drawn without noisy layers.
         if let Some(parameters) = policy.parameters() {
             parameters.reset_noise(&mut self.rng);
         }
-        if let Some(teacher) = &self.sources.on_policy.teacher {
-            teacher.reset_noise(&mut self.rng);
-        }
         Ok(())
-    }
-
-    /// One update on a batch; what is reported is the first one's loss, and everyone's time.
-    fn update(&mut self, trajectories: &Trajectories<E>, old: Option<Values>, stats: &mut StepStats) -> Result<Graded> {
-        let first = old.is_none();
-        // What somebody has left who differentiated a loss of their own.
-        self.clear_gradients();
-        let differentiated = self.differentiate(trajectories, old, stats);
-        if differentiated.is_err() {
-            // What a part of the batch has left: whoever goes on by themselves isn't to meet it.
-            self.clear_gradients();
-        }
-        let mut graded = differentiated?;
-        // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
-        for scores in graded.own.iter_mut().chain([&mut graded.scores]) {
-            if let Some(log_z) = scores.remove(Quantity::LogZ) {
-                scores.set(Quantity::LogZ, log_z.detach().copy())?;
-            }
-        }
-        let started = Instant::now();
-        let mut grad_norm = 0.0;
-        self.whole = false;
-        if let Some(optimizer) = &mut self.optimizer {
-            optimizer.scale_lr(self.context.config.lr_scale.at(self.context.step))?;
-            grad_norm = optimizer.step()?.grad_norm;
-        }
-        stats.seconds[3] += started.elapsed().as_secs_f64();
-        if first {
-            let Graded { scores, loss, .. } = &graded;
-            if graded.own.is_some() {
-                stats.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
-            }
-            let log_z = scores.log_z_estimates(self.context.objective.reward_exponent());
-            stats.loss = *loss;
-            stats.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
-            (stats.distinct, stats.states) = scores.distinct;
-            stats.grad_norm = grad_norm;
-        }
-        Ok(graded)
-    }
-
-    fn clear_gradients(&self) {
-        self.context.policy.parameters().into_iter().for_each(Parameters::clear_gradients);
-    }
-
-    /// The gradients of a batch; of several heads, each on its share of it: the scores are the last one's then, the loss is the mean.
-    fn differentiate(
-        &mut self,
-        trajectories: &Trajectories<E>,
-        old: Option<Values>,
-        stats: &mut StepStats,
-    ) -> Result<Graded> {
-        let parts = (&self.context, &self.companions);
-        let ahead = match &mut self.sources.elsewhere {
-            Some(Elsewhere::Ahead(ahead)) => Some(ahead.as_mut()),
-            _ => None,
-        };
-        let done = match &self.sources.on_policy.thompson {
-            None => differentiate(parts, trajectories, old, (1.0, ahead), stats)?,
-            Some(thompson) => {
-                let shares = thompson.draw_shares(trajectories.len(), &mut self.rng);
-                let weight = 1.0 / shares.len() as f64;
-                let (mut last, mut total) = (None, 0.0);
-                thompson.each(&self.context.policy, 0..shares.len(), |head| {
-                    // A head whose share is too small to learn anything from learns from all.
-                    let share = &shares[head];
-                    let least = self.context.objective.smallest_batch().max(1);
-                    let all = share.iter().filter(|mine| **mine).count() < least;
-                    let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
-                    let graded = differentiate(parts, &mine, None, (weight, None), stats)?;
-                    total += weight * graded.loss;
-                    last = Some(graded.scores);
-                    Ok(())
-                })?;
-                let none = || Error::contract("a policy of several heads has heads", "there is none");
-                Graded { scores: last.ok_or_else(none)?, own: None, loss: total }
-            }
-        };
-        for companion in self.companions.all_mut() {
-            companion.before_update(&self.context)?;
-        }
-        Ok(done)
     }
 
     /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them. Of several
@@ -291,24 +201,24 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
-        let Some(replay) = &mut self.sources.replay else {
+        let Self { context, sources, rng, .. } = self;
+        let Some(replay) = &mut sources.replay else {
             return Err(Error::missing("prefilling", "a replay buffer", "give the trainer one (`with_replay`)"));
         };
-        let Context { env, reward, config, conditions, .. } = &self.context;
-        let uniform = env.uniform();
-        let mut stayed = 0;
-        let mut streams = Streams::of(&self.context, &mut self.rng);
-        let mut left = self.context.share_of(n);
-        while left > 0 {
-            let chunk = left.min(CHUNK);
-            let mut walks = Sampler::new(env, &uniform).max_steps(config.max_steps).walks(chunk, streams.own())?;
-            if let Some(source) = conditions {
-                walks = walks.with_conditions(source.draw(chunk, streams.own())?)?;
+        let (env, uniform, mut stayed) = (&context.env, context.env.uniform(), 0);
+        let mut split = context.own_stream(rng);
+        let rng = split.as_mut().unwrap_or(rng);
+        let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
+        let n = context.share_of(n);
+        for start in (0..n).step_by(CHUNK) {
+            let chunk = CHUNK.min(n - start);
+            let mut walks = sampler.walks(chunk, rng)?;
+            if let Some(conditions) = context.draw_conditions(chunk, rng)? {
+                walks = walks.with_conditions(conditions)?;
             }
-            let rewards = log_rewards(reward.as_ref(), &walks.terminal, walks.conditions())?;
+            let rewards = log_rewards(context.reward.as_ref(), &walks.terminal, walks.conditions())?;
             stayed += replay.buffer.add(env, &walks, &rewards)?;
-            self.sources.reward_calls += chunk as u64;
-            left -= chunk;
+            sources.reward_calls += chunk as u64;
         }
         Ok(stayed)
     }
@@ -351,7 +261,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// The teacher's policy, if there is a teacher and its policy is a `T`.
     #[must_use]
     pub fn teacher<T: 'static>(&self) -> Option<&T> {
-        self.sources.on_policy.teacher.as_ref()?.policy().downcast_ref()
+        self.sources.own.teacher.as_ref()?.1.policy()?.downcast_ref()
     }
 
     /// What intrinsic rewards are given for.
@@ -365,9 +275,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// The number of new objects that a reward was computed for: fresh trajectories', local search's proposals and those that
-    /// filled the buffer, not replayed ones. Of several replicas in a [`Fit`](super::Fit) it is the number of all of them, else this one's.
+    /// filled the buffer, not replayed ones. Of several replicas each counts its own.
     pub fn reward_calls(&self) -> u64 {
-        self.all_reward_calls.unwrap_or(self.sources.reward_calls)
+        self.sources.reward_calls
     }
 
     /// The trajectories of the last step, fresh and replayed; `None` before the first.
@@ -395,4 +305,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn evaluation_rng(&self) -> Rng {
         self.rng.clone().split()
     }
+}
+
+/// Updates the parameters; gives the norm of all gradients.
+fn update<E: Env, P>(optimizer: &mut Option<Box<dyn Optimizer>>, context: &Context<E, P>) -> Result<f64> {
+    let Some(optimizer) = optimizer else { return Ok(0.0) };
+    optimizer.scale_lr(context.config.lr_scale.at(context.step))?;
+    Ok(optimizer.step()?.grad_norm)
+}
+
+/// The seconds since it was asked last.
+fn laps() -> impl FnMut() -> f64 {
+    let mut last = Instant::now();
+    move || std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64()
 }

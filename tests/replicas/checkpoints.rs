@@ -1,4 +1,4 @@
-//! Checkpoints of replicas with buffers of their own: all of them are saved, and dealt out again to any number of replicas.
+//! Checkpoints of replicas with buffers of their own: each has its own, and as many go on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use super::parameters;
 use crate::trainers::Folder;
 use crate::words::{count, fresh, says, with_flow, words};
-use gfn::collective::{Collective, replicate};
+use gfn::group::{Group, replicate};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
-use gfn::train::{Fit, Goal, KeepBest, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::train::{Checkpoint, Fit, Goal, KeepBest, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
 
 /// A trainer that replays half of each batch, by loss, from a buffer that nothing has to leave.
 fn replaying() -> Result<Trainer<Words, MlpPolicy<KHot>>> {
@@ -30,7 +30,7 @@ fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> Ends {
     let ends = Mutex::new(Vec::new());
     replicate(n, |replica| {
         let rank = replica.rank();
-        let mut trainer = replaying()?.with_collective(replica)?;
+        let mut trainer = replaying()?.with_group(replica)?;
         match from {
             Some(from) => trainer.resume(from)?,
             None => assert_eq!(trainer.prefill(24)?, 24 / n),
@@ -48,13 +48,6 @@ fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> Ends {
     ends
 }
 
-/// Log-rewards in all buffers.
-fn held(ends: &Ends) -> Vec<f64> {
-    let mut all: Vec<f64> = ends.iter().flat_map(|end| end.2.clone()).collect();
-    all.sort_by(f64::total_cmp);
-    all
-}
-
 fn paths(folder: &Folder) -> [PathBuf; 3] {
     ["half", "whole", "resumed"].map(|name| folder.join(name))
 }
@@ -70,48 +63,31 @@ fn replicas_go_on_with_their_own_buffers_bit_for_bit() {
 }
 
 #[test]
-fn another_number_of_replicas_deals_out_what_all_held() {
-    let folder = Folder::new("replicas-deal");
-    let [half, again, more] = paths(&folder);
-    for n in [1, 2, 3] {
-        let before = run(n, 5, None, &half);
-        for other in [1, 2, 3] {
-            let dealt = run(other, 5, Some(&half), &again);
-            assert_eq!(held(&dealt), held(&before), "{n} to {other}");
-            let sizes: Vec<usize> = dealt.iter().map(|end| end.2.len()).collect();
-            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
-            assert!(n == other || most - least <= 1, "{n} to {other}: {sizes:?}");
-            // It trains on, and what it saves is whole again.
-            let after = run(other, 8, Some(&half), &more);
-            let once_more = run(n, 8, Some(&more), &again);
-            assert_eq!(held(&once_more), held(&after));
-        }
+fn another_number_of_replicas_is_refused() {
+    let folder = Folder::new("replicas-number");
+    let [two, one, _] = paths(&folder);
+    run(2, 3, None, &two);
+    run(1, 3, None, &one);
+    let resumes = |n: usize, from: &Path| {
+        let resumed = replicate(n, |replica| replaying()?.with_group(replica)?.resume(from));
+        resumed.unwrap_err()
+    };
+    for (n, from, there) in [(1, &two, 2), (3, &two, 2), (2, &one, 1)] {
+        let error = resumes(n, from);
+        assert!(matches!(error, Error::File { .. }), "{error:?}");
+        says(&error, &[&format!("the checkpoint of one of {there} trainers"), &format!("here they are {n}")]);
     }
 }
 
+/// An observer is the first replica's alone, and so is the checkpoint that it asks for.
 #[test]
-fn an_observer_can_not_ask_for_what_other_replicas_hold() {
+fn an_observer_saves_the_first_replica() {
     let folder = Folder::new("replicas-best");
-    let kept = replicate(2, |replica| {
-        let mut trainer = replaying()?.with_collective(replica)?;
+    replicate(2, |replica| {
+        let mut trainer = replaying()?.with_group(replica)?;
         let mut best = KeepBest::new("loss", Goal::Smaller, folder.join("best"));
         Fit::new(3).observe(&mut best).run(&mut trainer)
-    });
-    says(&kept.unwrap_err(), &["a checkpoint that an observer asks for", "Fit::checkpoint"]);
-}
-
-#[test]
-fn replicas_that_don_t_save_together_are_told() {
-    let folder = Folder::new("replicas-apart");
-    let saved = replicate(2, |replica| {
-        let rank = replica.rank();
-        let mut trainer = replaying()?.with_collective(replica)?;
-        match rank {
-            0 => trainer.save(folder.join("alone")),
-            _ => trainer.step().map(drop),
-        }
-    });
-    let error = saved.unwrap_err();
-    assert!(error.to_string().contains("replica"), "{error}");
-    assert!(!folder.join("alone").exists());
+    })
+    .unwrap();
+    assert!(Checkpoint::load(folder.join("best")).is_ok() && !folder.join("best.1").exists());
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Dealt, off, share};
+use crate::noted::NotedGradients;
 use crate::trainers::colour_reward;
 use crate::words::{count, fresh, policy, words};
-use gfn::collective::{Collective, Replica, replicate};
 use gfn::env::{Reward, VectorEnv, VectorStates};
+use gfn::group::{Group, Replica, replicate};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
@@ -15,10 +16,9 @@ use gfn::objective::{
     PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
-use gfn::testing::NotedGradients;
 use gfn::train::{StepStats, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -138,7 +138,7 @@ fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> T
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let config = TrainerConfig { chunk: how.chunk, ..fresh(rows.len()) };
     let policy = WithPrior { policy, prior: UniformPolicy };
-    Trainer::boxed(env, Box::new(Summed), policy, make(), config, Rng::seeded(1))
+    Trainer::new(env, Summed, policy, make(), config, Rng::seeded(1))
         .and_then(|trainer| trainer.with_target_network(100))
         .and_then(|trainer| trainer.with_source(1.0, Dealt { all, start: rows.start }))
         .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
@@ -152,7 +152,7 @@ fn gradients_of_one(make: Make, how: How) -> (StepStats, Vec<Vec<f64>>) {
 }
 
 /// The gradients that the first of `size` replicas sees; what they tell each other goes through what `end` makes of their ends.
-fn gradients_of<C: Collective + 'static>(
+fn gradients_of<C: Group + 'static>(
     size: usize,
     make: Make,
     how: How,
@@ -161,7 +161,7 @@ fn gradients_of<C: Collective + 'static>(
     let together = replicate(size, |replica| {
         let (start, noted) = (share(&replica, BATCH).start, NotedGradients::default());
         let trainer = noting(make, how, start..start + BATCH, &noted);
-        let stats = trainer.with_collective(end(replica))?.step()?;
+        let stats = trainer.with_group(end(replica))?.step()?;
         Ok((stats, noted.take()))
     });
     together.unwrap()
@@ -205,11 +205,11 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
         let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, kind, &mut Rng::seeded(0)).unwrap());
         let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
         let (start, noted) = (replica.as_ref().map_or(0, |r| share(r, BATCH).start), NotedGradients::default());
-        let mut trainer = Trainer::boxed(env, Box::new(colour_reward()), policy, make(), fresh(BATCH), Rng::seeded(1))?
+        let mut trainer = Trainer::new(env, colour_reward(), policy, make(), fresh(BATCH), Rng::seeded(1))?
             .with_source(1.0, Dealt { all, start })?
             .with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1)))?;
         if let Some(replica) = replica {
-            trainer = trainer.with_collective(replica)?;
+            trainer = trainer.with_group(replica)?;
         }
         trainer.step()?;
         Ok(noted.take())
@@ -229,24 +229,21 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
 #[derive(Debug)]
 struct Heavier(Replica);
 
-impl Collective for Heavier {
+impl Group for Heavier {
     fn rank(&self) -> usize {
         self.0.rank()
     }
     fn size(&self) -> usize {
         self.0.size()
     }
-    fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
-        self.0.all_gather(mine)
+    fn join(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
+        self.0.join(mine)
     }
-    fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
+    fn sum(&self, tensor: &mut Tensor) -> Result<()> {
         if self.rank() == 1 {
             *tensor *= 1.0 + 1e-5;
         }
-        self.0.all_reduce(tensor)
-    }
-    fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()> {
-        self.0.broadcast(tensor, root)
+        self.0.sum(tensor)
     }
 }
 
@@ -329,7 +326,7 @@ fn conditions_reach_the_loss_of_the_whole_batch() {
     noting(0, &alone).step().unwrap();
     let together = replicate(2, |replica| {
         let noted = NotedGradients::default();
-        noting(share(&replica, BATCH).start, &noted).with_collective(replica)?.step()?;
+        noting(share(&replica, BATCH).start, &noted).with_group(replica)?.step()?;
         Ok(noted.take())
     });
     assert!(off(&alone.take(), &together.unwrap()) <= 1e-6);

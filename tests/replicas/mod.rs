@@ -1,7 +1,6 @@
 //! Replicas on threads.
 
 mod checkpoints;
-mod evaluation;
 mod gradients;
 mod rings;
 mod runs;
@@ -9,13 +8,13 @@ mod runs;
 use std::ops::Range;
 
 use crate::words::{count, fresh, with_flow, words};
-use gfn::collective::{Collective, Replica};
 use gfn::env::Env;
+use gfn::group::{Group, Replica};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy, Policy};
 use gfn::rollout::{Container, Trajectories};
 use gfn::testing::Words;
-use gfn::train::{AverageFor, BatchSource, Context, Persist, Trainer};
+use gfn::train::{AverageFor, Context, Persist, Source, Trainer, Wanted};
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
@@ -27,7 +26,7 @@ pub(crate) fn parameters<P: Policy<Words>>(trainer: &Trainer<Words, P>) -> Vec<f
 
 pub(crate) fn trainer(replica: Replica) -> Result<Trainer<Words, MlpPolicy<KHot>>> {
     let make = Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
-    make.with_average(0.9, AverageFor::Sampling)?.with_collective(replica)
+    make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
 }
 
 /// A share of the same trajectories for each replica.
@@ -42,14 +41,14 @@ impl<E: Env> Persist<E> for Dealt<E> {
     }
 }
 
-impl<E: Env, P> BatchSource<E, P> for Dealt<E> {
-    fn draw(&mut self, n: usize, _: &Context<E, P>, _: &mut Rng) -> Result<Trajectories<E>> {
-        self.all.select(self.start..self.start + n)
+impl<E: Env, P> Source<E, P> for Dealt<E> {
+    fn draw(&mut self, wanted: Wanted, _: &Context<E, P>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        self.all.select(self.start..self.start + wanted.most).map(Some)
     }
 }
 
 /// The share of one of several replicas, as trainers deal batches.
-pub(crate) fn share(of: &dyn Collective, batch: usize) -> Range<usize> {
+pub(crate) fn share(of: &dyn Group, batch: usize) -> Range<usize> {
     let before = |rank| rank * batch / of.size();
     before(of.rank())..before(of.rank() + 1)
 }

@@ -1,8 +1,8 @@
 //! What replicas learn, beside what one trainer learns of as many trajectories.
 
-use gfn::collective::{Collective, Replica, replicate};
 use gfn::env::StateGraph;
 use gfn::graph::GraphKind;
+use gfn::group::{Group, Replica, replicate};
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -39,9 +39,9 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
         epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?.with_collective(replica)?;
+    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?.with_group(replica)?;
     (0..STEPS).try_for_each(|_| trainer.step().map(drop))?;
-    let learned = trainer.evaluator().terminating_distribution(&space, trainer.policy(), None)?;
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
     Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
 }
 
@@ -60,7 +60,7 @@ fn replicas_of_other_environments_are_refused() {
         let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         let trainer = Trainer::new(env, RingReward::new(100.0, 1.0)?, policy, TrajectoryBalance, config, rng)?;
-        trainer.with_collective(replica)?.step().map(drop)
+        trainer.with_group(replica)?.step().map(drop)
     });
     let error = run.unwrap_err().to_string();
     assert!(error.contains("member 1 has another environment than member 0"), "{error}");

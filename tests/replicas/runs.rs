@@ -5,16 +5,17 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::{parameters, trainer};
-use crate::words::{count, fresh, says, with_flow, words};
-use gfn::collective::{Collective, replicate};
+use crate::words::{count, fresh, policy, says, with_flow, words};
 use gfn::env::{Rows, StateGraph, VectorStates};
+use gfn::group::{Group, replicate};
 use gfn::metrics::Distances;
-use gfn::objective::TrajectoryBalance;
-use gfn::optim::AdamConfig;
-use gfn::policy::{KHot, MlpPolicy};
+use gfn::nn::EstimatorsConfig;
+use gfn::objective::{AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
-use gfn::train::{CountModes, Ended, Fit, Observer, Record, TeacherConfig, Trainer, TrainerConfig};
+use gfn::train::{CountModes, Ended, Fit, IntrinsicConfig, Observer, Record, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
@@ -89,7 +90,7 @@ fn all_replicas_end_with_the_first() {
         assert_eq!((trainer.steps_done(), trainer.n_replicas()), (3, 2));
         Ok(trainer.reward_calls())
     });
-    assert_eq!(calls.unwrap(), 3 * 16, "of both");
+    assert_eq!(calls.unwrap(), 3 * 8, "its own");
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
         })
     };
     assert_eq!(run(false).unwrap(), Ended::Done);
-    assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), [(0, 1, 16), (0, 2, 32), (0, 3, 48)]);
+    assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), [(0, 1, 5), (0, 2, 10), (0, 3, 15)]);
     says(&run(true).unwrap_err(), &["what the observer saw is 2"]);
 }
 
@@ -121,7 +122,7 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
         let buffer = ReplayBuffer::new(ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
         let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(16) };
         let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
-        let mut trainer = trainer.with_replay(buffer).with_collective(replica)?;
+        let mut trainer = trainer.with_replay(buffer).with_group(replica)?;
         assert_eq!(trainer.prefill(20)?, 10, "its share of the walks");
         Fit::new(30).run(&mut trainer)?;
         let held = trainer.replay().map_or(0, ReplayBuffer::len);
@@ -134,11 +135,43 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
     assert!(ends.iter().all(|&(_, held, fresh)| (held, fresh) == (30, 4)), "half of each share is replayed");
 }
 
+/// Each replica has a teacher, heads and a novelty of its own; the updates are of all of them.
+#[test]
+fn replicas_that_explore_in_their_own_ways_stay_equal() {
+    type Change = fn(Trainer<Words, MlpPolicy<KHot>>) -> Result<Trainer<Words, MlpPolicy<KHot>>>;
+    let ends = |objective: fn() -> Box<dyn Objective>, heads: usize, change: Change| {
+        let ends = Mutex::new(Vec::new());
+        replicate(2, |replica| {
+            let estimators = EstimatorsConfig::with_flow(true);
+            let policy = policy(MlpPolicyConfig { estimators, heads, ..MlpPolicyConfig::default() });
+            let trainer = crate::words::trainer(policy, objective(), fresh(9))?;
+            let mut trainer = change(trainer)?.with_group(replica)?;
+            (0..10).try_for_each(|_| trainer.step().map(drop))?;
+            ends.lock().unwrap().push((parameters(&trainer), trainer.latest().unwrap().len()));
+            Ok(())
+        })
+        .unwrap();
+        let mut ends = ends.into_inner().unwrap();
+        ends.sort_by_key(|end| end.1);
+        assert!(ends[0].0 == ends[1].0 && (ends[0].1, ends[1].1) == (4, 5), "replicas drift apart");
+        ends.swap_remove(0).0
+    };
+    let plain = ends(|| Box::new(TrajectoryBalance), 1, Ok);
+    let taught: Change = |trainer| trainer.with_teacher(with_flow(), TeacherConfig::default());
+    assert!(ends(|| Box::new(TrajectoryBalance), 1, taught) != plain);
+    assert!(ends(|| Box::new(TrajectoryBalance), 2, |trainer| trainer.with_thompson(0.5)) != plain);
+    let novelty: Change = |trainer| {
+        let novelty = |states: &VectorStates| Ok(states.rows().map(|row| f64::from(row[0])).collect());
+        trainer.with_intrinsic(novelty, IntrinsicConfig::joint(Schedule::Constant(0.1)))
+    };
+    assert!(ends(|| Box::new(AugmentedTrajectoryBalance), 1, novelty) != plain);
+}
+
 #[test]
 fn one_replica_is_a_trainer_by_itself() {
     let alone = || Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1)).unwrap();
     let together = replicate(1, |replica| {
-        let mut trainer = alone().with_collective(replica)?;
+        let mut trainer = alone().with_group(replica)?;
         Fit::new(4).run(&mut trainer)?;
         Ok(parameters(&trainer))
     });
@@ -169,24 +202,24 @@ fn nobody_waits_for_a_replica_that_has_ended() {
         if replica.rank() == 1 {
             return Ok(());
         }
-        replica.all_reduce(&mut Tensor::from_slice(&[1.0]))
+        replica.sum(&mut Tensor::from_slice(&[1.0]))
     });
     says(&left.unwrap_err(), &["replica 1: it has ended"]);
     // Not only the call that waited: nothing old is taken for an answer.
     let again = replicate(2, |replica| {
         if replica.rank() == 1 {
-            return replica.all_gather(&Tensor::from_slice(&[1.0])).map(|_| true);
+            return replica.join(&Tensor::from_slice(&[1.0])).map(|_| true);
         }
-        replica.all_gather(&Tensor::from_slice(&[1.0]))?;
-        let first = replica.all_gather(&Tensor::from_slice(&[2.0]));
-        let second = replica.all_gather(&Tensor::from_slice(&[3.0]));
+        replica.join(&Tensor::from_slice(&[1.0]))?;
+        let first = replica.join(&Tensor::from_slice(&[2.0]));
+        let second = replica.join(&Tensor::from_slice(&[3.0]));
         Ok(first.is_err() && second.is_err())
     });
     assert!(again.unwrap());
     let panics = std::panic::catch_unwind(|| {
         replicate(2, |replica| {
             assert!(replica.rank() == 0, "a panic of a replica");
-            replica.all_gather(&Tensor::from_slice(&[1.0])).map(|all| all.len())
+            replica.join(&Tensor::from_slice(&[1.0])).map(|all| all.len())
         })
     });
     assert!(panics.is_err());
@@ -201,21 +234,21 @@ fn replicas_that_do_different_things_are_told_all_of_them() {
     let run = replicate(2, |replica| {
         let mut mine = Tensor::from_slice(&[1.0]);
         let done = match replica.rank() {
-            0 => replica.all_gather(&mine).map(drop),
-            _ => replica.broadcast(&mut mine, 1),
+            0 => replica.join(&mine).map(drop),
+            _ => replica.sum(&mut mine),
         };
         told.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
         done
     });
-    says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, broadcast"]);
-    assert!(told.lock().unwrap().iter().any(|said| said.contains("member 0 is at operation 0, all_gather, member 1")));
+    says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, sum"]);
+    assert!(told.lock().unwrap().iter().any(|said| said.contains("member 0 is at operation 0, join, member 1")));
 }
 
 #[test]
 fn what_replicas_can_not_agree_on_is_refused() {
     let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words, MlpPolicy<KHot>>> + Sync)| {
         let result = replicate(2, |replica| {
-            let mut trainer = make(replica.rank())?.with_collective(replica)?;
+            let mut trainer = make(replica.rank())?.with_group(replica)?;
             trainer.step().map(drop)
         });
         result.unwrap_err()
@@ -231,10 +264,6 @@ fn what_replicas_can_not_agree_on_is_refused() {
         Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(0))
     };
     says(&refused(&|rank| learning(0.1 + rank as f64)), &["build them alike", "another set of settings"]);
-    says(
-        &refused(&|_| with(8, 0)?.with_teacher(with_flow(), TeacherConfig::default())),
-        &["an adaptive teacher needs one trainer"],
-    );
     let observed = replicate(2, |replica| {
         let mut trainer = trainer(replica)?;
         let mut modes = CountModes::new(|states: &VectorStates| vec![false; states.len()]);
@@ -253,7 +282,7 @@ fn slow_rewards_overlap() {
     let taken = |replicas| {
         let timed = replicate(replicas, |replica| {
             let trainer = Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
-            let mut trainer = trainer.with_collective(replica)?;
+            let mut trainer = trainer.with_group(replica)?;
             // Before its first step each asks about the same objects.
             trainer.step()?;
             let started = Instant::now();
@@ -278,7 +307,7 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words, MlpPolicy<KHot>>> + Sync)| {
         let result = replicate(3, |replica| {
             let trainer = make(replica.rank())?;
-            Fit::new(2).run(&mut trainer.with_collective(replica)?)
+            Fit::new(2).run(&mut trainer.with_group(replica)?)
         });
         result.unwrap_err()
     };
@@ -290,7 +319,7 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     let plain: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0])).collect());
     replicate(2, |replica| {
         let reward = if replica.rank() == 0 { plain } else { noisy };
-        with(reward)?.with_collective(replica)?.step().map(drop)
+        with(reward)?.with_group(replica)?.step().map(drop)
     })
     .unwrap();
     let described = |rank: usize| with(count)?.described_by(&serde_json::json!({ "data": rank / 2 }));
@@ -302,48 +331,4 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
         Ok(with(count)?.with_conditions(source))
     };
     says(&refused(&conditioned), &["replica 1 has other conditions"]);
-}
-
-/// What of a group of two is left when the other one's reward fails in its step `at`.
-fn broken(folder: &std::path::Path, at: usize) -> Error {
-    let run = replicate(2, |replica| {
-        let asked = std::sync::atomic::AtomicUsize::new(0);
-        let fails = replica.rank() == 1;
-        let reward = move |states: &VectorStates, conditions: Option<&Tensor>| {
-            // Once before the first step, where rewards are compared.
-            match fails && asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == at {
-                true => Err(Error::config("the reward's service", "gone", "running")),
-                false => count(states, conditions),
-            }
-        };
-        let make = Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
-        let mut trainer = make.with_average(0.9, gfn::train::AverageFor::Sampling)?.with_collective(replica)?;
-        Fit::new(12).checkpoint(folder, None)?.run(&mut trainer).inspect_err(|error| {
-            if !fails {
-                says(error, &["replica 1: it has ended; step 6 is saved in"]);
-            }
-        })
-    });
-    run.unwrap_err()
-}
-
-/// The place of the random stream is that before the step which wasn't finished.
-#[test]
-fn who_is_left_saves_the_last_whole_step_and_the_run_goes_on_bit_for_bit() {
-    let folder = std::env::temp_dir().join(format!("gfn-replicas-broken-{}", std::process::id()));
-    let run = |resumes: bool| {
-        replicate(2, |replica| {
-            let mut trainer = trainer(replica)?;
-            if resumes {
-                trainer.resume(&folder)?;
-                assert_eq!(trainer.steps_done(), 6);
-            }
-            Fit::new(12).run(&mut trainer)?;
-            Ok(parameters(&trainer))
-        })
-        .unwrap()
-    };
-    says(&broken(&folder, 7), &["the reward's service is gone"]);
-    assert!(run(true) == run(false));
-    std::fs::remove_dir_all(&folder).unwrap();
 }

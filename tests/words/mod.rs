@@ -38,7 +38,7 @@ pub(crate) fn trainer<P: Policy<Words>>(
     objective: Box<dyn Objective>,
     config: TrainerConfig,
 ) -> Result<Trainer<Words, P>> {
-    Trainer::boxed(words(), Box::new(count), policy, objective, config, Rng::seeded(1))
+    Trainer::new(words(), count, policy, objective, config, Rng::seeded(1))
 }
 
 pub(crate) fn says(error: &Error, words: &[&str]) {

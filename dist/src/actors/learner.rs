@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
-use gfn::train::{Context, FreshSource, Persist, Wanted};
-use gfn::{Error, Result};
+use gfn::train::{Context, Persist, Source, Wanted};
+use gfn::{Error, Result, Rng};
 
 use super::conditions::Form;
 use super::connection::attend;
@@ -80,7 +80,7 @@ impl<E: Env> Learner<E> {
         })
     }
 
-    /// One of several learners that train as one ([`Trainer::with_collective`](gfn::train::Trainer::with_collective)), each with actors of its
+    /// One of several learners that train as one ([`Trainer::with_group`](gfn::train::Trainer::with_group)), each with actors of its
     /// own or none: each keeps the objects whose keys fall to it, whoever's actor found them. A buffer of distinct objects then has each
     /// of them once on all ranks together. Without this each keeps what its own actors send.
     #[must_use]
@@ -238,15 +238,15 @@ impl<E: Env> Persist<E> for Learner<E> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for Learner<E> {
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>) -> Result<Option<Trajectories<E>>> {
+impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for Learner<E> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         self.publish(context)?;
         let (step, share) = (context.step as u64, context.share());
         // What is of no use as fresh is of use in the buffer: actors needn't wait for the learner then. A step takes one queue.
         let most = if wanted.more { wanted.most.max(self.shared.config.queue) } else { wanted.most };
         let least = self.owed(share).clamp(wanted.least, most);
         match (context.replicas(), self.sharded) {
-            (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, context)?,
+            (Some(group), Some(hashes)) => self.take_in_shares(group, hashes, least..=most, context)?,
             _ => self.take_in(least..=most, context)?,
         }
         self.trained += share as u64;

@@ -4,8 +4,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use gfn::collective::Collective;
 use gfn::env::{EnumerableEnv, Env};
+use gfn::group::Group;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
 use gfn::train::Context;
 use gfn::{Error, Result, Rng};
@@ -57,7 +57,8 @@ impl<E: ReplayEnv> Learner<E> {
     /// Takes in what has come and sends each walk to the learner that keeps it, until all learners have what they must have.
     pub(super) fn take_in_shares<P>(
         &mut self,
-        (group, hashes): (&dyn Collective, Hashes<E>),
+        group: &dyn Group,
+        hashes: Hashes<E>,
         wanted: RangeInclusive<usize>,
         context: &Context<E, P>,
     ) -> Result<()> {
@@ -77,13 +78,15 @@ impl<E: ReplayEnv> Learner<E> {
                 self.share_out(
                     group,
                     &hashes(env, trajectories.terminal_states()),
-                    (version, trajectories),
-                    (env, &mut message),
+                    version,
+                    trajectories,
+                    env,
+                    &mut message,
                 )?;
             }
             let missing = wanted.start().saturating_sub(self.n_ready()) as u64;
             let message = [&missing.to_le_bytes()[..], &came.to_le_bytes()[..], &message].concat();
-            let all = group.all_gather(&Tensor::from_slice(&message))?;
+            let all = group.join(&Tensor::from_slice(&message))?;
             let all = all.iter().map(|said| heard(said, group.size())).collect::<Result<Vec<_>>>()?;
             let sent_to = |rank: usize| {
                 let walks = all.iter().flat_map(|said| &said.walks).filter(|(to, _)| *to == rank as u64);
@@ -114,10 +117,12 @@ impl<E: ReplayEnv> Learner<E> {
     /// Keeps what is this learner's own, and writes the rest into a message.
     fn share_out(
         &mut self,
-        group: &dyn Collective,
+        group: &dyn Group,
         hashes: &[u64],
-        (version, trajectories): (u64, Trajectories<E>),
-        (env, message): (&E, &mut Vec<u8>),
+        version: u64,
+        trajectories: Trajectories<E>,
+        env: &E,
+        message: &mut Vec<u8>,
     ) -> Result<()> {
         let size = group.size() as u64;
         for rank in 0..size {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gfn::collective::{Collective, replicate};
 use gfn::condition::{Condition, ConditionSource, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::env::{Reward, StateGraph, VectorStates};
+use gfn::group::{Group, replicate};
 use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
@@ -113,7 +113,7 @@ fn learners_that_share_walks_share_their_conditions() {
     replicate(2, |replica| {
         let (rank, learner) = (replica.rank(), learner(LearnerConfig::default()).sharded());
         let actor = (rank == 0).then(|| actor(learner.address(), conditioning()));
-        let mut trainer = trainer(learner, 32).with_collective(replica)?;
+        let mut trainer = trainer(learner, 32).with_group(replica)?;
         (0..40).try_for_each(|_| trainer.step().map(drop))?;
         check_held(&trainer);
         drop(trainer);

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gfn::Rng;
-use gfn::collective::{Collective, replicate};
 use gfn::env::{EnumerableEnv, VectorStates};
+use gfn::group::{Group, replicate};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
 use tch::Tensor;
@@ -24,7 +24,7 @@ fn each_object_is_kept_by_one_of_two_learners_wherever_its_actor_is() {
         let _actors = (rank == 0).then(|| [Process::actor(address, 0), Process::actor(address, 0)]);
         let distinct = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
         let trainer = trainer(learner, 32).with_replay(ReplayBuffer::distinct(distinct)?);
-        let mut trainer = trainer.with_collective(replica)?;
+        let mut trainer = trainer.with_group(replica)?;
         for _ in 0..600 {
             trainer.step()?;
         }
@@ -60,7 +60,7 @@ fn a_learner_without_actors_is_as_patient_as_those_that_have_some() {
         let config = ActorConfig { batch: 4, ..ActorConfig::default() };
         let actor = move || Actor::connect(address, env(), slow, policy(), config)?.run();
         let actor = (rank == 0).then(|| std::thread::spawn(actor));
-        let mut trainer = trainer(learner, 32).with_collective(replica)?;
+        let mut trainer = trainer(learner, 32).with_group(replica)?;
         let started = Instant::now();
         trainer.step()?;
         let seconds = started.elapsed().as_secs_f64();
@@ -81,7 +81,7 @@ fn actors_of_two_learners_draw_by_different_streams() {
         let address = learner.address();
         let actor =
             std::thread::spawn(move || Actor::connect(address, env(), reward, policy(), ActorConfig::default())?.run());
-        let mut trainer = trainer(learner, 32).with_collective(replica)?;
+        let mut trainer = trainer(learner, 32).with_group(replica)?;
         trainer.step()?;
         first.lock().unwrap().push(env().keys(trainer.latest().unwrap().terminal_states()));
         drop(trainer);
@@ -100,7 +100,7 @@ fn part_shard() {
     println!("ADDRESS {}", learner.address());
     let distinct = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let trainer = trainer(learner, 16).with_replay(ReplayBuffer::distinct(distinct).unwrap());
-    let mut trainer = trainer.with_collective(group).unwrap();
+    let mut trainer = trainer.with_group(group).unwrap();
     for _ in 0..200 {
         trainer.step().unwrap();
     }

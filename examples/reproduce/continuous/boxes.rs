@@ -84,8 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         run.config.replay_path = ReplayPath::PolicyBackward;
     }
     let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
-    let mut trainer = Trainer::boxed(env, Box::new(reward), policy, run.objective()?, run.config.clone(), rng)?
-        .described_by(&description)?;
+    let mut trainer =
+        Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)?;
     if let Some(data) = data {
         trainer = trainer.with_data(data);
     }

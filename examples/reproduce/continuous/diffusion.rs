@@ -134,9 +134,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let langevin = args.langevin.then(|| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, run.device, tch::Kind::Float, &mut rng)?;
     let mala = Mala::new(&env, target.clone(), MalaConfig::default())?;
-    let reward = Box::new(energy.clone());
-    let mut trainer =
-        Trainer::boxed(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)?;
+    let mut trainer = Trainer::new(env, energy.clone(), policy, run.objective()?, run.config.clone(), rng)?
+        .described_by(&description)?;
     if capacity > 0 {
         let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
         let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };

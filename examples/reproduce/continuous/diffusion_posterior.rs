@@ -7,8 +7,8 @@ use clap::Parser;
 use gfn::env::Reals;
 use gfn::metrics::importance_log_z;
 use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Policy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{ReplayPath, Trainer};
@@ -127,8 +127,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = make(&mut rng)?;
     copy(prior, &policy);
     let policy = WithPrior { policy, prior };
-    let (reward, training) = (Box::new(Energy::new(Arc::new(ratio))), run.config.clone());
-    let trainer = Trainer::boxed(env.clone(), reward, policy, objective, training, rng)?.described_by(
+    let (reward, training) = (Energy::new(Arc::new(ratio)), run.config.clone());
+    let trainer = Trainer::new(env.clone(), reward, policy, objective, training, rng)?.described_by(
         &json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
             "prior_training": fitted }),

@@ -54,8 +54,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let description = json!({ "example": "line", "n_steps": args.n_steps, "network": network });
     let policy = LinePolicy::new(&env, network, run.device, tch::Kind::Float, &mut rng)?;
     let (target, log_z) = (target(&reward), reward.log_z());
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, run.objective()?, run.config.clone(), rng)?
-        .described_by(&description)?;
+    let trainer =
+        Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let shares = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
         let rng = &mut trainer.evaluation_rng();

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let saved = Saved::ColoredGraphs { max_nodes: args.max_nodes, network: network.clone() };
     let policy = GraphPolicy(GraphNet::new(&env, network, device, float, &mut rng)?);
     let (objective, config) = (run.objective()?, run.config.clone());
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&saved)?;
+    let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&saved)?;
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let Some(mut learned) = run.learn(trainer, "graphs up to isomorphism", Vec::new())? else { return Ok(()) };
 

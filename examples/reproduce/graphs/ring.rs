@@ -119,8 +119,7 @@ fn learn<N: GraphNetwork + Send + 'static>(
     let reward = RingReward::new(100.0, args.reward_floor)?;
     let (log_z_true, n_rings) = (reward.log_z(&env), env.n_rings());
     let (objective, config) = (run.objective()?, run.config.clone());
-    let trainer =
-        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(saved)?;
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(saved)?;
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let Some(mut learned) = run.learn(trainer, "graphs", Vec::new())? else { return Ok(()) };
 

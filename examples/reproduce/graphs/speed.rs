@@ -6,10 +6,7 @@ use std::time::Instant;
 use clap::Parser;
 use gfn::Result;
 use gfn::env::Rows;
-use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, GraphStates, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::rollout::Sampler;
@@ -40,8 +37,7 @@ impl Growth {
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, nodes))
             .with(AddEdge::new(1).at_most(4 * nodes / 3).keeping_connected());
-        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, nodes) };
-        let env = GraphEnv::new(Self { nodes }, actions, schema, GraphState::new(GraphKind::Undirected))?;
+        let env = GraphEnv::new(Self { nodes }, actions, GraphState::undirected(0))?;
         Ok(env.with_backward(BackwardRule::ByType))
     }
 }
@@ -69,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (env, mut rng) = (Growth::env(args.nodes)?, run.rng());
     let policy = GraphPolicy(GraphNet::new(&env, network.clone(), run.device, Kind::Float, &mut rng)?);
     let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, run.objective()?, run.config.clone(), rng)?;
+    let trainer = Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?;
     let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
     let floor = floor(&trainer, run.config.batch, &network, run.device)?;
     let mut report = Report::default();

@@ -9,15 +9,16 @@ use gfn::condition::{
 };
 use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
-use gfn::metrics::{
-    Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
-};
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
+use gfn_molecules::pareto::{
+    focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
+};
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
@@ -174,8 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         "conditioning": conditioning, "network": network });
     let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
     let graph = if members::is_first() { listed(run.recipe.exact_up_to, &env)? } else { None };
-    let boxed = Box::new(reward.clone());
-    let trainer = Trainer::boxed(env, boxed, policy, run.objective()?, run.config.clone(), rng)?
+    let trainer = Trainer::new(env, reward.clone(), policy, run.objective()?, run.config.clone(), rng)?
         .with_conditions(conditioning.clone())
         .described_by(&description)?;
     let mut trainer = run.replayed(trainer, ReplayBuffer::new)?;

@@ -126,8 +126,8 @@ impl MoleculeTask<'_> {
         let mut rng = run.rng();
         let description = json!({ "example": self.example, "built_of": self.description, "network": self.network });
         let policy = GraphPolicy(GraphNet::new(&env, self.network, run.device, tch::Kind::Float, &mut rng)?);
-        let (reward, objective, config) = (Box::new(reward(score.clone())), run.objective()?, run.config.clone());
-        let trainer = Trainer::boxed(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+        let (reward, objective, config) = (reward(score.clone()), run.objective()?, run.config.clone());
+        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
         let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
         let mut record = args.record.as_ref().map(|path| record(path, &read));
         let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
-use gfn::collective::{Collective, replicate};
 use gfn::env::{EnumerableEnv, Env};
+use gfn::group::{Group, replicate};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{Observer, Trainer};
@@ -28,7 +28,7 @@ struct Member {
     rank: usize,
     size: usize,
     /// Until a trainer takes it.
-    end: Option<Box<dyn Collective>>,
+    end: Option<Box<dyn Group>>,
 }
 
 thread_local! {
@@ -88,7 +88,7 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
 }
 
 /// Does a task as one of those that train as one.
-pub(super) fn as_member(end: Box<dyn Collective>, work: &impl Fn() -> Result<()>) -> Result<()> {
+pub(super) fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> {
     at_rank(Member { rank: end.rank(), size: end.size(), end: Some(end) }, work)
 }
 
@@ -124,11 +124,11 @@ pub(super) fn join<E: ReplayEnv, P: Policy<E>>(trainer: Trainer<E, P>) -> Result
 }
 
 /// The trainer as one of its group, which it takes.
-pub(super) fn joined<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Result<Trainer<E, P>> {
-    if let Some(end) = MEMBER.with_borrow_mut(|member| member.end.take()) {
-        trainer.join(end)?;
+pub(super) fn joined<E: ReplayEnv, P: Policy<E>>(trainer: Trainer<E, P>) -> Result<Trainer<E, P>> {
+    match MEMBER.with_borrow_mut(|member| member.end.take()) {
+        Some(end) => trainer.with_group(end),
+        None => Ok(trainer),
     }
-    Ok(trainer)
 }
 
 /// The same as [`join`] for a policy that another process can have a copy of; `None` for a process that had nothing to do but to draw, until

@@ -23,8 +23,9 @@ use gfn::{Result, Rng};
 use tch::{Device, Kind};
 
 pub(crate) use exact::{Exact, draw_sheet, listed};
+pub(crate) use gfn::metrics::sample_objects as sample;
 pub(crate) use report::{Report, number, table};
-pub(crate) use sampled::{peak_memory_mib, sample, sampled};
+pub(crate) use sampled::{peak_memory_mib, sampled};
 pub(crate) use training::Trained;
 
 use crate::flags::{BufferName, Common, ThreadsFor};

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gfn::collective::Collective;
 use gfn::env::EnumerableEnv;
+use gfn::group::Group;
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::tch::Tensor;
@@ -94,7 +94,7 @@ impl Side {
 
     /// All processes tell each other where they listen; learners do.
     fn meet(&self, mine: &str) -> Result<Vec<String>> {
-        let all = self.launch.connect(self.timeout)?.all_gather(&Tensor::from_slice(mine.as_bytes()))?;
+        let all = self.launch.connect(self.timeout)?.join(&Tensor::from_slice(mine.as_bytes()))?;
         let text = |bytes: &Tensor| Ok(String::from_utf8_lossy(&Vec::<u8>::try_from(bytes)?).into_owned());
         all.iter().map(text).collect()
     }

@@ -1,25 +1,12 @@
 //! What samples say of a policy, where states can't be listed.
 
-use gfn::env::{EnumerableEnv, Rows, log_rewards};
-use gfn::metrics::estimate_log_z;
+use gfn::Result;
+use gfn::env::{EnumerableEnv, log_rewards};
+use gfn::metrics::{estimate_log_z, sample_objects};
 use gfn::policy::Policy;
-use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
-use gfn::{Result, Rng};
 use serde_json::{Value, json};
-
-/// Objects that are sampled at once, by a random stream of their own.
-const AT_ONCE: usize = 1024;
-
-/// Objects that a policy samples.
-pub(crate) fn sample<E: ReplayEnv, P: Policy<E>>(env: &E, policy: &P, n: usize, rng: &mut Rng) -> Result<E::States> {
-    let mut out = env.initial(&[]);
-    for start in (0..n).step_by(AT_ONCE) {
-        let sampled = Sampler::new(env, policy).forward(AT_ONCE.min(n - start), &mut rng.split())?;
-        out.append(sampled.terminal_states().clone());
-    }
-    Ok(out)
-}
 
 /// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.
 pub(crate) fn sampled<E, P>(trainer: &Trainer<E, P>, n: usize) -> Result<Vec<(&'static str, Value)>>
@@ -29,7 +16,7 @@ where
 {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
-    let states = sample(env, policy, n, rng)?;
+    let states = sample_objects(env, policy, n, rng)?;
     let mut keys = env.keys(&states);
     keys.sort_unstable();
     keys.dedup();

@@ -77,7 +77,7 @@ impl Run<'_> {
         let started = Instant::now();
         if let Some(decay) = common.ema {
             let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
-            trainer.keep_average(decay, purpose)?;
+            trainer = trainer.with_average(decay, purpose)?;
         }
         if let Some(path) = &common.resume() {
             trainer.resume(path)?;

@@ -117,7 +117,7 @@ where
     let (mut rng, (device, float)) = (run.rng(), run.tensors());
     let description = json!({ "example": run.example, "task": task, "network": config });
     let policy = SequencePolicy::new(&env, layout, config, device, float, &mut rng)?;
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, run.objective()?, run.config.clone(), rng)?;
+    let trainer = Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?;
     learn(&run, trainer.described_by(&description)?, log_z)
 }
 

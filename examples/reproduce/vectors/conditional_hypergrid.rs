@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = MlpPolicy::new(&env, features, network, run.device, tch::Kind::Float, &mut rng)?;
     let graph = if members::is_first() { listed(run.recipe.exact_up_to, &env)? } else { None };
     let drawn = reward.clone();
-    let trainer = Trainer::boxed(env, Box::new(reward.clone()), policy, run.objective()?, run.config.clone(), rng)?
+    let trainer = Trainer::new(env, reward.clone(), policy, run.objective()?, run.config.clone(), rng)?
         .with_conditions(move |n: usize, rng: &mut Rng| Ok(drawn.sample_conditions(n, rng)))
         .described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;

@@ -86,8 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let teacher = MlpPolicy::new(&env, features, network, device, float, &mut rng)?;
     let (config, objective) = (run.config.clone(), objective(common.objective, intrinsic)?);
     let adam = AdamConfig { max_norm: Some(1.0), ..config.adam };
-    let trainer =
-        Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
+    let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: (run.steps() * 2 / 3).max(1) };
     let trainer = match args.means {

@@ -36,7 +36,7 @@ where
     let (mut rng, network) = (run.rng(), run.common.perceptron(backward));
     let description = json!({ "example": run.example, "task": task, "network": network });
     let policy = MlpPolicy::new(&env, features, network, run.device, tch::Kind::Float, &mut rng)?;
-    Trainer::boxed(env, Box::new(reward), policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)
+    Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)
 }
 
 /// Trains a perceptron with the replay buffer of the flags, and reports.

@@ -6,9 +6,9 @@ use clap::{Parser, ValueEnum};
 use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
+use gfn::objective::Quantity;
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::{ReplayPath, Trainer};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });
     let policy = MlpPolicy::new(&env, KHot::new(2, args.height), network, run.device, tch::Kind::Float, &mut rng)?;
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, objective, run.config.clone(), rng)?
+    let trainer = Trainer::new(env, reward, policy, objective, run.config.clone(), rng)?
         .with_data(data)
         .described_by(&description)?;
     let Some(mut learned) = run.learn(trainer, "points", Vec::new())? else { return Ok(()) };

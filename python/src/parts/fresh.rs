@@ -3,7 +3,7 @@
 use gfn::env::Rows;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
-use gfn::train::{Context, FreshSource, Persist, Wanted};
+use gfn::train::{Context, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
@@ -40,7 +40,7 @@ impl<S: Rows> CalledFresh<S> {
             answer.extract()?;
         let objects = (self.border.read)(&objects, WHO)?;
         let log_rewards = (!log_rewards.is_none())
-            .then(|| numbers(&log_rewards, objects.len(), ("the fresh source", "log R")))
+            .then(|| numbers(&log_rewards, objects.len(), "the fresh source", "log R"))
             .transpose()?;
         let conditions = (!conditions.is_none())
             .then(|| {
@@ -58,8 +58,8 @@ impl<E: ReplayEnv> Persist<E> for CalledFresh<E::States> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for CalledFresh<E::States> {
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>) -> Result<Option<Trajectories<E>>> {
+impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for CalledFresh<E::States> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
         let seed = rng.below(1 << 53) as u64;
         let asked = tch::no_grad(|| Python::attach(|py| self.ask(wanted, seed, py)));

@@ -3,7 +3,7 @@
 use gfn::env::Rows;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
-use gfn::train::{BatchSource, Context, Persist};
+use gfn::train::{Context, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 
@@ -23,8 +23,9 @@ impl<E: ReplayEnv> Persist<E> for CalledSource<E::States> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> BatchSource<E, P> for CalledSource<E::States> {
-    fn draw(&mut self, n: usize, context: &Context<E, P>, rng: &mut Rng) -> Result<Trajectories<E>> {
+impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for CalledSource<E::States> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        let n = wanted.most;
         let seed = rng.below(1 << 53) as u64;
         let asked = |py: Python<'_>| {
             let generator = py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))?;
@@ -37,6 +38,9 @@ impl<E: ReplayEnv, P: Policy<E>> BatchSource<E, P> for CalledSource<E::States> {
         }
         // With draws of its own, so that what is looked at twice is drawn once.
         finished(&context.env, &objects, &mut Rng::seeded(seed))?;
-        Sampler::new(&context.env, &context.policy).max_steps(context.config.max_steps).backward(&objects, rng)
+        Sampler::new(&context.env, &context.policy)
+            .max_steps(context.config.max_steps)
+            .backward(&objects, rng)
+            .map(Some)
     }
 }

@@ -7,8 +7,8 @@ use gfn::Rng;
 use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::{EnumerableEnv, Env, Rows};
 use gfn::objective::Objective;
+use gfn::objective::Quantity;
 use gfn::policy::KHot;
-use gfn::quantity::Quantity;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::DeviceKind;
@@ -71,9 +71,12 @@ struct Rest {
 
 /// The trainer that was asked for.
 pub(super) fn session(
-    (spec, kind_of_env): (&EnvSpec, EnvKind),
+    spec: &EnvSpec,
+    kind_of_env: EnvKind,
     asked: Asked<'_>,
-    (seed, device, double): (u64, &str, bool),
+    seed: u64,
+    device: &str,
+    double: bool,
     failures: &Failures,
 ) -> PyResult<Box<dyn Engine>> {
     let device = DeviceKind::from_str(device).and_then(DeviceKind::resolve).map_err(raised)?;
@@ -110,7 +113,7 @@ pub(super) fn session(
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, reading }, _) => {
             let border =
-                Border { show: show_graphs(reading.clone()), read: read_graphs(env, reading.clone()), features: None };
+                Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
             let reward =
                 reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
@@ -150,10 +153,11 @@ pub(super) fn session(
             )
         }
         (EnvKind::Structures(env), _) => {
-            let reward = reward.build(&show_structures(), by_keys(env), |settings| structure_reward(settings, env))?;
+            let reward = reward
+                .build(&show_structures(env.n_nodes()), by_keys(env), |settings| structure_reward(settings, env))?;
             let n = env.n_nodes();
             let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
-            let border = Border { show: show_structures(), read: read_structures(n), features };
+            let border = Border { show: show_structures(n), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
             listed(
                 Given { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },
@@ -269,7 +273,7 @@ where
     let priority = parts.priority(&failures);
     let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let built = || -> gfn::Result<_> {
-        let mut trainer = Trainer::boxed(env, reward, own, objective, config, rng)?.described_by(&description)?;
+        let mut trainer = Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?;
         if let Some(conditions) = conditions {
             trainer = trainer.with_conditions(conditions::Shared(conditions));
         }
@@ -279,5 +283,5 @@ where
         }
     };
     let trainer = built().map_err(raised)?;
-    parts.attach(trainer, Others { teacher, novelty, search, conditioned }, (&border, width), &mut looking)
+    parts.attach(trainer, Others { teacher, novelty, search, conditioned }, &border, width, &mut looking)
 }

@@ -62,6 +62,18 @@ impl<S, F: Fn(&S, Option<&Tensor>) -> Result<Vec<f64>> + Send> Reward<S> for F {
     }
 }
 
+impl<S> Reward<S> for Box<dyn Reward<S>> {
+    fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        self.as_ref().log_reward(states, conditions)
+    }
+    fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.as_ref().partial_log_reward(states, conditions)
+    }
+    fn log_reward_change(&self, before: &S, after: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.as_ref().log_reward_change(before, after, conditions)
+    }
+}
+
 /// A reward raised to a floor, log R >= `log_min`. A reward of zero has no finite log, and so no finite residual in a balance
 /// objective. The floor changes the target: states below it are sampled as if they were on it.
 ///
@@ -83,9 +95,10 @@ impl<R> Clipped<R> {
     /// # Errors
     /// [`Error::Config`] unless `log_min` is finite.
     pub fn new(reward: R, log_min: f64) -> Result<Self> {
-        match log_min.is_finite() {
-            true => Ok(Self { reward, log_min }),
-            false => Err(Error::config("log_min", log_min, "a finite log-reward")),
+        if log_min.is_finite() {
+            Ok(Self { reward, log_min })
+        } else {
+            Err(Error::config("log_min", log_min, "a finite log-reward"))
         }
     }
 

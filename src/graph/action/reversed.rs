@@ -1,22 +1,13 @@
-use super::{AddEdge, AddNode, Semantics, SetEdgeAttr, SetNodeAttr};
+use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphActionType, GraphState, GraphView, Head, Move};
+use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
 /// An action type the other way round: what was its backward twin goes forward.
 ///
 /// `Reversed(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a full graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reversed<T>(pub T);
-
-/// Removes a node, going forward.
-pub type RemoveNode = Reversed<AddNode>;
-/// Removes an edge, going forward.
-pub type RemoveEdge = Reversed<AddEdge>;
-/// Unsets an attribute of a node, going forward.
-pub type RemoveNodeAttr = Reversed<SetNodeAttr>;
-/// Unsets an attribute of an edge, going forward.
-pub type RemoveEdgeAttr = Reversed<SetEdgeAttr>;
 
 impl<T: GraphActionType> GraphActionType for Reversed<T> {
     fn name(&self) -> &str {
@@ -27,6 +18,9 @@ impl<T: GraphActionType> GraphActionType for Reversed<T> {
             "set_edge_attr" => "remove_edge_attr",
             other => other,
         }
+    }
+    fn widen(&self, schema: &mut GraphSchema) {
+        self.0.widen(schema);
     }
     fn head(&self, direction: Direction) -> Option<Head> {
         self.0.head(direction.opposite())

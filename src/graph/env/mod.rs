@@ -1,8 +1,6 @@
 //! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment traits.
 
 mod backward;
-mod batched;
-mod candidates;
 mod classes;
 mod contract;
 mod dynamics;
@@ -15,21 +13,21 @@ mod schema;
 
 use std::ops::Deref;
 
-pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
 pub(crate) use contract::{check_fits, check_settings};
 pub use move_mask::MoveMask;
-pub use rules::{Free, GraphRules};
+pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
-use scaffold::symmetries;
 pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
+pub(in crate::graph) use schema::raise;
 
+use crate::graph::symmetry::symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
-/// How the legal backward actions of an environment are found.
+/// The way in which the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
     /// Each backward move that an action type names is made on a copy. It is legal if the parent is reachable, still contains the
@@ -63,12 +61,8 @@ pub enum BackwardRule {
 ///     }
 /// }
 ///
-/// let env = GraphEnv::new(
-///     Tournament,
-///     ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-///     GraphSchema::plain(GraphKind::Directed, 3),
-///     GraphState::with_nodes(GraphKind::Directed, 3),
-/// )?;
+/// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+/// let env = GraphEnv::new(Tournament, actions, GraphState::directed(3))?;
 /// let masks = env.masks(Direction::Forward, &env.initial(&[0]));
 /// assert_eq!(masks.n_legal(0), 6 + 1);
 /// # Ok::<(), gfn::Error>(())
@@ -80,9 +74,9 @@ pub struct GraphEnv<R> {
     schema: GraphSchema,
     /// That of each instance, in order of their numbers.
     initial: Vec<GraphState>,
-    /// What the author says of the nodes of the initial graphs, if anything.
+    /// The author's word on the nodes of the initial graphs, if any.
     asked: Option<Scaffold>,
-    /// Whether these nodes are alike, unjoined, and change places freely.
+    /// `true` if these nodes are alike, unjoined, and change places freely.
     together: bool,
     /// Of each initial graph whose nodes are alike, and joined or different.
     symmetries: Vec<Vec<Vec<u32>>>,
@@ -96,22 +90,37 @@ impl<R: GraphRules> GraphEnv<R> {
     /// equal and unjoined, and told apart otherwise, unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are
     /// the rules that forbid nothing.
     ///
-    /// Backward moves are derived, and training corrects for symmetry, until another method says otherwise.
+    /// Its [schema](Self::schema) is the least that the initial graph and its action types need. Backward moves are derived, and training
+    /// corrects for symmetry, until another method says otherwise.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, an action type of no class, or of so large graphs that their slots can't be
-    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to the schema.
-    pub fn new(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<Self> {
-        let env = Self::assembled(rules, actions, schema, initial);
+    /// [`Error::Config`](crate::Error::Config) for no action type, one of no class, or of so large graphs that their slots can't be
+    /// numbered in 32 bits.
+    pub fn new(rules: R, actions: ActionSet, initial: GraphState) -> Result<Self> {
+        let env = Self::assembled(rules, actions, initial);
+        check_settings(&env)?;
+        env.check_initial()?;
+        Ok(env)
+    }
+
+    /// The same for graphs of this schema: of more nodes, classes or attributes than the initial graph and the library's action types
+    /// tell, which a type of your own adds.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or so large graphs that their slots can't be
+    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to it.
+    pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
+        let env = Self { schema, ..self };
         check_settings(&env)?;
         env.check_initial()?;
         Ok(env)
     }
 
     /// The same of parts that are known to fit.
-    pub(crate) fn assembled(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Self {
+    pub(crate) fn assembled(rules: R, actions: ActionSet, initial: GraphState) -> Self {
         // A graph of another environment may have a number there.
         let initial = vec![initial.with_instance(0)];
+        let schema = GraphSchema::of(&actions, &initial);
         let (symmetries, backward) = (Vec::new(), BackwardRule::Derived);
         let (asked, together, corrects_symmetry) = (None, false, true);
         let env = Self { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry };
@@ -119,7 +128,7 @@ impl<R: GraphRules> GraphEnv<R> {
     }
 
     /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
-    /// and a distribution of its own. Backward moves are derived, until [`with_backward`](Self::with_backward) says
+    /// and a distribution of its own. The schema gets room for them. Backward moves are derived, until [`with_backward`](Self::with_backward) says
     /// otherwise: masks by type may count on the former start, as may what the rules say of themselves.
     ///
     /// A network sees a graph, not where it started: no two instances may lead to the same graph, unless their nodes have
@@ -130,7 +139,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// use gfn::graph::*;
     /// let start = |n| GraphState::with_nodes(GraphKind::Undirected, n);
     /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 5), start(3))?;
+    /// let env = GraphEnv::new(Free, actions, start(3))?;
     /// let env = env.with_instances([3, 4, 5].map(start).into())?;
     /// let states = env.initial(&[2, 0]);
     /// assert_eq!(states.graphs()[0].n_nodes(), 5);
@@ -140,9 +149,10 @@ impl<R: GraphRules> GraphEnv<R> {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for no graph, and up to isomorphism for graphs of different numbers of
-    /// nodes; [`Error::Contract`](crate::Error::Contract) for one that doesn't keep to the schema.
+    /// nodes; [`Error::Contract`](crate::Error::Contract) for one of another kind than the others.
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
+        self.schema.widen(&self.initial);
         self.check_initial()?;
         self.backward = BackwardRule::Derived;
         let scaffold = self.scaffold();
@@ -150,8 +160,7 @@ impl<R: GraphRules> GraphEnv<R> {
     }
 
     /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they are equal and
-    /// unjoined (in each instance), and list no [candidates](GraphState::candidates). Where nodes are labelled, they are told
-    /// apart in any case.
+    /// unjoined (in each instance). Where nodes are labelled, they are told apart in any case.
     ///
     /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
     /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
@@ -163,7 +172,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// let ring = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| (a, b, Edge::default()));
     /// let ring = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &ring)?;
     /// let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 4));
-    /// let env = GraphEnv::new(Free, grown, GraphSchema::plain(GraphKind::Undirected, 4), ring)?;
+    /// let env = GraphEnv::new(Free, grown, ring)?;
     /// // The ring, and the ring with a node on any of its three.
     /// assert_eq!(StateGraph::build(&env, 10)?.len(), 1 + 3);
     /// let env = env.with_scaffold(Scaffold::Alike)?;
@@ -176,10 +185,6 @@ impl<R: GraphRules> GraphEnv<R> {
     /// for several instances whose symmetries differ.
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
-        if alike && self.initial.iter().any(GraphState::lists_candidates) {
-            let expected = "nodes told apart, as candidates name them";
-            return Err(Error::config("the scaffold of a graph with candidates", "nodes that are alike", expected));
-        }
         self.asked = Some(scaffold);
         self.together = alike && self.is_loose();
         let graphs = self.initial.iter().filter(|_| alike && !self.together);
@@ -191,11 +196,11 @@ impl<R: GraphRules> GraphEnv<R> {
         Ok(self)
     }
 
-    /// Whether initial graphs are of equal nodes without edges, to which neither labels nor candidates give a meaning. A single
+    /// `true` if initial graphs are of equal nodes without edges, to which labels give no meaning. A single
     /// node is told apart from later ones in any case.
     fn is_loose(&self) -> bool {
         let equal = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
-        let loose = |graph: &GraphState| graph.n_edges() == 0 && !graph.lists_candidates() && equal(graph);
+        let loose = |graph: &GraphState| graph.n_edges() == 0 && equal(graph);
         self.actions.semantics() == Semantics::UpToIsomorphism && self.n_fixed() > 1 && self.initial.iter().all(loose)
     }
 
@@ -210,8 +215,7 @@ impl<R: GraphRules> GraphEnv<R> {
                             from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
-        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))?;
-        candidates::check_candidates(self)
+        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))
     }
 
     /// The same, with its legal backward moves found in this way.
@@ -257,7 +261,7 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.actions
     }
 
-    /// What the graphs are made of.
+    /// The parts that the graphs are made of.
     #[must_use]
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
@@ -269,24 +273,29 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.initial
     }
 
-    /// Where the trajectory of this graph started; the graph itself if it is of no instance of this environment.
+    /// `true` for the graph that trajectories of its instance start at.
+    pub(crate) fn is_start(&self, graph: &GraphState) -> bool {
+        self.initial.get(graph.instance() as usize) == Some(graph)
+    }
+
+    /// The graph that the trajectory of this one started at; the graph itself if it is of no instance of this environment.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
 
-    /// Whether the nodes of the initial graph are told apart.
+    /// The treatment of the nodes of the initial graph.
     #[must_use]
     pub fn scaffold(&self) -> Scaffold {
         self.asked.unwrap_or(if self.is_loose() { Scaffold::Alike } else { Scaffold::ToldApart })
     }
 
-    /// How legal backward moves are found.
+    /// The way in which legal backward moves are found.
     #[must_use]
     pub fn backward_rule(&self) -> BackwardRule {
         self.backward
     }
 
-    /// Whether training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry, up to isomorphism.
     #[must_use]
     pub fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry
@@ -311,7 +320,7 @@ impl<R: GraphRules> GraphEnv<R> {
         }
     }
 
-    /// What training corrects for, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
+    /// The correction of training, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
     /// held, and the symmetries of these where they are alike.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What moves do to the symmetry of graphs, for policies up to isomorphism.
+//! The changes that moves make to the symmetry of graphs, for policies up to isomorphism.
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
 use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
@@ -6,7 +6,7 @@ use crate::{Error, Result, parallel};
 
 use super::MIN_PER_THREAD;
 
-/// How symmetric some graphs are, and how their moves change that.
+/// The symmetry of some graphs, and the changes that their moves make to it.
 ///
 /// Up to isomorphism, with F(G) the flow through a class of graphs, the probabilities of a slot from G to G' satisfy
 /// `P_F / P_B = F(G') |Aut(G')| / (F(G) |Aut(G)|)`. So a policy must know the ratio of the two |Aut|, and message passing can't
@@ -108,7 +108,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// // Three alike nodes, 3! automorphisms; any edge leaves 2 of them.
     /// let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
     /// let kind = GraphKind::Undirected;
-    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind))?;
+    /// let env = GraphEnv::new(Free, actions, GraphState::new(kind))?;
     /// let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
     /// let counted = env.move_symmetries(Direction::Forward, &states)?;
     /// assert!((counted.of_graphs[0] - 6_f64.ln()).abs() < 1e-12);

@@ -1,25 +1,22 @@
 //! Scores: all quantities that objectives need, evaluated from environment, reward and policy.
 
-mod answers;
 mod edge_flows;
 mod estimates;
 mod rewards;
 mod scores;
 mod visited;
 
-pub(crate) use answers::{Answers, Questions, Sharer};
 pub use scores::Scores;
 
 use tch::{Kind, Tensor};
 
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Reward, Rows};
-use crate::policy::Policy;
+use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity, Values, flat};
 use crate::rollout::Trajectories;
 use crate::tensor::{from_host, index_tensor};
 use crate::{Error, Result};
-use answers::Whole;
 use edge_flows::{EDGE_FLOWS, edge_flows};
 use rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
 use visited::Visited;
@@ -48,65 +45,27 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Scores> {
-    score_in_shares(env, reward, policy, trajectories, needs, None)
-}
-
-/// What is asked of a policy beyond what another thread can answer for some of the states.
-const OF_ALL_STATES: [Quantity; 3] = [Quantity::LogPrior, Quantity::LogPaths, Quantity::NextLogPaths];
-
-/// Whether all that is needed of a policy can be asked about each state by itself.
-pub(crate) fn can_share(needs: Quantities) -> bool {
-    !needs.has_any(&OF_ALL_STATES) && !needs.has_any(&EDGE_FLOWS)
-}
-
-/// The same, with some of the states evaluated by another thread, if there is one and it can say all that is needed of them.
-///
-/// # Errors
-/// As for [`score`], and those of the other thread.
-pub(crate) fn score_in_shares<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
-    env: &E,
-    reward: &R,
-    policy: &P,
-    trajectories: &Trajectories<E>,
-    needs: Quantities,
-    sharer: Option<&mut dyn Sharer<E>>,
-) -> Result<Scores> {
     needs.check()?;
     let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories)?;
     let visited = Visited::new(env, trajectories);
-    let wants = needs | Quantities::PF | Quantities::PB;
     let all: Vec<usize> = (0..visited.n_rows).collect();
     let rows = &visited.grouping.of[..visited.n_rows];
     let actions = visited.named(Direction::Forward, &all, trajectories.actions().clone())?;
     let (inner, after) = visited.inner();
     let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
-    // One number per distinct state, for each transition from it.
-    let of_states = [Quantity::LogFlow, Quantity::Entropy].into_iter().filter(|&quantity| needs.has(quantity));
-    let mut forward = vec![(rows.to_vec(), actions)];
-    if needs.has(Quantity::LogExit) {
-        forward.push((rows.to_vec(), exits_of(env, &visited, trajectories)?));
-    }
-    let questions = Questions {
-        conditions: visited.conditions.as_ref().map(Tensor::shallow_clone),
-        wants,
-        forward,
-        backward: (visited.groups(after), undo),
-        of_states: of_states.chain(needs.own()).collect(),
-    };
-    let (Answers { mut log_pf, log_pb: log_pb_inner, of_states }, whole) = match sharer.filter(|_| can_share(needs)) {
-        Some(sharer) => (
-            questions.answer_in_shares(env, policy, (visited.distinct(), &visited.depths(trajectories)), sharer)?,
-            None,
-        ),
-        None => questions.answer_all(env, policy, visited.distinct()).map(|(answers, whole)| (answers, Some(whole)))?,
-    };
+    let wants = needs | Quantities::PF | Quantities::PB;
+    let Evaluation { pf, pb, prior, mut values } =
+        policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
+    let pf = pf.ok_or_else(no_pf)?;
+    let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
+    let n_distinct = visited.grouping.first.len();
     let wide = log_reward.iter().any(|value| value.abs() >= WIDE_FROM);
     let widened = |tensor: Tensor| if wide { tensor.to_kind(Kind::Double) } else { tensor };
-    let log_exit = (log_pf.len() > 1).then(|| log_pf.swap_remove(1));
-    let log_pf = widened(log_pf.swap_remove(0));
+    let log_pf = widened(flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?);
     let (kind, device) = (log_pf.kind(), log_pf.device());
 
-    let log_pb_inner = log_pb_inner.to_kind(kind).to_device(device);
+    let log_pb_inner = pb.log_prob(&visited.groups(after), &undo)?;
+    let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
     let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
     let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
 
@@ -120,12 +79,19 @@ pub(crate) fn score_in_shares<E: Env, P: Policy<E>, R: Reward<E::States> + ?Size
     if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
         return Err(Quantity::LearnedLogPb.missing(SCORING));
     }
-    let n_distinct = visited.grouping.first.len();
     scores.distinct = (n_distinct, visited.len());
-    for (&quantity, values) in questions.of_states.iter().zip(of_states) {
+    if needs.has(Quantity::Entropy) {
+        let entropies = pf.entropies().ok_or_else(|| Quantity::Entropy.missing(SCORING))?;
+        values.insert(Quantity::Entropy, entropies);
+    }
+    // One number per distinct state, for each transition from it.
+    let of_states = [Quantity::LogFlow, Quantity::Entropy].into_iter().filter(|&quantity| needs.has(quantity));
+    for quantity in of_states.chain(needs.own()) {
+        let values = values.take_flat(quantity, n_distinct, SCORING)?;
         scores.set(quantity, widened(values.index_select(0, &index_tensor(rows, values.device()))))?;
     }
-    if let Some(log_exit) = log_exit {
+    if needs.has(Quantity::LogExit) {
+        let log_exit = log_exits(&pf, rows, &exits_of(env, &visited, trajectories)?)?;
         scores.set(Quantity::LogExit, widened(log_exit))?;
     }
     if needs.has(Quantity::LogZ) {
@@ -142,37 +108,35 @@ pub(crate) fn score_in_shares<E: Env, P: Policy<E>, R: Reward<E::States> + ?Size
         scores.set(Quantity::LogZ, widened(flat(Quantity::LogZ, log_z, trajectories.len())?))?;
     }
     if needs.has(Quantity::LogRewardChange) {
-        let change = log_reward_changes(env, reward, &visited, trajectories, (&raw_log_reward, &log_reward))?;
+        let change = log_reward_changes(env, reward, &visited, trajectories, &raw_log_reward, &log_reward)?;
         scores.set(Quantity::LogRewardChange, from_host(&change, kind, device))?;
     }
     if needs.has(Quantity::StateLogReward) {
         let partial = partial_log_rewards(env, reward, trajectories, visited.conditions.as_ref())?;
         scores.set(Quantity::StateLogReward, from_host(&partial, kind, device))?;
     }
-    if let Some(Whole { pf, pb, prior, mut values }) = whole {
-        if needs.has(Quantity::LogPrior) {
-            let prior = prior.ok_or_else(|| Quantity::LogPrior.missing(SCORING))?;
-            let log_prior = flat(Quantity::LogPrior, prior.log_prob(rows, &questions.forward[0].1)?, rows.len())?;
-            scores.set(Quantity::LogPrior, log_prior.detach().to_kind(kind).to_device(device))?;
-        }
-        if needs.has_any(&[Quantity::LogPaths, Quantity::NextLogPaths]) {
-            let paths = values.take_flat(Quantity::LogPaths, n_distinct, SCORING)?;
-            let mut started = vec![1.0; visited.n_rows];
-            trajectories.offsets()[..trajectories.len()].iter().for_each(|&start| started[start] = 0.0);
-            let started: Vec<f64> = inner.iter().map(|&row| started[row]).collect();
-            let at = |rows: &[usize]| paths.index_select(0, &index_tensor(&visited.groups(rows), paths.device()));
-            // The initial state has one path to it.
-            scores.set(Quantity::LogPaths, at(inner) * from_host(&started, paths.kind(), paths.device()))?;
-            scores.set(Quantity::NextLogPaths, at(after))?;
-        }
-        if needs.has_any(&EDGE_FLOWS) {
-            scores.set_all(edge_flows(env, policy, &visited, (&pf, &pb), trajectories)?)?;
-        }
+    if needs.has(Quantity::LogPrior) {
+        let prior = prior.ok_or_else(|| Quantity::LogPrior.missing(SCORING))?;
+        let log_prior = flat(Quantity::LogPrior, prior.log_prob(rows, &actions)?, rows.len())?;
+        scores.set(Quantity::LogPrior, log_prior.detach().to_kind(kind).to_device(device))?;
+    }
+    if needs.has_any(&[Quantity::LogPaths, Quantity::NextLogPaths]) {
+        let paths = values.take_flat(Quantity::LogPaths, n_distinct, SCORING)?;
+        let mut started = vec![1.0; visited.n_rows];
+        trajectories.offsets()[..trajectories.len()].iter().for_each(|&start| started[start] = 0.0);
+        let started: Vec<f64> = inner.iter().map(|&row| started[row]).collect();
+        let at = |rows: &[usize]| paths.index_select(0, &index_tensor(&visited.groups(rows), paths.device()));
+        // The initial state has one path to it.
+        scores.set(Quantity::LogPaths, at(inner) * from_host(&started, paths.kind(), paths.device()))?;
+        scores.set(Quantity::NextLogPaths, at(after))?;
+    }
+    if needs.has_any(&EDGE_FLOWS) {
+        scores.set_all(edge_flows(env, policy, &visited, &pf, &pb, trajectories)?)?;
     }
     Ok(scores)
 }
 
-/// What `needs` asks of a target network, without gradient, by the policy as it is now: [`Quantity::TargetLogFlow`] and
+/// The quantities of a target network that `needs` has, without gradient, by the policy as it is now: [`Quantity::TargetLogFlow`] and
 /// [`Quantity::TargetLogExit`]. To be called while the parameters are the target network's
 /// ([`Average::with`](crate::optim::Average::with)); a trainer does so.
 ///

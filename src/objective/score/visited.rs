@@ -60,18 +60,6 @@ impl<'a, E: Env> Visited<'a, E> {
         (self.states.select(rows), conditions)
     }
 
-    /// How many steps lead to each distinct state in the trajectory that it was first seen in.
-    pub(in crate::objective) fn depths(&self, trajectories: &Trajectories<E>) -> Vec<usize> {
-        let mut depths = vec![0; self.states.len()];
-        for (walk, ends) in trajectories.offsets().windows(2).enumerate() {
-            (ends[0]..ends[1]).for_each(|row| depths[row] = row - ends[0]);
-            if self.terminal[walk] >= self.n_rows {
-                depths[self.terminal[walk]] = ends[1] - ends[0];
-            }
-        }
-        self.grouping.first.iter().map(|&row| depths[row]).collect()
-    }
-
     /// Number of rows.
     pub(in crate::objective) fn len(&self) -> usize {
         self.states.len()

@@ -1,14 +1,12 @@
 //! Checkpoints: a folder with `model.safetensors` and `manifest.json`, checked before use and replaced as a whole.
 
 mod differences;
-mod gathered;
 mod manifest;
 mod observed;
 mod persist;
 mod resume;
 mod seen;
 
-pub(in crate::train) use gathered::{Saved, apart, own};
 pub use manifest::Manifest;
 pub(in crate::train) use observed::Observed;
 pub use persist::Persist;

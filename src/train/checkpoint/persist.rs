@@ -10,7 +10,7 @@ use crate::optim::Optimizer;
 use crate::{Error, Result};
 
 /// Tensors by name: what a part keeps.
-type Tensors = Vec<(String, Tensor)>;
+pub(super) type Tensors = Vec<(String, Tensor)>;
 
 /// The sections of a trainer's own parts, and of the model.
 const RESERVED: [&str; 8] =

@@ -1,21 +1,19 @@
 //! A trainer's checkpoint: what it keeps, and how a run goes on from it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
 
 use super::LAYOUT;
 use super::differences::differences;
-use super::gathered::{Tensors, gather};
 use super::observed::Observed;
 use super::persist::{kept, load};
 use super::seen::{SEEN, otherwise, seen};
 use crate::error::Warning;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
-use crate::train::sources::{Elsewhere, REPLAY};
 use crate::train::{Checkpoint, OnWarning, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
@@ -33,6 +31,9 @@ struct State {
     /// The trainer's settings; earlier versions didn't keep them.
     #[serde(default)]
     settings: serde_json::Value,
+    /// The number of trainers that train as one.
+    #[serde(default = "one")]
+    replicas: usize,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
@@ -41,8 +42,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut parts: Vec<&dyn Persist<E>> = Vec::new();
         self.optimizer.iter().for_each(|optimizer| parts.push(optimizer));
         self.companions.all().into_iter().for_each(|companion| parts.push(companion));
-        parts.push(&self.sources.on_policy);
-        self.sources.elsewhere.iter().for_each(|elsewhere| parts.push(elsewhere.source()));
         self.sources.all().into_iter().rev().for_each(|source| parts.push(source));
         parts
     }
@@ -52,69 +51,36 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// While an observer of [`Fit`](crate::train::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
     /// have seen the step, so that it holds what they keep of it; an error then ends the run.
     ///
-    /// Of several replicas ([`with_collective`](Self::with_collective)) all call this in the same step, as [`Fit`](crate::train::Fit) does: the
-    /// first saves what all keep alike, and the buffers of all, which the others send it.
+    /// Each of several replicas ([`with_group`](Self::with_group)) saves its own: the first here, the others beside it, under the same name with
+    /// their number behind a dot. All of them save in the same step, as [`Fit`](crate::train::Fit) does.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters, for replicas with sources or companions that keep something else, and where an
-    /// observer of replicas with buffers asks for it; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.check_savable()?;
-        if self.replica() == 0 {
-            LAYOUT.check_target(path.as_ref())?;
-        }
+        let path = self.own_path(path.as_ref());
+        LAYOUT.check_target(&path)?;
         if let Some(asked) = self.asked.upgrade() {
-            // Observers are the first replica's alone: the others don't know that it waits for their buffers.
-            if self.n_replicas() > 1 && self.sources.replay.is_some() {
-                return Err(asked_by_one());
-            }
-            asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.as_ref().to_owned());
+            asked.lock().unwrap_or_else(PoisonError::into_inner).push(path);
             return Ok(());
         }
-        let buffers = self.gathered()?;
+        self.checkpoint()?.save(path)
+    }
+
+    /// The folder of this replica's checkpoint.
+    pub(in crate::train) fn own_path(&self, path: &Path) -> PathBuf {
         match self.replica() {
-            0 => self.checkpoint(buffers)?.save(path),
-            _ => Ok(()),
+            0 => path.to_owned(),
+            replica => path.with_file_name(format!("{}.{replica}", path.file_name().unwrap_or_default().display())),
         }
     }
 
-    /// Saves what this replica has, while the others can't be asked.
-    pub(in crate::train) fn save_alone(&self, path: &Path) -> Result<()> {
-        LAYOUT.check_target(path)?;
-        self.checkpoint(None)?.save(path)
-    }
-
-    /// The buffers of all replicas, at the first of several.
-    fn gathered(&self) -> Result<Option<Tensors>> {
-        let parts = self.context.replicas().zip(self.sources.replay.as_ref());
-        let gather = |(replicas, replay): (_, &dyn Persist<E>)| gather(replicas, &replay.state(&self.context.env)?);
-        parts.map_or(Ok(None), |(replicas, replay)| gather((replicas, replay)))
-    }
-
-    /// What a checkpoint couldn't hold all of.
+    /// Refuses a policy that has nothing to save.
     pub(in crate::train) fn check_savable(&self) -> Result<()> {
-        if self.optimizer.is_none() {
-            return Err(no_parameters());
-        }
-        if self.n_replicas() == 1 {
-            return Ok(());
-        }
-        let mut own: Vec<&dyn Persist<E>> = vec![&self.sources.on_policy];
-        self.sources.all().into_iter().filter(|source| source.name() != REPLAY).for_each(|source| own.push(source));
-        // All replicas have ordered the same of those who draw ahead.
-        if let Some(Elsewhere::Others(source)) = &self.sources.elsewhere {
-            own.push(source.as_ref());
-        }
-        self.companions.others.iter().for_each(|companion| own.push(companion.as_ref()));
-        match kept(&self.context.env, own)?.is_empty() {
-            true => Ok(()),
-            false => Err(kept_apart()),
-        }
+        self.context.policy.parameters().map(drop).ok_or_else(no_parameters)
     }
 
-    /// The trainer as it is, with the buffers of all replicas where there are several.
-    fn checkpoint(&self, mut buffers: Option<Tensors>) -> Result<Checkpoint> {
+    fn checkpoint(&self) -> Result<Checkpoint> {
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
         let kept = kept(&self.context.env, self.parts())?;
         let objective = &self.context.objective;
@@ -127,12 +93,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             description: self.description.clone(),
             observed: self.observed.states.clone(),
             settings: self.settings(),
+            replicas: self.n_replicas(),
         })?;
         let model = Checkpoint::new(parameters, self.context.step as u64, state)?;
-        let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| {
-            let of_all = if part.name() == REPLAY { buffers.take() } else { None };
-            checkpoint.with(part.name(), of_all.unwrap_or(tensors))
-        });
+        let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| checkpoint.with(part.name(), tensors));
         // Without a step of its own it goes on remembering what the run before it had seen.
         let seen = match &self.latest {
             None => self.seen.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect(),
@@ -145,7 +109,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Whether the rewards of fresh objects are its own: whoever draws elsewhere may have another.
     fn judges_itself(&self) -> bool {
-        !matches!(self.sources.elsewhere, Some(Elsewhere::Others(_)))
+        self.sources.elsewhere.is_none()
     }
 
     /// Its settings, but for the one that says what becomes of a warning; null where a schedule of one's own can't be written.
@@ -173,8 +137,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
     ///
-    /// Replicas resume after they have joined ([`with_collective`](Self::with_collective)). With as many as before, each has its own buffer
-    /// again; with another number, the objects of all buffers are dealt out among them, the oldest first, and the run is another one.
+    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its own checkpoint.
     ///
     /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Other networks, objectives (or
     /// [settings](crate::objective::Objective::settings) of them), buffers and descriptions are refused. Settings, environment and reward
@@ -185,13 +148,20 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; [`Error::Warned`] for a change
     /// where [`TrainerConfig::on_warning`](crate::train::TrainerConfig::on_warning) says so. The trainer is unchanged then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
-        let checkpoint = Checkpoint::load(path.as_ref())?;
+        let path = self.own_path(path.as_ref());
+        let checkpoint = Checkpoint::load(&path)?;
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
         let other = |problem: String| {
-            Error::file(path.as_ref().to_owned(), problem, "resume with the settings that the checkpoint was made with")
+            Error::file(path.clone(), problem, "resume with the settings that the checkpoint was made with")
         };
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
+        if state.replicas != self.n_replicas() {
+            let (there, here) = (state.replicas, self.n_replicas());
+            return Err(other(format!(
+                "the checkpoint of one of {there} trainers that train as one, here they are {here}"
+            )));
+        }
         if state.description != self.description {
             let differences = differences("its description", &state.description, &self.description);
             return Err(other(format!("the checkpoint of another run: {differences}")));
@@ -209,24 +179,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if let (Some(warning), OnWarning::Fail) = (&changed, self.context.config.on_warning) {
             return Err(Error::Warned(warning.clone()));
         }
-        if let (Some(replay), Some(replicas)) = (&mut self.sources.replay, self.context.replicas()) {
-            replay.place = (replicas.rank(), replicas.size());
-        }
         // All that can be wrong is found before anything changes for good.
         checkpoint.fitting(parameters)?;
         let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
         self.optimizer.iter_mut().for_each(|optimizer| parts.push(optimizer));
         self.companions.all_mut().into_iter().for_each(|companion| parts.push(companion));
-        let (on_policy, elsewhere, sources) = self.sources.all_mut();
-        parts.push(on_policy);
-        elsewhere.into_iter().for_each(|source| parts.push(source));
-        sources.into_iter().rev().for_each(|source| parts.push(source));
+        self.sources.all_mut().into_iter().rev().for_each(|source| parts.push(source));
         load(&self.context.env, &mut parts, (&checkpoint, &state.parts), other)?;
         checkpoint.restore(parameters)?;
         self.rng = state.rng;
-        // What was counted of all replicas stands with the first.
-        self.sources.reward_calls = if self.replica() == 0 { state.reward_calls } else { 0 };
-        self.all_reward_calls = None;
+        self.sources.reward_calls = state.reward_calls;
         self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
         self.seen = checkpoint.section(SEEN);
@@ -240,20 +202,8 @@ pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Va
         .map_err(|error| Error::contract("what a checkpoint keeps can be written as JSON", error))
 }
 
-fn kept_apart() -> Error {
-    Error::missing(
-        "a checkpoint of several replicas",
-        "sources and companions that keep nothing: each replica has its own, and only the first one's would be saved",
-        "train replicas without parts that keep something, or save the policy alone (`Checkpoint::new`)",
-    )
-}
-
-fn asked_by_one() -> Error {
-    Error::missing(
-        "a checkpoint that an observer asks for",
-        "the buffers of the other replicas, which don't know that it is written",
-        "save where all replicas do (`Fit::checkpoint`), or the policy alone (`Checkpoint::new`)",
-    )
+fn one() -> usize {
+    1
 }
 
 fn no_parameters() -> Error {

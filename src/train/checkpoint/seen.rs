@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::gathered::Tensors;
+use super::persist::Tensors;
 use crate::Result;
 use crate::env::{Reward, Rows, log_rewards};
 use crate::io::{Named, malformed};

@@ -11,7 +11,7 @@ use crate::rollout::{ReplayEnv, Trajectories};
 use crate::train::{Context, Persist, Trainer};
 use crate::{Error, Result};
 
-/// What a trainer's moving average is for.
+/// The purpose of a trainer's moving average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AverageFor {
     /// Looking alone ([`Trainer::averaged`]): training goes on as without.
@@ -20,17 +20,10 @@ pub enum AverageFor {
     Sampling,
 }
 
-/// An average, and what it is for.
+/// An average, and its purpose.
 pub(in crate::train) struct Averaged {
     pub(in crate::train) average: Average,
     pub(in crate::train) purpose: AverageFor,
-}
-
-impl Averaged {
-    /// The average that fresh trajectories are drawn by.
-    pub(in crate::train) fn for_sampling(&self) -> Option<&Average> {
-        (self.purpose == AverageFor::Sampling).then_some(&self.average)
-    }
 }
 
 impl<E: Env> Persist<E> for Averaged {

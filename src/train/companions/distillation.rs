@@ -5,7 +5,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use super::Novelty;
 use crate::env::Rows;
-use crate::nn::{Activation, MlpConfig, Parameters};
+use crate::nn::{Activation, MlpConfig, Parameter, Parameters};
 use crate::optim::{Adam, AdamConfig};
 use crate::policy::{EncodedVectors, Inputs, Network, StateFeatures};
 use crate::runtime::backward;
@@ -141,27 +141,20 @@ pub(in crate::train) fn load_network_state(
     adam: &mut Adam,
     state: &[(String, Tensor)],
 ) -> Result<()> {
-    let mut found = Vec::with_capacity(parameters.iter().len());
-    for parameter in parameters {
-        let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
-        let name = format!("network/{}", parameter.name);
-        let value = state.iter().find(|(other, tensor)| *other == name && fits(tensor));
-        let value = value.ok_or_else(|| {
-            Error::config(
-                "the saved state of a network",
-                format!("without a tensor that fits `{}`", parameter.name),
-                "the state of the same network",
-            )
-        })?;
-        found.push(&value.1);
+    let mut found = Vec::new();
+    for Parameter { name, tensor, .. } in parameters {
+        let fits = |(other, value): &&(String, Tensor)| {
+            other.strip_prefix("network/") == Some(name)
+                && (value.size(), value.kind()) == (tensor.size(), tensor.kind())
+        };
+        let lacking = || format!("without a tensor that fits `{name}`");
+        let value = state.iter().find(fits);
+        let value = value
+            .ok_or_else(|| Error::config("the saved state of a network", lacking(), "the state of the same network"))?;
+        found.push((tensor.shallow_clone(), &value.1));
     }
-    let moments =
-        state.iter().filter_map(|(name, t)| Some((name.strip_prefix("adam/")?.to_owned(), t.shallow_clone())));
-    adam.load_state(&moments.collect::<Vec<_>>())?;
-    no_grad(|| {
-        for (parameter, value) in parameters.iter().zip(found) {
-            parameter.tensor.shallow_clone().f_copy_(value)?;
-        }
-        Ok(())
-    })
+    let moments = state.iter().filter_map(|(name, value)| Some((name.strip_prefix("adam/")?, value)));
+    adam.load_state(&moments.map(|(name, value)| (name.to_owned(), value.shallow_clone())).collect::<Vec<_>>())?;
+    no_grad(|| found.into_iter().try_for_each(|(mut tensor, value)| tensor.f_copy_(value).map(drop)))?;
+    Ok(())
 }

@@ -16,6 +16,8 @@ pub(in crate::train) use target_network::TargetNetwork;
 use super::{Context, Persist};
 use crate::Result;
 use crate::env::Env;
+use crate::nn::Restored;
+use crate::optim::Average;
 use crate::policy::Policy;
 use crate::quantity::Values;
 use crate::rollout::{ReplayEnv, Trajectories};
@@ -61,16 +63,16 @@ pub trait Companion<E: Env, P>: Persist<E> {
     /// is scored.
     ///
     /// # Errors
-    /// Whatever must end the step, before anything is updated.
+    /// Any error that must end the step, before anything is updated.
     fn supply(&self, _batch: &Trajectories<E>, _context: &Context<E, P>, _supplied: &mut Values) -> Result<()> {
         Ok(())
     }
 
     /// Called before each update, when the parameters have their gradients; with several replicas
-    /// ([`Trainer::with_collective`](super::Trainer::with_collective)) those of the whole batch. What is done to them must be the same on all replicas.
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) those of the whole batch. What is done to them must be the same on all replicas.
     ///
     /// # Errors
-    /// Whatever must end the step, before anything is updated.
+    /// Any error that must end the step, before anything is updated.
     fn before_update(&mut self, _context: &Context<E, P>) -> Result<()> {
         Ok(())
     }
@@ -78,7 +80,7 @@ pub trait Companion<E: Env, P>: Persist<E> {
     /// Called once at the end of each step.
     ///
     /// # Errors
-    /// Whatever must end the step.
+    /// Any error that must end the step.
     fn after_step(&mut self, _batch: &Trajectories<E>, _context: &Context<E, P>) -> Result<()> {
         Ok(())
     }
@@ -87,23 +89,41 @@ pub trait Companion<E: Env, P>: Persist<E> {
 /// All companions of a trainer.
 pub(in crate::train) struct Companions<E: Env, P> {
     pub(in crate::train) average: Option<Averaged>,
-    pub(in crate::train) target_network: Option<TargetNetwork>,
     pub(in crate::train) intrinsic: Option<Intrinsic<E::States>>,
     pub(in crate::train) others: Vec<Box<dyn Companion<E, P>>>,
 }
 
 impl<E: Env, P> Default for Companions<E, P> {
     fn default() -> Self {
-        Self { average: None, target_network: None, intrinsic: None, others: Vec::new() }
+        Self { average: None, intrinsic: None, others: Vec::new() }
     }
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
+    /// The average that fresh trajectories are drawn by, if one is.
+    pub(in crate::train) fn for_sampling(&self) -> Option<&Average> {
+        let kept = self.average.as_ref().filter(|kept| kept.purpose == AverageFor::Sampling)?;
+        Some(&kept.average)
+    }
+
+    /// Begins the average anew where log Z was given its first value.
+    pub(in crate::train) fn follow(&mut self, context: &Context<E, P>, log_z: &Option<Restored>) -> Result<()> {
+        let parts = self.average.as_mut().filter(|_| log_z.is_some()).zip(context.policy.parameters());
+        parts.map_or(Ok(()), |(kept, parameters)| kept.average.restart(parameters))
+    }
+
+    pub(in crate::train) fn before_update(&mut self, context: &Context<E, P>) -> Result<()> {
+        self.all_mut().into_iter().try_for_each(|companion| companion.before_update(context))
+    }
+
+    pub(in crate::train) fn after_step(&mut self, batch: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
+        self.all_mut().into_iter().try_for_each(|companion| companion.after_step(batch, context))
+    }
+
     pub(in crate::train) fn all(&self) -> Vec<&dyn Companion<E, P>> {
         let mut all: Vec<&dyn Companion<E, P>> = Vec::new();
         self.intrinsic.iter().for_each(|one| all.push(one));
         self.average.iter().for_each(|one| all.push(one));
-        self.target_network.iter().for_each(|one| all.push(one));
         self.others.iter().for_each(|one| all.push(one.as_ref()));
         all
     }
@@ -112,7 +132,6 @@ impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
         let mut all: Vec<&mut dyn Companion<E, P>> = Vec::new();
         self.intrinsic.iter_mut().for_each(|one| all.push(one));
         self.average.iter_mut().for_each(|one| all.push(one));
-        self.target_network.iter_mut().for_each(|one| all.push(one));
         self.others.iter_mut().for_each(|one| all.push(one.as_mut()));
         all
     }

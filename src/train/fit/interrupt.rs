@@ -56,7 +56,7 @@ fn is_default(_signal: i32) -> bool {
 }
 
 /// True once SIGINT (Ctrl-C) or SIGTERM has asked a run that listens ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)) to save and end. Who waits for
-/// others, as a [`Collective`](crate::collective::Collective) does, shouldn't wait long from then on: who sent the signal kills soon.
+/// others, as a [`Group`](crate::group::Group) does, shouldn't wait long from then on: who sent the signal kills soon.
 ///
 /// ```
 /// assert!(!gfn::train::interrupted());

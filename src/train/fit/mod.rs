@@ -2,6 +2,8 @@
 
 #[cfg(feature = "signals")]
 mod interrupt;
+mod progress;
+pub(in crate::train) mod terminal;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -12,15 +14,15 @@ use std::time::Duration;
 use interrupt::Interrupt;
 #[cfg(feature = "signals")]
 pub use interrupt::interrupted;
+pub use progress::Progress;
 
 use super::checkpoint::Observed;
 use super::replicas::agree;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
 use crate::policy::Policy;
-use crate::report::Progress;
 use crate::rollout::ReplayEnv;
-use crate::{Error, Result, Rng};
+use crate::{Error, Result};
 
 /// A run that is over by then needs no line of progress.
 const QUIET: Duration = Duration::from_secs(1);
@@ -87,8 +89,6 @@ pub struct Fit<'a, E: Env, P> {
     every: Option<usize>,
     interruptible: bool,
     progress: bool,
-    /// Where the random stream was before a step that failed.
-    before: Option<Rng>,
     /// The keys of a record that no metric may use.
     own_keys: Vec<String>,
 }
@@ -108,16 +108,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     #[must_use]
     pub fn new(steps: usize) -> Self {
         let (observers, own_keys) = (Vec::new(), Vec::new());
-        Self {
-            steps,
-            observers,
-            checkpoint: None,
-            every: None,
-            interruptible: false,
-            progress: true,
-            before: None,
-            own_keys,
-        }
+        Self { steps, observers, checkpoint: None, every: None, interruptible: false, progress: true, own_keys }
     }
 
     /// Adds an observer, which is called after each step and after earlier observers.
@@ -165,20 +156,20 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     ///
     /// # Errors
     /// Those of [`Checkpoint::try_path`], [`Trainer::save`] before the first step, [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
-    /// is untouched then. [`Error::Peer`] where another replica has ended or doesn't answer: the first one then saves a checkpoint of the last
-    /// whole step, from which the replicas go on: bit for bit where nothing is replayed or drawn ahead, else with the first one's own buffer alone, which may
-    /// hold walks of the step that failed. [`Error::Config`], before the first step, for two observers of one name that both have a
+    /// is untouched then. [`Error::Peer`] where another replica has ended or doesn't answer: the last checkpoint that all of them have saved is the
+    /// one to go on from. [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
-        self.checkpoint.as_ref().map_or(Ok(()), |_| trainer.check_savable())?;
         trainer.check_equal_replicas()?;
         if trainer.replica() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must end none before their common step.
-            self.observers.retain(|observer| observer.on_all_replicas());
+            self.observers.clear();
         }
-        let mine = self.checkpoint.as_ref().filter(|_| trainer.replica() == 0);
-        mine.map_or(Ok(()), Checkpoint::try_path)?;
+        if let Some(path) = &self.checkpoint {
+            trainer.check_savable()?;
+            Checkpoint::try_path(trainer.own_path(path))?;
+        }
         #[cfg(feature = "signals")]
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
         #[cfg(feature = "signals")]
@@ -190,7 +181,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             trainer.observed.start(*observer, trainer)?;
         }
         trainer.observed = Observed::of(&mut self.observers)?;
-        let ended = self.train(trainer, &interrupted).map_err(|error| self.save_alone(trainer, error));
+        let ended = self.train(trainer, &interrupted);
         if let (Err(_), Ok(states)) = (&ended, Observed::of(&mut self.observers)) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
@@ -207,19 +198,13 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
             let warned = trainer.warnings().len();
-            let (made, before) = (trainer.steps_done(), trainer.rng.clone());
-            let stats = trainer.step().inspect_err(|_| {
-                if trainer.steps_done() == made {
-                    self.before = Some(before);
-                }
-            })?;
+            let stats = trainer.step()?;
             let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
             if let Some(line) = &mut progress {
                 line.update(step as u64, stats.loss, Some(stats.log_z));
             }
-            trainer.count_reward_calls()?;
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             record.warnings = warnings;
             if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
@@ -283,26 +268,6 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             record.check_metrics(&self.own_keys)?;
         }
         Ok(flow)
-    }
-
-    /// Saves what the first replica has of the last whole step once the group is broken. What became of it stands with the group's error.
-    fn save_alone(&mut self, trainer: &mut Trainer<E, P>, error: Error) -> Error {
-        let (Error::Peer { who, problem, remedy }, Some(path)) = (&error, &self.checkpoint) else { return error };
-        if trainer.n_replicas() == 1 || trainer.replica() > 0 || !trainer.whole {
-            return error;
-        }
-        if let Some(before) = self.before.take() {
-            trainer.rng = before;
-        }
-        let saved = Observed::of(&mut self.observers).and_then(|observed| {
-            trainer.observed = observed;
-            trainer.save_alone(path)
-        });
-        let became = match saved {
-            Ok(()) => format!("step {} is saved in `{}`", trainer.steps_done(), path.display()),
-            Err(error) => format!("no checkpoint could be saved ({error})"),
-        };
-        Error::peer(who, format!("{problem}; {became}"), remedy)
     }
 
     fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {

@@ -85,7 +85,8 @@ pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?S
     policy: &P,
     chunks: &[Trajectories<E>],
     needs: Quantities,
-    (leaves, mut starts): (&Scores, Starts),
+    leaves: &Scores,
+    mut starts: Starts,
 ) -> Result<bool> {
     let mut arrived = false;
     for chunk in chunks {

@@ -35,10 +35,7 @@ pub(in crate::train) fn start_log_z<E: ReplayEnv, P: Policy<E>>(
     let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs);
     let scores = scores.map_err(|error: Error| checks::asked_by(objective, error))?;
     let mine = scores.log_weights(objective.reward_exponent());
-    let all = match context.replicas() {
-        Some(replicas) => replicas.all_gather(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect(),
-        None => mine,
-    };
+    let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
     // What single precision can't hold is refused by the step, which says where it comes from.
     if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {

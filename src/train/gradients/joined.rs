@@ -8,10 +8,9 @@
 use tch::{Kind, Tensor, no_grad};
 
 use super::chunked::Starts;
-use crate::collective::Collective;
+use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::Scores;
-use crate::quantity::Quantity;
 use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
@@ -20,15 +19,15 @@ pub(in crate::train) const SAME: &str = "replicas must train the same model for 
 
 /// The scores of all replicas as those of one batch, and where this replica's stand among them. They are leaves, which collect the
 /// loss's gradient.
-pub(super) fn joined(collective: &dyn Collective, mine: &Scores) -> Result<(Scores, Starts)> {
+pub(super) fn joined(group: &dyn Group, mine: &Scores) -> Result<(Scores, Starts)> {
     let packed = Tensor::from_slice(&pack(mine));
-    let parts: Vec<Scores> = collective
-        .all_gather(&packed)?
+    let parts: Vec<Scores> = group
+        .join(&packed)?
         .iter()
         .map(|packed| unpack(&to_host(packed), mine).ok_or_else(|| Error::contract(SAME, "they tell other scores")))
         .collect::<Result<_>>()?;
     let mut starts = Starts::default();
-    for part in &parts[..collective.rank()] {
+    for part in &parts[..group.rank()] {
         starts.skip(part);
     }
     let wide = parts.iter().any(|part| part.log_pf.kind() == Kind::Double);
@@ -40,69 +39,61 @@ pub(super) fn joined(collective: &dyn Collective, mine: &Scores) -> Result<(Scor
     Ok((leaves, starts))
 }
 
-/// What one replica tells the others: counts, then lists. Doubles hold every number exactly.
+/// The message of one replica to the others: the number of lists, their lengths, and the lists themselves. Doubles hold every number
+/// exactly.
 fn pack(scores: &Scores) -> Vec<f64> {
-    let quantities: Vec<&Tensor> = scores.all().map(|(_, tensor)| tensor).collect();
-    let conditions = scores.conditions.as_ref();
-    let mut out = vec![
-        scores.len() as f64,
-        scores.inner.len() as f64,
-        scores.distinct.0 as f64,
-        scores.distinct.1 as f64,
-        scores.instance.map_or(-1.0, f64::from),
-        conditions.map_or(-1.0, |conditions| conditions.size().get(1).copied().unwrap_or(0) as f64),
-        f64::from(u8::from(scores.log_pf.kind() == Kind::Double)),
-        quantities.len() as f64,
-    ];
-    out.extend(quantities.iter().map(|tensor| tensor.numel() as f64));
-    out.extend(scores.offsets[1..].iter().chain(&scores.inner).map(|&row| row as f64));
-    out.extend(conditions.map(to_host).into_iter().flatten());
-    quantities.into_iter().for_each(|tensor| out.extend(to_host(tensor)));
-    out
+    let rows = |rows: &[usize]| rows.iter().map(|&row| row as f64).collect::<Vec<_>>();
+    let wide = f64::from(u8::from(scores.log_pf.kind() == Kind::Double));
+    let (distinct, visited) = scores.distinct;
+    let facts = vec![wide, distinct as f64, visited as f64, scores.instance.map_or(-1.0, f64::from)];
+    let conditions = scores.conditions.as_ref().map(to_host).unwrap_or_default();
+    let mut lists = vec![facts, rows(&scores.offsets), rows(&scores.inner), conditions];
+    lists.extend(scores.all().map(|(_, tensor)| to_host(tensor)));
+    let lengths = lists.iter().map(|list| list.len() as f64);
+    std::iter::once(lists.len() as f64).chain(lengths).chain(lists.concat()).collect()
 }
 
 /// The other way round; `None` for what isn't the scores of the same quantities as `like`.
 fn unpack(packed: &[f64], like: &Scores) -> Option<Scores> {
-    let device = like.log_pf.device();
-    let mut rest = packed.iter().copied();
-    let mut header = [0.0; 8];
-    header.iter_mut().try_for_each(|slot| rest.next().map(|value| *slot = value))?;
-    let [n, n_inner, distinct, visited, instance, width, wide, n_quantities] = header;
-    let quantities: Vec<Quantity> = like.all().map(|(quantity, _)| quantity).collect();
-    if n_quantities as usize != quantities.len() || (width < 0.0) != like.conditions.is_none() {
-        return None;
-    }
-    let lengths: Vec<usize> = rest.by_ref().take(quantities.len()).map(|length| length as usize).collect();
-    let mut offsets = vec![0];
-    offsets.extend(rest.by_ref().take(n as usize).map(|row| row as usize));
-    let inner: Vec<usize> = rest.by_ref().take(n_inner as usize).map(|row| row as usize).collect();
-    let kind = if wide > 0.0 { Kind::Double } else { Kind::Float };
-    let conditions = (width >= 0.0).then(|| {
-        let values: Vec<f64> = rest.by_ref().take((n * width) as usize).collect();
-        let kind = like.conditions.as_ref().map_or(kind, Tensor::kind);
-        from_host(&values, kind, device).f_reshape([n as i64, width as i64]).ok()
+    let (&count, mut rest) = packed.split_first()?;
+    let lengths;
+    (lengths, rest) = rest.split_at_checked(count as usize)?;
+    let mut next = lengths.iter().map(|&length| {
+        let (list, others) = rest.split_at_checked(length as usize)?;
+        rest = others;
+        Some(list)
     });
-    let mut next = |length: usize| from_host(&rest.by_ref().take(length).collect::<Vec<f64>>(), kind, device);
-    let tensors: Vec<Tensor> = lengths.into_iter().map(&mut next).collect();
-    // Whole lists of rows in order: what else arrives was not packed by `pack`.
-    let rows = offsets.last().copied().unwrap_or(0);
-    let whole = offsets.len() == n as usize + 1 && inner.len() == n_inner as usize && offsets.is_sorted();
-    if !whole || inner.last().is_some_and(|&row| row >= rows) || !inner.is_sorted() {
+    let mut lists = || next.next().flatten();
+    let &[wide, distinct, visited, instance] = lists()? else { return None };
+    let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
+    let (offsets, inner, conditions) = (rows(lists()?), rows(lists()?), lists()?);
+    // Lists of rows in order: what else arrives was not packed by `pack`.
+    let n = offsets.last().copied()?;
+    if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;
     }
-    let [log_pf, log_pb, log_reward, ..] = tensors.as_slice() else { return None };
+    let (kind, device) = (if wide > 0.0 { Kind::Double } else { Kind::Float }, like.log_pf.device());
+    let mut tensors = Vec::new();
+    for (quantity, _) in like.all() {
+        tensors.push((quantity, from_host(lists()?, kind, device)));
+    }
+    let [(_, log_pf), (_, log_pb), (_, log_reward), ..] = tensors.as_slice() else { return None };
     let [log_pf, log_pb, log_reward] = [log_pf, log_pb, log_reward].map(Tensor::shallow_clone);
     let mut scores = Scores::new(offsets, log_pf, log_pb, log_reward);
     scores.inner = inner;
-    scores.conditions = conditions.map_or(Some(None), |conditions| conditions.map(Some))?;
+    if let Some(like) = &like.conditions {
+        let all = from_host(conditions, like.kind(), device);
+        scores.conditions = Some(all.f_reshape([scores.len() as i64, like.size()[1]]).ok()?);
+    }
     scores.instance = (instance >= 0.0).then_some(instance as u32);
     scores.distinct = (distinct as usize, visited as usize);
-    quantities.into_iter().zip(tensors).try_for_each(|(quantity, tensor)| scores.set(quantity, tensor)).ok()?;
-    Some(scores)
+    tensors.into_iter().try_for_each(|(quantity, tensor)| scores.set(quantity, tensor)).ok()?;
+    // Other quantities, or conditions that this replica has none of, are left.
+    (lists().is_none() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
 }
 
 /// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one process.
-pub(super) fn reduce(collective: &dyn Collective, parameters: &Parameters) -> Result<()> {
+pub(super) fn sum(group: &dyn Group, parameters: &Parameters) -> Result<()> {
     let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
     let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
     no_grad(|| {
@@ -115,7 +106,7 @@ pub(super) fn reduce(collective: &dyn Collective, parameters: &Parameters) -> Re
         let defined: Vec<f64> = gradients.iter().map(|gradient| f64::from(u8::from(gradient.defined()))).collect();
         all.push(from_host(&defined, first.kind(), first.device()));
         let mut sum = Tensor::cat(&all, 0);
-        collective.all_reduce(&mut sum)?;
+        group.sum(&mut sum)?;
         let n = sum.numel() - trained.len();
         let defined = to_host(&sum.narrow(0, n as i64, trained.len() as i64));
         let mut start = 0;
@@ -141,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::Rng;
-    use crate::collective::replicate;
+    use crate::group::replicate;
 
     /// Shares of a batch differ in what they move: a part of a network that reads edges has no gradient of graphs without any.
     #[test]
@@ -157,7 +148,7 @@ mod tests {
             if rank > 0 {
                 (&by_two * rank as f64).sum(Kind::Float).backward();
             }
-            reduce(&replica, &parameters)?;
+            sum(&replica, &parameters)?;
             assert_eq!(
                 (to_host(&by_one.grad()), to_host(&by_two.grad())),
                 (vec![5.0; 2], vec![3.0; 2]),

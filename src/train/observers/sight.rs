@@ -1,13 +1,12 @@
 //! What a step shows of whether training goes well.
 
 use crate::Result;
-use crate::distribution::Exploration;
 use crate::nn::Parameters;
 use crate::objective::Origin;
 use crate::policy::Policy;
 use crate::quantity::Quantity;
 use crate::rollout::ReplayEnv;
-use crate::train::sources::Sources;
+use crate::train::sources::Batch;
 use crate::train::{Context, StepStats};
 
 /// What one step shows.
@@ -28,18 +27,14 @@ impl<'a> Sight<'a> {
     /// That of the step just made.
     pub(in crate::train) fn of<E: ReplayEnv, P: Policy<E>>(
         context: &Context<E, P>,
-        sources: &Sources<E, P>,
+        batch: &Batch<E>,
         stats: &'a StepStats,
     ) -> Result<Self> {
         let Context { policy, objective, config, step, .. } = context;
-        let (needs, on_policy) = (objective.needs(), &sources.on_policy);
+        let needs = objective.needs();
         let intrinsic = needs.has_any(&[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal]);
         let noisy = policy.parameters().is_some_and(Parameters::is_noisy);
-        let drawn_by_others =
-            on_policy.teacher.is_some() || on_policy.thompson.is_some() || sources.elsewhere.is_some();
-        let others = drawn_by_others || !sources.all().is_empty();
-        let explored = config.exploration(step.saturating_sub(1))? != Exploration::none();
-        let explores = explored || noisy || others || config.local_search.is_some() || intrinsic;
+        let explores = !batch.on_policy || noisy || intrinsic;
         let one_target = objective.origin() == Origin::Any
             && !needs.has(Quantity::LogPrior)
             && objective.reward_exponent() == 1.0

@@ -1,8 +1,5 @@
-//! What a policy and a reward promise, looked at before training.
+//! The promises of a policy and of a reward, looked at before training.
 
-mod equivariance;
-mod host;
-mod independence;
 mod reward;
 
 pub(super) use reward::check_reward;
@@ -27,8 +24,8 @@ const MAX_STEPS: usize = 64;
 /// logits may be far larger than their differences.
 const TOLERANCE: f64 = 1e-3;
 
-/// What of a policy is asked.
-#[derive(Clone, Copy, Debug)]
+/// The parts of a policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Forward,
     Backward,
@@ -37,22 +34,12 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Prior];
-
     fn direction(self) -> Direction {
-        match self {
-            Self::Forward | Self::Prior => Direction::Forward,
-            Self::Backward => Direction::Backward,
-        }
+        if self == Self::Backward { Direction::Backward } else { Direction::Forward }
     }
-}
 
-impl std::fmt::Display for Part {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Prior => f.write_str("of the prior"),
-            part => part.direction().fmt(f),
-        }
+    fn words(self) -> String {
+        if self == Self::Prior { "of the prior".to_owned() } else { self.direction().to_string() }
     }
 }
 
@@ -63,17 +50,8 @@ struct Taken<E: Env> {
 }
 
 impl<E: ReplayEnv> Taken<E> {
-    fn none(env: &E) -> Self {
-        Self { states: env.initial(&[]), actions: env.no_actions() }
-    }
-
     fn len(&self) -> usize {
         self.states.len()
-    }
-
-    fn add(&mut self, states: E::States, actions: E::Actions) {
-        self.states.append(states);
-        self.actions.append(actions);
     }
 
     fn select(&self, rows: &[usize]) -> Self {
@@ -92,15 +70,15 @@ impl<E: ReplayEnv> Taken<E> {
     }
 }
 
-/// A policy, and what of it is asked.
-struct Asked<'a, E, P> {
+/// A policy, and the part of it that is looked at.
+struct Examined<'a, E, P> {
     env: &'a E,
     policy: &'a P,
     conditions: Option<&'a Tensor>,
     part: Part,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Asked<'_, E, P> {
+impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
     /// The log-probability of each action, all asked at once; with conditions, of which those from `first` on are taken.
     fn log_probs(&self, taken: &Taken<E>, first: usize) -> Result<Vec<f64>> {
         let (env, n) = (self.env, taken.len());
@@ -115,44 +93,90 @@ impl<E: ReplayEnv, P: Policy<E>> Asked<'_, E, P> {
             log_probs(dist, &taken.actions, n)
         })
     }
-}
 
-/// What a policy is asked about: some states of random walks, with the actions by which these went on, and came there.
-struct Walks<E: Env> {
-    on: Taken<E>,
-    back: Taken<E>,
-}
-
-impl<E: ReplayEnv> Walks<E> {
-    /// Draws walks from a random stream of their own, and breaks long ones off.
-    fn draw(env: &E) -> Result<Self> {
-        let (uniform, rng) = (env.uniform(), &mut Rng::seeded(0));
-        let (mut on, mut back) = (Taken::none(env), Taken::none(env));
-        let mut states = env.initial(&draw_instances(env, WALKS, rng));
-        for _ in 0..MAX_STEPS {
-            if states.is_empty() {
-                break;
-            }
-            let all: Vec<usize> = (0..states.len()).collect();
-            let asked = tch::no_grad(|| uniform.evaluate(env, &states, None, Quantities::PF))?.pf;
-            let missing = || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
-            let actions = asked.ok_or_else(missing)?.sample(&all, &Exploration::none(), rng)?;
-            on.add(states.clone(), actions.clone());
-            let step = env.step(Direction::Forward, &mut states, &actions)?;
-            let kept = |leaves: &[bool]| -> Vec<usize> { all.iter().copied().filter(|&row| !leaves[row]).collect() };
-            let moved = kept(&step.exit);
-            back.add(states.select(&moved), step.reverse.select(&moved));
-            states = states.select(&kept(&step.done));
+    /// Checks that what the policy gives for a state depends neither on the others of its batch nor on chance.
+    fn check_independence(&self, taken: &Taken<E>, together: &[f64]) -> Result<()> {
+        let (half, all) = (taken.len() / 2, taken.len());
+        if half == 0 {
+            return Ok(());
         }
-        Ok(Self { on: on.some(), back: back.some() })
+        let mut in_parts = self.log_probs(&taken.select(&(0..half).collect::<Vec<_>>()), 0)?;
+        in_parts.extend(self.log_probs(&taken.select(&(half..all).collect::<Vec<_>>()), half)?);
+        let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor on chance \
+                    (leave batch normalisation in training mode and dropout out of the network)";
+        self.compare(rule, together, &in_parts, |k| {
+            let n = if k < half { half } else { all - half };
+            [format!("in a batch of {all} states"), format!("in one of {n}, in {}", taken.words(k))]
+        })
     }
 
-    fn taken(&self, direction: Direction) -> &Taken<E> {
-        match direction {
-            Direction::Forward => &self.on,
-            Direction::Backward => &self.back,
-        }
+    /// Checks that the policy gives the same probabilities for a state under other labels, where labels mean nothing.
+    fn check_equivariance(&self, taken: &Taken<E>, mine: &[f64]) -> Result<()> {
+        let env = self.env;
+        let Some((both, classes)) = env.relabelled(&taken.states, &mut Rng::seeded(0)) else { return Ok(()) };
+        let twins: Vec<usize> = (taken.len()..both.len()).collect();
+        let actions = env.translate(self.part.direction(), &both, (&classes, &twins), &taken.actions, true)?;
+        let renamed = Taken { states: both.select(&twins), actions };
+        let rule = "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
+                    (leave node identity, the order of nodes and chance out of the network)";
+        self.compare(rule, mine, &self.log_probs(&renamed, 0)?, |k| {
+            [format!("in {}", taken.words(k)), format!("in the same under other labels, {}", renamed.words(k))]
+        })
     }
+
+    /// Checks that the form of the policy that roll-outs are drawn by on the host gives what the policy itself gave.
+    fn check_host(&self, taken: &Taken<E>, trained: &[f64]) -> Result<()> {
+        // Roll-outs without conditions alone are drawn on the host, and none by a prior.
+        let asked = self.conditions.is_none() && self.part != Part::Prior;
+        let Some(on_host) = self.policy.on_host(self.part.direction()).filter(|_| asked) else { return Ok(()) };
+        let drawn = log_probs(Some(on_host.distribution(self.env, &taken.states)?), &taken.actions, taken.len())?;
+        let rule = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, `Torso::on_host`) gives what it gives \
+                    itself, up to rounding";
+        self.compare(rule, trained, &drawn, |k| ["itself".into(), format!("on the host, in {}", taken.words(k))])
+    }
+
+    /// Refuses a log-probability that differs; `words` says where both are from.
+    fn compare(
+        &self,
+        rule: &'static str,
+        some: &[f64],
+        others: &[f64],
+        words: impl Fn(usize) -> [String; 2],
+    ) -> Result<()> {
+        // Two zero probabilities agree as well.
+        let agree = |mine: f64, other: f64| mine == other || (mine - other).abs() <= TOLERANCE * (1.0 + mine.abs());
+        let Some(k) = (0..some.len()).find(|&k| !agree(some[k], others[k])) else { return Ok(()) };
+        let ([here, there], part, mine, other) = (words(k), self.part.words(), some[k], others[k]);
+        let detail = format!("the log-probability ({part}) of one action is {mine} {here}, and {other} {there}");
+        Err(Error::contract(rule, detail))
+    }
+}
+
+/// Some states of random walks, with the actions by which these went on, and those by which they came there.
+fn random_states<E: ReplayEnv>(env: &E) -> Result<[Taken<E>; 2]> {
+    // A random stream of their own; long walks are broken off.
+    let (uniform, rng) = (env.uniform(), &mut Rng::seeded(0));
+    let none = || Taken::<E> { states: env.initial(&[]), actions: env.no_actions() };
+    let [mut on, mut back] = [none(), none()];
+    let mut states = env.initial(&draw_instances(env, WALKS, rng));
+    for _ in 0..MAX_STEPS {
+        if states.is_empty() {
+            break;
+        }
+        let all: Vec<usize> = (0..states.len()).collect();
+        let asked = tch::no_grad(|| uniform.evaluate(env, &states, None, Quantities::PF))?.pf;
+        let missing = || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
+        let actions = asked.ok_or_else(missing)?.sample(&all, &Exploration::none(), rng)?;
+        on.states.append(states.clone());
+        on.actions.append(actions.clone());
+        let step = env.step(Direction::Forward, &mut states, &actions)?;
+        let kept = |leaves: &[bool]| -> Vec<usize> { all.iter().copied().filter(|&row| !leaves[row]).collect() };
+        let moved = kept(&step.exit);
+        back.states.append(states.select(&moved));
+        back.actions.append(step.reverse.select(&moved));
+        states = states.select(&kept(&step.done));
+    }
+    Ok([on.some(), back.some()])
 }
 
 /// The log-probabilities of an action of each state; 0 where there is no such distribution.
@@ -174,14 +198,6 @@ fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -
     }
 }
 
-/// The first place where two lists of log-probabilities differ, and both of them.
-fn first_difference(some: &[f64], others: &[f64]) -> Option<(usize, f64, f64)> {
-    let mut pairs = some.iter().zip(others).enumerate();
-    // Two zero probabilities agree as well.
-    let agree = |mine: f64, other: f64| mine == other || (mine - other).abs() <= TOLERANCE * (1.0 + mine.abs());
-    pairs.find(|(_, (mine, other))| !agree(**mine, **other)).map(|(k, (&mine, &other))| (k, mine, other))
-}
-
 /// Checks that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, where labels
 /// mean nothing, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
@@ -192,7 +208,7 @@ pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     policy: &P,
     conditions: Option<&dyn ConditionSource>,
 ) -> Result<bool> {
-    let walks = Walks::draw(env)?;
+    let [on, back] = random_states(env)?;
     let drawn = conditions.map(|source| source.draw(COMPARED, &mut Rng::seeded(0))).transpose()?;
     let conditions = drawn.map(|drawn| Conditions::checked(drawn, COMPARED)).transpose()?;
     let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);
@@ -202,16 +218,16 @@ pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
             return Ok(false);
         }
     }
-    for part in Part::ALL {
-        let taken = walks.taken(part.direction());
+    for part in [Part::Forward, Part::Backward, Part::Prior] {
+        let taken = if part == Part::Backward { &back } else { &on };
         if taken.len() == 0 {
             continue;
         }
-        let asked = Asked { env, policy, conditions, part };
-        let given = asked.log_probs(taken, 0)?;
-        independence::check(&asked, taken, &given)?;
-        equivariance::check(&asked, taken, &given)?;
-        host::check(&asked, taken, &given)?;
+        let examined = Examined { env, policy, conditions, part };
+        let given = examined.log_probs(taken, 0)?;
+        examined.check_independence(taken, &given)?;
+        examined.check_equivariance(taken, &given)?;
+        examined.check_host(taken, &given)?;
     }
     Ok(true)
 }

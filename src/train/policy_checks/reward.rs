@@ -18,7 +18,8 @@ const TOLERANCE: f64 = 1e-4;
 pub(in crate::train) fn check_reward<E: ReplayEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
-    (batch, fresh): (&Trajectories<E>, usize),
+    batch: &Trajectories<E>,
+    fresh: usize,
 ) -> Result<()> {
     let (objects, Some(known)) = (batch.terminal_states(), batch.recorded_log_rewards()) else { return Ok(()) };
     // More than are asked about: other labels change nothing in some.

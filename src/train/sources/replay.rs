@@ -1,10 +1,10 @@
-//! Trajectories from a replay buffer, some of them under other conditions.
+//! Trajectories from a replay buffer, or from given ones: some of them under other conditions, some found by a search.
 
 use std::ops::Range;
 
 use tch::Tensor;
 
-use super::{BatchSource, Searching};
+use super::{Facts, ObjectSearch, Source, Wanted};
 use crate::condition::{Conditions, Hindsight};
 use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
@@ -12,39 +12,75 @@ use crate::policy::Policy;
 use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
 use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
-use crate::train::checkpoint::{Saved, apart, own};
 use crate::train::{Context, Persist, ReplayPath};
 use crate::{Error, Result, Rng};
 
-/// A buffer, and what is done with what it gives.
+/// A replay buffer, or given trajectories, and what is done with them.
 pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) buffer: ReplayBuffer<E>,
     pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
-    pub(in crate::train) search: Option<Searching<E>>,
-    /// What was drawn last.
+    pub(in crate::train) searching: Option<Searching<E>>,
+    /// `true` for given trajectories: nothing is added to them, so that a checkpoint needn't have them.
+    given: bool,
+    /// The entries that were drawn last.
     serials: Vec<u64>,
-    /// Rank and number of the replicas that a checkpoint is loaded by.
-    pub(in crate::train) place: (usize, usize),
 }
 
-/// The buffer's section of checkpoints.
-pub(in crate::train) const REPLAY: &str = "replay";
-
-/// Who gives other conditions, and with which probability.
+/// Other conditions, and the probability with which they are given.
 pub(in crate::train) struct Relabelling<S> {
     pub(in crate::train) hindsight: Box<dyn Hindsight<S>>,
     pub(in crate::train) share: f64,
 }
 
-impl<E: ReplayEnv> Replay<E> {
-    pub(in crate::train) fn new(buffer: ReplayBuffer<E>) -> Self {
-        Self { buffer, hindsight: None, search: None, serials: Vec::new(), place: (0, 1) }
+/// A search, the number of steps between two, and of the objects that each starts from.
+pub(in crate::train) struct Searching<E: Env> {
+    pub(in crate::train) search: Box<dyn ObjectSearch<E>>,
+    pub(in crate::train) every: usize,
+    pub(in crate::train) objects: usize,
+}
+
+impl<E: Env> Replay<E> {
+    pub(in crate::train) fn new(buffer: ReplayBuffer<E>, given: bool) -> Self {
+        Self { buffer, hindsight: None, searching: None, given, serials: Vec::new() }
     }
 
+    /// `true` if it is to be told the losses of what it gave.
+    pub(in crate::train) fn draws_by_loss(&self) -> bool {
+        match self.buffer.config().draw {
+            Draw::LossPrioritised { .. } | Draw::Own => true,
+            Draw::RankPrioritised { by, .. } | Draw::WeightedRanks { by, .. } => by == RankBy::Loss,
+            Draw::Uniform | Draw::RewardPrioritised { .. } => false,
+        }
+    }
+}
+
+impl<E: ReplayEnv> Replay<E> {
     /// Adds trajectories with the log-rewards that they have.
     pub(super) fn add(&mut self, env: &E, trajectories: &Trajectories<E>) -> Result<()> {
         let log_rewards = trajectories.recorded_log_rewards().unwrap_or_default();
         self.buffer.add(env, &trajectories.walks(env)?, log_rewards).map(|_| ())
+    }
+
+    /// Searches if the time for it has come; gives the number of objects that the reward was asked for.
+    pub(super) fn search<P>(&mut self, context: &Context<E, P>, rng: &mut Rng) -> Result<usize> {
+        let (env, buffer) = (&context.env, &mut self.buffer);
+        let due = |one: &&Searching<E>| context.step > 0 && context.step.is_multiple_of(one.every);
+        let Some(searching) = self.searching.as_ref().filter(due).filter(|_| !buffer.is_empty()) else { return Ok(0) };
+        let start = buffer.draw(searching.objects, rng)?.terminal;
+        let found = searching.search.search(env, &start, context.reward.as_ref(), rng)?;
+        if found.objects.is_empty() {
+            return Ok(found.reward_calls);
+        }
+        let walks = if buffer.keeps_paths() {
+            let uniform = env.uniform();
+            let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
+            sampler.backward(&found.objects, rng)?.walks(env)?
+        } else {
+            let offsets = vec![0; found.objects.len() + 1];
+            Walks { actions: env.no_actions(), offsets, terminal: found.objects, conditions: None }
+        };
+        buffer.add(env, &walks, &found.log_rewards)?;
+        Ok(found.reward_calls)
     }
 
     /// What was drawn from the buffer, some of it relabelled.
@@ -78,34 +114,41 @@ impl<E: ReplayEnv> Replay<E> {
 
 impl<E: ReplayEnv> Persist<E> for Replay<E> {
     fn name(&self) -> &str {
-        REPLAY
+        if self.given { "data" } else { "replay" }
     }
     fn describe(&self) -> String {
-        "a replay buffer".into()
+        if self.given { "given trajectories drawn by loss" } else { "a replay buffer" }.into()
     }
     fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
-        let state = self.buffer.state(env)?;
-        Ok(if self.place.1 > 1 { own(state) } else { state })
+        if self.given && !self.draws_by_loss() { Ok(Vec::new()) } else { self.buffer.state(env) }
     }
     fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
-        match apart(state, self.place)? {
-            Saved::Own(state) => self.buffer.load_state(env, &state),
-            Saved::Others(states) => self.buffer.load_share(env, &states, self.place),
-        }
+        self.buffer.load_state(env, state)
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> BatchSource<E, P> for Replay<E> {
-    fn draw(&mut self, n: usize, context: &Context<E, P>, rng: &mut Rng) -> Result<Trajectories<E>> {
-        let drawn = self.buffer.draw_entries(n, rng)?;
+impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for Replay<E> {
+    fn facts(&self, context: &Context<E, P>) -> Facts {
+        let has_way = context.config.replay_path != ReplayPath::UniformBackward;
+        Facts { on_policy: false, has_way, sees_losses: self.draws_by_loss() }
+    }
+
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        let drawn = self.buffer.draw_entries(wanted.most, rng)?;
         let Drawn { walks, log_rewards, serials, .. } = self.in_hindsight(drawn, context, rng)?;
         self.serials = serials;
-        walk_again(&walks, context, rng)?.with_log_rewards(log_rewards)
+        walk_again(&walks, context, rng)?.with_log_rewards(log_rewards).map(Some)
     }
 
     /// Tells a buffer that draws by loss what its trajectories came to: the squared imbalance, whatever the objective.
-    fn learn(&mut self, rows: Range<usize>, scores: &Scores, context: &Context<E, P>) -> Result<()> {
-        if rows.is_empty() || !draws_by_loss(&self.buffer) {
+    fn learn(
+        &mut self,
+        _: &Trajectories<E>,
+        rows: Range<usize>,
+        scores: &Scores,
+        context: &Context<E, P>,
+    ) -> Result<()> {
+        if rows.is_empty() || !self.draws_by_loss() {
             return Ok(());
         }
         let imbalances = scores.imbalances(context.objective.reward_exponent());
@@ -116,7 +159,7 @@ impl<E: ReplayEnv, P: Policy<E>> BatchSource<E, P> for Replay<E> {
 }
 
 /// Stored walks as trajectories, by the path that the settings ask for.
-pub(super) fn walk_again<E: ReplayEnv, P: Policy<E>>(
+fn walk_again<E: ReplayEnv, P: Policy<E>>(
     walks: &Walks<E>,
     context: &Context<E, P>,
     rng: &mut Rng,
@@ -135,14 +178,5 @@ pub(super) fn walk_again<E: ReplayEnv, P: Policy<E>>(
         (ReplayPath::PolicyBackward, Some(conditions)) => {
             learned.backward_conditional(&walks.terminal, conditions, rng)
         }
-    }
-}
-
-/// Whether a buffer wants to be told the losses of what it gave.
-pub(in crate::train) fn draws_by_loss<E: Env>(buffer: &ReplayBuffer<E>) -> bool {
-    match buffer.config().draw {
-        Draw::LossPrioritised { .. } | Draw::Own => true,
-        Draw::RankPrioritised { by, .. } | Draw::WeightedRanks { by, .. } => by == RankBy::Loss,
-        Draw::Uniform | Draw::RewardPrioritised { .. } => false,
     }
 }

@@ -1,14 +1,14 @@
 //! The adaptive teacher: a second policy that samples where the first one is wrong.
 
 use std::any::Any;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::on_policy::forward;
-use crate::condition::ConditionSource;
-use crate::distribution::Exploration;
-use crate::env::{Env, Reward};
+use super::own::forward;
+use super::{Facts, Source, Wanted};
+use crate::env::Env;
 use crate::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance, score};
 use crate::optim::{Adam, AdamConfig};
 use crate::policy::Policy;
@@ -18,9 +18,10 @@ use crate::tensor::to_host;
 use crate::train::companions::{load_network_state, network_state};
 use crate::train::gradients::chunked::{self, Starts};
 use crate::train::policy_checks::check_policy;
+use crate::train::{Context, Persist};
 use crate::{Error, Result, Rng};
 
-/// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`](crate::train::Trainer::with_teacher).
+/// The reward of an adaptive teacher, its optimiser and its part; see [`Trainer::with_teacher`](crate::train::Trainer::with_teacher).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {
@@ -61,12 +62,6 @@ impl TeacherConfig {
         }
         Ok(())
     }
-
-    /// How many of `n` fresh trajectories are the teacher's: its share, rounded up or down at random where it isn't whole.
-    fn count(&self, n: usize, rng: &mut Rng) -> usize {
-        let share = self.share * n as f64;
-        share.floor() as usize + usize::from(share.fract() > 0.0 && rng.uniform() < share.fract())
-    }
 }
 
 /// The teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R` with
@@ -95,155 +90,108 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
     each.map(log_reward).collect()
 }
 
-/// A teacher, whatever its policy.
-pub(in crate::train) trait Teacher<E: Env>: Send {
-    /// How many of `n` fresh trajectories are its own.
-    fn count(&self, n: usize, rng: &mut Rng) -> usize;
-
-    /// Looks at what its policy promises, as trainers do at their own; false where it needs conditions and there are none.
-    fn check(&self, env: &E, conditions: Option<&dyn ConditionSource>) -> Result<bool>;
-
-    /// Draws the noise of noisy layers anew.
-    fn reset_noise(&self, rng: &mut Rng);
-
-    fn sample(
-        &self,
-        env: &E,
-        n: usize,
-        conditions: Option<&Tensor>,
-        how: (Exploration, usize),
-        rng: &mut Rng,
-    ) -> Result<Trajectories<E>>;
-
-    /// Learns from a batch and what the student made of it, as many transitions at once as `chunk` says.
-    fn learn(
-        &mut self,
-        env: &E,
-        reward: &dyn Reward<E::States>,
-        trajectories: &Trajectories<E>,
-        student: &Scores,
-        chunk: Option<usize>,
-    ) -> Result<()>;
-
-    fn policy(&self) -> &dyn Any;
-    fn state(&self) -> Result<Vec<(String, Tensor)>>;
-    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()>;
-}
-
 /// A teacher that learns by trajectory balance.
-pub(in crate::train) struct Adaptive<T> {
+pub(in crate::train) struct Teacher<T> {
     policy: T,
     adam: Adam,
     config: TeacherConfig,
+    /// `true` once the policy was looked at: one that needs conditions is when it first draws.
+    checked: bool,
 }
 
-impl<T> Adaptive<T> {
-    pub(in crate::train) fn new<E: Env>(policy: T, config: TeacherConfig) -> Result<Self>
+impl<T> Teacher<T> {
+    pub(in crate::train) fn new<E: ReplayEnv>(env: &E, policy: T, config: TeacherConfig) -> Result<Self>
     where
         T: Policy<E>,
     {
         config.check()?;
-        let adam = Adam::new(policy.parameters().ok_or_else(no_parameters)?, config.adam)?;
-        Ok(Self { policy, adam, config })
+        let none = || {
+            let remedy = "give it a network: it has to learn where the student is wrong";
+            Error::missing("an adaptive teacher", "a policy with parameters", remedy)
+        };
+        let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;
+        let checked = check_policy(env, &policy, None)?;
+        Ok(Self { policy, adam, config, checked })
     }
 }
 
-fn no_parameters() -> Error {
-    Error::missing(
-        "an adaptive teacher",
-        "a policy with parameters",
-        "give it a network: it has to learn where the student is wrong",
-    )
+impl<E: Env, T: Policy<E> + Send> Persist<E> for Teacher<T> {
+    fn name(&self) -> &str {
+        "teacher"
+    }
+    fn describe(&self) -> String {
+        "a teacher".into()
+    }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        self.policy.parameters().map_or(Ok(Vec::new()), |parameters| network_state(parameters, &self.adam))
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        let Self { policy, adam, .. } = self;
+        policy.parameters().map_or(Ok(()), |parameters| load_network_state(parameters, adam, state))
+    }
 }
 
-impl<E: ReplayEnv, T: Policy<E> + Send + 'static> Teacher<E> for Adaptive<T> {
-    fn count(&self, n: usize, rng: &mut Rng) -> usize {
-        self.config.count(n, rng)
+impl<E: ReplayEnv, P: Policy<E>, T: Policy<E> + Send + 'static> Source<E, P> for Teacher<T> {
+    fn facts(&self, _: &Context<E, P>) -> Facts {
+        Facts { sees_losses: true, ..Facts::default() }
     }
 
-    fn check(&self, env: &E, conditions: Option<&dyn ConditionSource>) -> Result<bool> {
-        check_policy(env, &self.policy, conditions)
-    }
-
-    fn reset_noise(&self, rng: &mut Rng) {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        let Context { env, config, conditions, .. } = context;
+        if !self.checked {
+            self.checked = check_policy(env, &self.policy, conditions.as_deref())?;
+        }
         if let Some(parameters) = self.policy.parameters() {
             parameters.reset_noise(rng);
         }
+        let sampler = Sampler::new(env, &self.policy).exploration(context.exploration()?).max_steps(config.max_steps);
+        let conditions = context.draw_conditions(wanted.most, rng)?;
+        forward(&sampler, wanted.most, conditions.as_ref(), rng).map(Some)
     }
 
-    fn sample(
-        &self,
-        env: &E,
-        n: usize,
-        conditions: Option<&Tensor>,
-        (exploration, max_steps): (Exploration, usize),
-        rng: &mut Rng,
-    ) -> Result<Trajectories<E>> {
-        forward(&Sampler::new(env, &self.policy).exploration(exploration).max_steps(max_steps), n, conditions, rng)
-    }
-
+    /// Learns from the whole batch, whoever drew it.
     fn learn(
         &mut self,
-        env: &E,
-        reward: &dyn Reward<E::States>,
-        trajectories: &Trajectories<E>,
+        batch: &Trajectories<E>,
+        _: Range<usize>,
         student: &Scores,
-        chunk: Option<usize>,
+        context: &Context<E, P>,
     ) -> Result<()> {
-        let differentiated = self.differentiate(env, reward, trajectories, student, chunk);
+        let differentiated = self.differentiate(batch, student, context);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
             // What a part of the batch has left must not come into the next step.
             parameters.clear_gradients();
         }
         differentiated?;
-        self.adam.step()?;
-        Ok(())
+        self.adam.step().map(drop)
     }
 
-    fn policy(&self) -> &dyn Any {
-        &self.policy
-    }
-
-    fn state(&self) -> Result<Vec<(String, Tensor)>> {
-        network_state(self.policy.parameters().ok_or_else(no_parameters)?, &self.adam)
-    }
-
-    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-        load_network_state(self.policy.parameters().ok_or_else(no_parameters)?, &mut self.adam, state)
+    fn policy(&self) -> Option<&dyn Any> {
+        Some(&self.policy)
     }
 }
 
-impl<T> Adaptive<T> {
+impl<T> Teacher<T> {
     /// Adds the gradients of the teacher's loss on a batch.
-    fn differentiate<E: ReplayEnv>(
+    fn differentiate<E: ReplayEnv, P>(
         &self,
-        env: &E,
-        reward: &dyn Reward<E::States>,
-        trajectories: &Trajectories<E>,
+        batch: &Trajectories<E>,
         student: &Scores,
-        chunk: Option<usize>,
+        context: &Context<E, P>,
     ) -> Result<()>
     where
         T: Policy<E>,
     {
         // Recorded log-rewards are taken for the reward.
-        let batch = trajectories.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
-        let (policy, needs) = (&self.policy, Objective::needs(&TrajectoryBalance));
-        let loss = |scores: &Scores| TrajectoryBalance.loss(scores, RegressionLoss::Squared);
-        match chunk {
-            None => {
-                let loss = loss(&score(env, reward, policy, &batch, needs)?)?;
-                backward(&loss)?;
-            }
-            Some(limit) => {
-                let chunks = chunked::chunks(&batch, limit)?;
-                let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
-                let loss = loss(&scores)?;
-                backward(&loss)?;
-                chunked::backward(env, reward, policy, &chunks, needs, (&scores, Starts::default()))?;
-            }
-        }
-        Ok(())
+        let batch = batch.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
+        let (env, reward, policy) = (&context.env, context.reward.as_ref(), &self.policy);
+        let needs = Objective::needs(&TrajectoryBalance);
+        let loss = |scores: &Scores| backward(&TrajectoryBalance.loss(scores, RegressionLoss::Squared)?);
+        let Some(limit) = context.config.chunk else { return loss(&score(env, reward, policy, &batch, needs)?) };
+        let chunks = chunked::chunks(&batch, limit)?;
+        let leaves = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
+        loss(&leaves)?;
+        chunked::backward(env, reward, policy, &chunks, needs, &leaves, Starts::default()).map(drop)
     }
 }
 

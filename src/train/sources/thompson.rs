@@ -1,9 +1,11 @@
 //! Thompson sampling: every trajectory follows a head of its own, and every head learns from a share of the batch.
 
+use crate::env::Env;
 use crate::policy::MultiHead;
+use crate::rollout::{Container, Trajectories};
 use crate::{Error, Result, Rng};
 
-/// What a trainer does with the heads of its policy.
+/// The heads of a policy, and the share of a batch that each learns from.
 pub(in crate::train) struct Thompson<P> {
     /// Probability that a head learns from a trajectory.
     share: f64,
@@ -34,23 +36,45 @@ impl<P> Thompson<P> {
         self.n_heads
     }
 
-    /// Which of `n` trajectories each head learns from. Drawn trajectory by trajectory, so that what a head costs to evaluate has no say.
-    pub(in crate::train) fn draw_shares(&self, n: usize, rng: &mut Rng) -> Vec<Vec<bool>> {
-        let mut shares = vec![vec![false; n]; self.n_heads];
-        (0..n).for_each(|i| shares.iter_mut().for_each(|share| share[i] = rng.uniform() < self.share));
-        shares
+    /// The trajectories of a batch that each head learns from, drawn trajectory by trajectory, so that what a head costs to evaluate has no
+    /// say. A head whose share is smaller than `least`, too small to learn anything from, learns from all.
+    pub(in crate::train) fn shares<E: Env>(
+        &self,
+        batch: &Trajectories<E>,
+        least: usize,
+        rng: &mut Rng,
+    ) -> Result<Vec<Trajectories<E>>> {
+        let mut rows = vec![Vec::new(); self.n_heads];
+        for row in 0..batch.len() {
+            rows.iter_mut().for_each(|rows| rows.extend((rng.uniform() < self.share).then_some(row)));
+        }
+        let share = |rows: Vec<usize>| batch.select(if rows.len() < least { (0..batch.len()).collect() } else { rows });
+        rows.into_iter().map(share).collect()
     }
 
-    /// Calls `f` with each of these heads in use, and puts the head back that was.
-    pub(in crate::train) fn each<T>(
-        &self,
-        policy: &P,
-        heads: impl Iterator<Item = usize>,
-        mut f: impl FnMut(usize) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let home = (self.head)(policy);
-        let done = heads.map(|head| (self.use_head)(policy, head).and_then(|()| f(head))).collect();
-        (self.use_head)(policy, home)?;
-        done
+    /// The head in use, to which the policy goes back when this is dropped.
+    pub(in crate::train) fn home<'a>(&self, policy: &'a P) -> Home<'a, P> {
+        Home { policy, head: (self.head)(policy), use_head: self.use_head }
+    }
+}
+
+/// The head that was in use.
+pub(in crate::train) struct Home<'a, P> {
+    policy: &'a P,
+    head: usize,
+    use_head: fn(&P, usize) -> Result<()>,
+}
+
+impl<P> Home<'_, P> {
+    /// Puts another head in use.
+    pub(in crate::train) fn enter(&self, head: usize) -> Result<()> {
+        (self.use_head)(self.policy, head)
+    }
+}
+
+impl<P> Drop for Home<'_, P> {
+    fn drop(&mut self) {
+        // A head that was in use can be in use again.
+        let _ = self.enter(self.head);
     }
 }

@@ -166,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         "graphs": words(&args.graphs), "beta": reward.beta(), "network": network });
     let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
     let (objective, config) = (run.objective()?, run.config.clone());
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&description)?;
+    let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let mut report = Report::default();
     report.set("train_graphs", train.graphs().len());

@@ -3,8 +3,8 @@
 use gfn::env::{Env, Reward, StateGraph};
 use gfn::metrics::{Correlation, Distances};
 use gfn::nn::GraphNet;
+use gfn::objective::Quantity;
 use gfn::policy::{GraphPolicy, Policy};
-use gfn::quantity::Quantity;
 use gfn::{Error, Result};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 use serde_json::json;

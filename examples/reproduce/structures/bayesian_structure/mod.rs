@@ -8,17 +8,15 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
+use gfn::graph::GraphEnv;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
-use gfn::policy::{MlpPolicy, Policy};
+use gfn::policy::{GraphPolicy, MlpPolicy, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
-    NodeAttentionConfig, StructureConfig,
-};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
@@ -85,8 +83,6 @@ enum PolicyName {
     Gnn,
     /// Attention along edges between nodes that know their number, four heads
     GraphTransformer,
-    /// A round of messages, then attention among all nodes, as in gfnx; four heads
-    NodeAttention,
     /// Linear attention between the pairs of nodes, as in DAG-GFlowNet
     Transformer,
 }
@@ -101,11 +97,8 @@ fn check(args: &Args) -> Result<()> {
     if args.common.objective != ObjectiveName::ModifiedDb {
         refuse(&["--lag"], "0, or --objective modified-db")?;
     }
-    if backward && matches!(args.policy, PolicyName::Transformer | PolicyName::NodeAttention) {
+    if backward && args.policy == PolicyName::Transformer {
         refuse(&["--backward"], "uniform, or --policy mlp, gnn or graph-transformer")?;
-    }
-    if args.policy == PolicyName::NodeAttention {
-        refuse(&["--layers"], "another --policy than node-attention, which has one round")?;
     }
     if args.score == ScoreName::Bde {
         refuse(&["--log"], "--score bge or bic beside it (bde cuts numbers by their order, which logarithms keep)")?;
@@ -151,14 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..GraphNetConfig::default()
             };
-            let policy = DagPolicy(GraphNet::new(&DagGraphs::new(&env)?, network, device, kind, &mut rng)?);
-            learn(args, &run, &problem, env, policy, rng)
-        }
-        PolicyName::NodeAttention => {
-            let default = NodeAttentionConfig::default();
-            let embedding = common.embedding.unwrap_or(default.embedding);
-            let network = NodeAttentionConfig { embedding, estimators, ..default };
-            let policy = NodeAttention::new(&env, network, device, kind, &mut rng)?;
+            let policy = GraphPolicy(GraphNet::new(&env, network, device, kind, &mut rng)?);
             learn(args, &run, &problem, env, policy, rng)
         }
         PolicyName::Transformer => {
@@ -169,15 +155,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..default
             };
-            let policy = EdgeTransformer::new(&env, network, device, kind, &mut rng)?;
+            let policy = GraphPolicy(EdgeTransformer::new(&env, network, device, kind, &mut rng)?);
             learn(args, &run, &problem, env, policy, rng)
         }
     }
 }
 
-fn learn<P>(args: &Args, run: &Run<'_>, problem: &Problem, env: BayesianStructure, policy: P, rng: Rng) -> Result<()>
+fn learn<P>(
+    args: &Args,
+    run: &Run<'_>,
+    problem: &Problem,
+    env: GraphEnv<BayesianStructure>,
+    policy: P,
+    rng: Rng,
+) -> Result<()>
 where
-    P: Policy<BayesianStructure, Dist = GraphActionCategorical> + Send + 'static,
+    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical> + Send + 'static,
 {
     let common = &args.common;
     let (from, to) = (common.epsilon(&run.recipe), args.epsilon_end);
@@ -197,8 +190,7 @@ where
     let edges = if summed { exact_edges(&env, &reward)? } else { None };
     let description = json!({ "example": "bayesian_structure", "title": problem.description, "seed": common.seed,
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
-    let mut trainer =
-        Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&description)?;
+    let mut trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
     if args.lag > 0 {
         trainer = trainer.with_target_network(args.lag)?;
     }

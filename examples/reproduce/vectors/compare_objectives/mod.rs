@@ -10,9 +10,9 @@ use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
+use gfn::objective::Quantity;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
@@ -235,7 +235,7 @@ where
             adam: AdamConfig { lr: args.lr, log_z_lr: 1e-1, ..AdamConfig::default() },
             ..TrainerConfig::default()
         };
-        let mut trainer = Trainer::boxed(self.env.clone(), Box::new(reward), policy, objective.build()?, config, rng)?;
+        let mut trainer = Trainer::new(self.env.clone(), reward, policy, objective.build()?, config, rng)?;
         if let Some((config, _)) = replay {
             trainer = trainer.with_replay(ReplayBuffer::new(config)?);
         }

@@ -1,7 +1,7 @@
 //! The examples' configuration files: what they set, what wins over them, and what they are refused for.
 
 #[allow(dead_code, unreachable_pub, clippy::duplicate_mod, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/cli/config_file.rs"]
+#[path = "../examples/reproduce/flags/config_file.rs"]
 mod examples;
 
 use std::ffi::OsString;

@@ -1,35 +1,26 @@
-//! The folders that `reproduce --run` writes: what may go into one, what is read back, how runs are named and summarised.
+//! The folders that `reproduce --run` writes: what may go into one, and what is read back.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/runs/asked.rs"]
+#[path = "../examples/reproduce/run/asked.rs"]
 mod asked;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/runs/folder.rs"]
+#[path = "../examples/reproduce/run/folder.rs"]
 mod folder;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/runs/made.rs"]
+#[path = "../examples/reproduce/run/made.rs"]
 mod made;
-#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/runs/recorded.rs"]
-mod recorded;
-#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/runs/spread.rs"]
-mod spread;
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser};
 use gfn::Error;
-use gfn::train::StepStats;
 use serde_json::json;
 
 use crate::trainers::Folder;
 use asked::Asked;
-use folder::{RunFolder, State};
-use made::Made;
-use recorded::{Recorded, labels, measured, smoothed, steps_before};
-use spread::Spread;
+use folder::RunFolder;
+use made::{Made, steps_before};
 
 /// A program of several tasks, as `reproduce` is.
 #[derive(Parser, Debug)]
@@ -83,19 +74,16 @@ fn a_folder_takes_one_run() {
     let temporary = Folder::new("run-folder");
     let run = RunFolder::new(temporary.join("new/run"));
     let (this, other) = (asked("ring --lr 0.1"), asked("ring --lr 0.2 --seed 1"));
-    assert_eq!(run.state(&this).unwrap(), State::Free);
     run.claim(&this, None).unwrap();
     // Settings that nothing came of, as where a flag was refused, don't stand in the way of any run.
     fs::create_dir(run.pictures()).unwrap();
-    assert_eq!(run.state(&other).unwrap(), State::Free);
     run.claim(&other, None).unwrap();
     assert_eq!(run.asked().unwrap(), other);
     run.describe(&other, &[("steps", json!(7))]).unwrap();
-    let settings = folder::read_json(&run.settings()).unwrap();
+    let settings = serde_json::from_str::<serde_json::Value>(&fs::read_to_string(run.settings()).unwrap()).unwrap();
     assert_eq!((&settings["steps"], &settings["seed"], &settings["task"]), (&json!(7), &json!(1), &json!("ring")));
 
     fs::write(run.metrics(), "{\"step\":1}\n").unwrap();
-    assert_eq!(run.state(&other).unwrap(), State::Unfinished);
     run.claim(&other, None).unwrap();
     let refused = |asked: &Asked, resume: Option<PathBuf>, words: &[&str]| {
         let error = run.claim(asked, resume.as_deref()).unwrap_err();
@@ -106,7 +94,6 @@ fn a_folder_takes_one_run() {
     refused(&this, None, &["another run", "`lr` is 0.2 there, 0.1 here; `seed` is 1 there, 0 here", "--resume"]);
     refused(&asked("line"), None, &["another run: of the task `ring`"]);
     folder::write_json(&run.result(), &json!({ "tv": 0.5 })).unwrap();
-    assert_eq!(run.state(&other).unwrap(), State::Finished);
     refused(&other, None, &["finished", "result.json"]);
     // Its own checkpoint lets it go on under other settings, to another result; another's doesn't.
     fs::create_dir(run.checkpoint()).unwrap();
@@ -119,7 +106,7 @@ fn a_folder_takes_one_run() {
     assert!(!run.result().exists() && run.asked().unwrap() == this);
     refused(&asked("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
     assert!(
-        fs::read_dir(run.path())
+        fs::read_dir(&temporary.join("new/run"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .all(|name| name == ".lock" || !name.to_string_lossy().starts_with('.'))
@@ -130,8 +117,8 @@ fn a_folder_takes_one_run() {
 fn two_processes_do_not_write_one_folder() {
     let temporary = Folder::new("run-locked");
     let run = RunFolder::new(temporary.join("run"));
-    fs::create_dir(run.path()).unwrap();
-    let other = fs::File::create(run.path().join(".lock")).unwrap();
+    fs::create_dir(&temporary.join("run")).unwrap();
+    let other = fs::File::create(&temporary.join("run").join(".lock")).unwrap();
     other.lock().unwrap();
     let message = run.claim(&asked("ring"), None).unwrap_err().to_string();
     assert!(message.contains("another process is writing it"), "{message}");
@@ -151,42 +138,13 @@ fn a_folder_of_other_things_is_left_alone() {
     assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("thesis.tex/run")), "{error}");
     // Settings that aren't any.
     let run = RunFolder::new(temporary.join("broken"));
-    fs::create_dir(run.path()).unwrap();
+    fs::create_dir(&temporary.join("broken")).unwrap();
     fs::write(run.metrics(), "").unwrap();
-    for (text, problem) in [("{", "it isn't JSON"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")] {
+    for (text, problem) in [("{", "EOF while parsing"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")] {
         fs::write(run.settings(), text).unwrap();
-        let message = run.state(&asked("ring")).unwrap_err().to_string();
+        let message = run.claim(&asked("ring"), None).unwrap_err().to_string();
         assert!(message.contains(problem) && message.contains("settings.json"), "{message}");
     }
-}
-
-#[test]
-fn what_was_recorded_is_read_back() {
-    let temporary = Folder::new("run-recorded");
-    let run = RunFolder::new(temporary.join("run"));
-    run.claim(&asked("ring --seed 4"), None).unwrap();
-    let empty = Recorded::read(run.path()).unwrap();
-    assert!(empty.result.is_none() && empty.steps_made() == 0 && empty.curve("loss").is_empty());
-    // The last line is that of a run that was killed.
-    let lines = "{\"step\":1,\"loss\":null,\"tv\":0.5,\"seconds\":[0.1]}\n{\"step\":2,\"loss\":0.25}\n{\"step\":3,\"lo";
-    fs::write(run.metrics(), lines).unwrap();
-    folder::write_json(&run.result(), &json!({ "tv": 0.125, "jsd": null })).unwrap();
-    let read = Recorded::read(run.path()).unwrap();
-    assert_eq!((read.steps_made(), read.curve("loss"), read.curve("tv")), (2, vec![(2.0, 0.25)], vec![(1.0, 0.5)]));
-    assert_eq!((read.figure("tv"), read.figure("jsd"), read.figure("l1")), (Some(0.125), None, None));
-    assert_eq!(measured(&[read, empty]), ["loss", "log_z", "tv"]);
-
-    let refused = |problem: &str| {
-        let message = Recorded::read(run.path()).unwrap_err().to_string();
-        assert!(message.contains(problem), "{message}");
-    };
-    fs::write(run.metrics(), "{\"step\":1}\nnotes\n").unwrap();
-    refused("line 2 isn't a line of metrics");
-    fs::write(run.metrics(), "").unwrap();
-    fs::write(run.result(), "3").unwrap();
-    refused("`3` isn't an object");
-    let message = Recorded::read(&temporary.join("none")).unwrap_err().to_string();
-    assert!(message.contains("it is no run folder: it has no settings.json"), "{message}");
 }
 
 #[test]
@@ -194,11 +152,20 @@ fn steps_are_read_back_as_they_were_made() {
     let temporary = Folder::new("run-made");
     let run = RunFolder::new(temporary.join("run"));
     run.claim(&asked("ring"), None).unwrap();
-    assert_eq!(steps_before(&run, 7).unwrap(), [], "nothing was made yet");
-    let stats =
-        StepStats { loss: 0.1, log_z: -1e-3, mean_len: 3.5, states: 9, distinct: 7, grad_norm: 2.0, seconds: [0.1; 4] };
-    let made: Vec<Made> =
-        (1..=3).map(|step| Made { step, reward_calls: 5, stats, metrics: [("tv".to_owned(), 0.3)].into() }).collect();
+    assert_eq!(steps_before(&run.metrics(), 7).unwrap(), [], "nothing was made yet");
+    let made = |step| Made {
+        step,
+        reward_calls: 5,
+        loss: Some(0.1),
+        log_z: Some(-1e-3),
+        mean_len: Some(3.5),
+        states: 9,
+        distinct: 7,
+        grad_norm: Some(2.0),
+        seconds: [0.1; 4],
+        metrics: [("tv".to_owned(), Some(0.3))].into(),
+    };
+    let made: Vec<Made> = (1..=3).map(made).collect();
     let line = |step: usize| {
         json!({ "step": step, "reward_calls": 5, "loss": 0.1, "log_z": -1e-3, "mean_len": 3.5, "states": 9, "distinct": 7,
             "grad_norm": 2.0, "seconds": [0.1, 0.1, 0.1, 0.1], "tv": 0.3 })
@@ -208,15 +175,15 @@ fn steps_are_read_back_as_they_were_made() {
         fs::write(run.metrics(), lines + last).unwrap();
     };
     write(&[line(1), line(2), line(3)], "{\"step\":4,\"lo");
-    assert_eq!(steps_before(&run, 3).unwrap(), made);
-    assert_eq!(steps_before(&run, 2).unwrap(), made[..2], "the third is made again");
+    assert_eq!(steps_before(&run.metrics(), 3).unwrap(), made);
+    assert_eq!(steps_before(&run.metrics(), 2).unwrap(), made[..2], "the third is made again");
 
     // What isn't finite is null.
     let mut infinite = line(1);
     (infinite["loss"], infinite["tv"]) = (json!(null), json!(null));
     write(&[infinite], "");
-    let read = steps_before(&run, 1).unwrap();
-    assert!(read[0].stats.loss.is_nan() && read[0].metrics["tv"].is_nan() && read[0].stats.log_z == -1e-3);
+    let read = steps_before(&run.metrics(), 1).unwrap();
+    assert!(read[0].loss.is_none() && read[0].metrics["tv"].is_none() && read[0].log_z == Some(-1e-3));
 
     for (name, instead) in
         [("step", json!(-1)), ("loss", json!("low")), ("seconds", json!([0.1])), ("distinct", json!(0.5))]
@@ -224,34 +191,8 @@ fn steps_are_read_back_as_they_were_made() {
         let mut wrong = line(2);
         wrong[name] = instead;
         write(&[line(1), wrong], "");
-        let message = steps_before(&run, 2).unwrap_err().to_string();
-        assert!(message.contains(&format!("line 2 isn't a line of metrics: it has no `{name}`")), "{message}");
+        let message = steps_before(&run.metrics(), 2).unwrap_err().to_string();
+        assert!(message.contains("line 2 isn't a line of metrics"), "{name}: {message}");
     }
-    assert_eq!(steps_before(&run, 1).unwrap().len(), 1, "what comes behind is written anew");
-}
-
-#[test]
-fn runs_have_short_names_that_differ() {
-    let names = |paths: &[&str]| labels(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
-    assert_eq!(names(&["runs/seed-0", "runs/seed-1"]), ["seed-0", "seed-1"]);
-    assert_eq!(names(&["a/tb/seed-0", "a/db/seed-0"]), ["tb/seed-0", "db/seed-0"]);
-    assert_eq!(names(&["run", "run"]), ["run", "run"]);
-    assert_eq!(names(&["x"]), ["x"]);
-}
-
-#[test]
-fn windows_are_averaged_and_the_last_may_be_shorter() {
-    let points = [(1.0, 2.0), (2.0, 4.0), (3.0, 9.0)];
-    assert_eq!(smoothed(&points, 2), [(1.5, 3.0), (3.0, 9.0)]);
-    assert_eq!(smoothed(&points, 1), points);
-    assert_eq!(smoothed(&[], 0), []);
-}
-
-#[test]
-fn the_median_is_in_the_middle() {
-    let spread = |values: &[f64]| Spread::of(values.iter().copied()).map(|s| (s.median, s.min, s.max, s.n));
-    assert_eq!(spread(&[3.0, -1.0, 2.0]), Some((2.0, -1.0, 3.0, 3)));
-    assert_eq!(spread(&[4.0, 1.0, f64::NAN, 2.0, 8.0]), Some((3.0, 1.0, 8.0, 4)));
-    assert_eq!(spread(&[f64::INFINITY]), None);
-    assert_eq!(spread(&[]), None);
+    assert_eq!(steps_before(&run.metrics(), 1).unwrap().len(), 1, "what comes behind is written anew");
 }

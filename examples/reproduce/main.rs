@@ -3,11 +3,11 @@
 //! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line is for programs.
 //! The examples beside this folder are the ones to learn from: each is whole, and short.
 
-mod cli;
 mod continuous;
+mod flags;
 mod graphs;
 mod molecules;
-mod runs;
+mod run;
 mod structures;
 mod vectors;
 
@@ -16,11 +16,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
-use graphs::{colored_graphs, graph_problem, ring, sample, scaling, speed};
-use molecules::{
-    draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
-};
-use runs::{Asked, compare, end_with_starter, replicas_curve, sweep};
+use gfn_plot as plot;
+use graphs::{colored_graphs, graph_problem, ring, sample, speed};
+use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
@@ -41,7 +39,6 @@ enum Task {
     GraphProblem(graph_problem::Args),
     Sample(sample::Args),
     Speed(speed::Args),
-    Scaling(scaling::Args),
     BayesianStructure(bayesian_structure::Args),
     DagFromCsv(dag_from_csv::Args),
     Molecule(molecule::Args),
@@ -50,7 +47,6 @@ enum Task {
     Fragments(fragments::Args),
     Qm9str(qm9str::Args),
     DrawMolecules(draw_molecules::Args),
-    ScorerOverhead(scorer_overhead::Args),
     Hypergrid(hypergrid::Args),
     ConditionalHypergrid(conditional_hypergrid::Args),
     BitSequence(bit_sequence::Args),
@@ -64,17 +60,12 @@ enum Task {
     Line(line::Args),
     Diffusion(diffusion::Args),
     DiffusionPosterior(diffusion_posterior::Args),
-    Compare(compare::Args),
-    Sweep(sweep::Args),
-    ReplicasCurve(replicas_curve::Args),
 }
 
 fn main() -> ExitCode {
-    let (program, given) = cli::parse::<Reproduce>();
-    if let Some(asked) = Asked::of(&Reproduce::command(), &given) {
-        asked.remember();
-    }
-    match end_with_starter().and_then(|()| cli::members::run(&given, || run(&program.task))) {
+    let (program, given) = flags::config_file::parse::<Reproduce>();
+    run::asked::remember(&Reproduce::command(), &given);
+    match run::members::run(&given, || run(&program.task)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -90,7 +81,6 @@ fn run(task: &Task) -> Result<()> {
         Task::GraphProblem(args) => graph_problem::run(args),
         Task::Sample(args) => sample::run(args),
         Task::Speed(args) => speed::run(args),
-        Task::Scaling(args) => scaling::run(args),
         Task::BayesianStructure(args) => bayesian_structure::run(args),
         Task::DagFromCsv(args) => dag_from_csv::run(args),
         Task::Molecule(args) => molecule::run(args),
@@ -99,7 +89,6 @@ fn run(task: &Task) -> Result<()> {
         Task::Fragments(args) => fragments::run(args),
         Task::Qm9str(args) => qm9str::run(args),
         Task::DrawMolecules(args) => draw_molecules::run(args),
-        Task::ScorerOverhead(args) => scorer_overhead::run(args),
         Task::Hypergrid(args) => hypergrid::run(args),
         Task::ConditionalHypergrid(args) => conditional_hypergrid::run(args),
         Task::BitSequence(args) => bit_sequence::run(args),
@@ -113,8 +102,5 @@ fn run(task: &Task) -> Result<()> {
         Task::Line(args) => line::run(args),
         Task::Diffusion(args) => diffusion::run(args),
         Task::DiffusionPosterior(args) => diffusion_posterior::run(args),
-        Task::Compare(args) => compare::run(args),
-        Task::Sweep(args) => sweep::run(args),
-        Task::ReplicasCurve(args) => replicas_curve::run(args),
     }
 }

@@ -2,18 +2,17 @@
 
 use clap::Parser;
 use gfn::env::{Reals, Rows, log_rewards};
-use gfn::metrics::sample_objects;
-use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::optim::AdamConfig;
+use gfn::nn::MlpConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{ReplayEnv, Walks};
-use gfn::train::{ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
-use gfn_plot::Panel;
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Report, members, train};
+use crate::flags::{Common, words};
+use crate::plot::Panel;
+use crate::run::{Recipe, Report, Run, sample};
 
 /// Train a perceptron to sample the points of the unit square
 #[derive(Parser, Debug)]
@@ -38,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     points: Option<f64>,
     /// Final samples that are compared with the target
-    #[arg(long, default_value_t = 10_000, value_parser = crate::cli::at_least_one)]
+    #[arg(long, default_value_t = 10_000, value_parser = crate::flags::at_least_one)]
     samples: usize,
     #[command(flatten)]
     common: Common,
@@ -55,89 +54,61 @@ const POINTS: usize = 50_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let runtime = common.runtime()?;
-    let mut rng = Rng::seeded(common.seed);
+    let (shape, objective) = (if args.polar { "polar" } else { "Cartesian" }, words(&common.objective));
+    let training = Recipe { steps: 5_000, batch: 128, log_z_lr: 1e-2, ..Recipe::default() };
+    let mut run = Run::begin(common, "box", format!("{shape} box, delta {}, {objective}", args.delta), training)?;
+    let mut rng = run.rng();
     let env = if args.polar { BoxEnv::polar(args.delta)? } else { BoxEnv::cartesian(2, args.delta)? };
     let reward = BoxReward::default();
-    let defaults = Defaults {
-        steps: 5_000,
-        batch: 128,
-        epsilon: 0.1,
-        lr: 3e-3,
-        log_z_lr: 1e-2,
-        backward: BackwardPolicy::SharedTorso,
-        ..Defaults::default()
-    };
-    let learned = BoxPolicyConfig::default();
-    let backward = if common.objective.trains_backward() { BackwardPolicy::Separate } else { defaults.backward };
+    let default = BoxPolicyConfig::default();
     let network = BoxPolicyConfig {
-        mlp: MlpConfig { hidden: vec![common.embedding.unwrap_or(128); common.layers.unwrap_or(4)], ..learned.mlp },
+        mlp: MlpConfig { hidden: common.mlp(128, 4).hidden, ..default.mlp },
         mixtures: BetaMixtures {
             coupling: if args.per_axis { Coupling::PerAxis } else { Coupling::Joint },
             components: args.components,
             max_concentration: args.max_concentration,
-            ..learned.mixtures
+            ..default.mixtures
         },
-        backward: common.backward.map_or(backward, Into::into),
+        backward: run.shared_backward(),
         estimators: common.objective.estimators(),
     };
     let share = share_of_points(args)?;
     let mut description = json!({ "example": "box", "delta": args.delta, "polar": args.polar, "network": network });
+    let policy = BoxPolicy::new(&env, network, run.device, tch::Kind::Float, &mut rng)?;
+    run.config.adam.max_norm = Some(MAX_NORM);
+    let mut data = None;
     if share > 0.0 {
         description["points"] = json!(share);
+        data = Some(uniform_points(&env, &reward, &mut rng)?);
+        run.config.source = source(share, common.replay(&run.recipe)?.is_some(), run.config.batch)?;
+        run.config.replay_path = ReplayPath::PolicyBackward;
     }
-    let policy = BoxPolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let config = common.trainer(&defaults);
-    let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
-    let batch = config.batch;
-    let objective = common.objective.build()?;
-    let replayed = common.replay(&defaults)?.is_some();
-    let data = (share > 0.0).then(|| uniform_points(&env, &reward, &mut rng)).transpose()?;
-    let config = match data {
-        Some(_) => {
-            TrainerConfig { source: source(share, replayed, batch)?, replay_path: ReplayPath::PolicyBackward, ..config }
-        }
-        None => config,
-    };
-    let mut trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+    let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
+    let mut trainer =
+        Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)?;
     if let Some(data) = data {
         trainer = trainer.with_data(data);
     }
-    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
-    let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
-    let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
-        sample_objects(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>| {
+        sample(trainer.env(), trainer.policy(), args.samples, &mut trainer.evaluation_rng())
     };
-    let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else {
-        return Ok(());
-    };
+    let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer)?)?));
+    let Some((trainer, trained)) = run.train(trainer, look, Vec::new())? else { return Ok(()) };
 
-    let points = sample(&trainer, args.samples)?;
-    if !members::is_first() {
-        return Ok(());
-    }
-    let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;
-    let distance = Distance { jsd: Some(grid.jsd(&points)?), ..Distance::default() };
-    let log_z_true = reward.log_z(2);
-    let title = format!(
-        "{} box, delta {}, {}",
-        if args.polar { "polar" } else { "Cartesian" },
-        args.delta,
-        common.objective.words()
-    );
-    let extra = vec![
-        ("jsd_floor", json!(floor)),
-        ("samples", json!(points.len())),
-        // Their rewards aren't among the calls that training counts.
-        ("given_points", json!(if share > 0.0 { POINTS } else { 0 })),
-        ("log_z_error", json!((trained.log_z - log_z_true).abs())),
-    ];
-    let (log_z_true, panels) = (Some(log_z_true), heat_maps(&grid, &points)?.to_vec());
-    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
+    let points = sample(&trainer)?;
+    let mut report = Report { panels: heat_maps(&grid, &points)?.to_vec(), ..Report::default() };
+    report.set("jsd", grid.jsd(&points)?);
+    report.set("jsd_floor", grid.floor(args.samples, FLOORS, &mut run.rng())?);
+    report.set("samples", points.len());
+    // Their rewards aren't among the calls that training counts.
+    report.set("given_points", if share > 0.0 { POINTS } else { 0 });
+    report.set("log_z_true", log_z);
+    report.set("log_z_error", (trained.log_z() - log_z).abs());
+    run.print(&trained, report)
 }
 
-/// What --points says, or is.
+/// The share that --points says, or is by default.
 fn share_of_points(args: &Args) -> Result<f64> {
     let on_policy = args.common.objective.on_policy();
     let share = args.points.unwrap_or(if args.polar && !on_policy { 0.25 } else { 0.0 });

@@ -1,21 +1,20 @@
 //! Sampling from a density by a controlled diffusion: trajectory balance and its kin on the process that the flags name, off-policy if wanted.
 
-use std::sync::Arc;
-
 use clap::{Parser, ValueEnum};
+use gfn::Result;
 use gfn::metrics::estimate_log_z;
 use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::train::{Metrics, Observer, ReplayPath, Trainer, TrainerConfig, Validation};
-use gfn::{Error, Result, Rng};
+use gfn::train::{Metrics, Observer, ReplayPath, Trainer, Validation};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
     Process, ProcessKind,
 };
 use serde_json::json;
 
-use super::densities::{EVALUATED, TargetName, draw, estimates, panels, sample_figures};
-use crate::cli::{Common, Defaults, LrSchedule, Report, members, refuse, train, value_words};
+use super::densities::{EVALUATED, TargetName, draw, estimates, sample_figures};
+use crate::flags::{Common, refuse, words};
+use crate::run::{Recipe, Report, Run, peak_memory_mib};
 
 /// Train a diffusion to sample from a density
 #[derive(Parser, Debug)]
@@ -63,6 +62,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
+/// Processes by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum ProcessName {
     /// Brownian motion pinned to the origin
@@ -73,64 +73,55 @@ enum ProcessName {
     Vp,
 }
 
-impl ProcessName {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Brownian => "Brownian motion",
-            Self::Ou => "an Ornstein-Uhlenbeck process",
-            Self::Vp => "a variance-preserving process",
-        }
-    }
-}
-
 /// Chains of each local search, and steps between two.
 const SEARCH: (usize, usize) = (300, 100);
 
+type DiffusionTrainer = Trainer<DiffusionSampling, DiffusionPolicy>;
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let runtime = common.runtime()?;
-    let bent = common.lr_schedule != LrSchedule::Linear && common.lr_end.is_none();
-    for (flag, given, expected) in [
-        (
-            "--backward",
-            common.backward.is_some(),
-            "no such flag: P_B is the process's, unless --learn-backward is given",
-        ),
-        ("--buffer", common.buffer.is_some(), "no such flag: the buffer draws by ranks of the reward"),
-        ("--patience", common.patience.is_some(), "no such flag: no distance is measured on the way"),
-        ("--lr-schedule", bent, "no such flag without --lr-end: here learning rates stay as they are"),
-    ] {
-        refuse(flag, given, expected)?;
+    refuse(&["--backward"], "no such flag: P_B is the process's, unless --learn-backward is given")?;
+    refuse(&["--buffer"], "no such flag: the buffer draws by ranks of the reward")?;
+    refuse(&["--patience"], "no such flag: no distance is measured on the way")?;
+    refuse(
+        &["--epsilon", "--exit-bias"],
+        "no such flag: Gaussian steps are widened by --exploration and --temperature",
+    )?;
+    if common.lr_end.is_none() {
+        refuse(&["--lr-schedule"], "no such flag without --lr-end: here learning rates stay as they are")?;
     }
-    const INSTEAD: &str = "no such flag: Gaussian steps are widened by --exploration and --temperature";
-    common.refuse_discrete_exploration(INSTEAD)?;
-    let replay = capacity(args)?;
+    let capacity = common.replay.unwrap_or(if args.local_search { 60_000 } else { 0 });
+    if capacity == 0 {
+        refuse(&["--local-search"], "a --replay buffer that the search can start from")?;
+        refuse(&["--prefill"], "no such flag without a replay buffer: give --replay, too")?;
+    }
     let target = args.target.build(args.dim, args.script.as_deref())?;
     let kind = match args.process {
         ProcessName::Brownian => ProcessKind::PinnedBrownian,
         ProcessName::Ou => ProcessKind::OrnsteinUhlenbeck { rate: 1.0 },
         ProcessName::Vp => ProcessKind::VariancePreserving { beta_min: 0.01, beta_max: 0.3 },
     };
+    let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
+    let title = format!("{}, {} steps, process {}", words(&args.target), args.horizon, words(&args.process));
+    let mut run = Run::begin(common, "diffusion", title, recipe)?;
     let sigma = args.sigma.unwrap_or(args.target.sigma());
     let env = DiffusionSampling::new(target.dim(), Process::new(kind, sigma, args.horizon)?)?;
     let energy = Energy::new(target.clone()).along(env.process());
-    let defaults = Defaults { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Defaults::default() };
-    let (steps, mut training) = (common.steps(&defaults), common.trainer(&defaults));
-    training.noise = Schedule::Linear { from: args.exploration, to: 0.0, steps: steps.div_ceil(2) };
-    training.chunk = args.chunk;
+    let steps = run.steps();
+    run.config.noise = Schedule::Linear { from: args.exploration, to: 0.0, steps: steps.div_ceil(2) };
+    run.config.chunk = args.chunk;
     let learned_backward = args.learn_backward.or(common.objective.trains_backward().then_some(0.5));
     let backward = learned_backward.map_or(BackwardSteps::Fixed, |range| BackwardSteps::Learned { range });
     if backward != BackwardSteps::Fixed {
-        training.replay_path = ReplayPath::PolicyBackward;
+        run.config.replay_path = ReplayPath::PolicyBackward;
     }
-    let network = GradNetConfig {
-        hidden: common.embedding.unwrap_or(64),
-        layers: common.layers.unwrap_or(2),
-        zero_init: args.zero_init,
-        ..GradNetConfig::default()
-    };
     let config = DiffusionPolicyConfig {
-        network,
+        network: GradNetConfig {
+            hidden: common.embedding.unwrap_or(64),
+            layers: common.layers.unwrap_or(2),
+            zero_init: args.zero_init,
+            ..GradNetConfig::default()
+        },
         log_variance_range: args.learn_variance.then_some(4.0),
         langevin_clip: args.langevin.then_some(1e2),
         backward,
@@ -139,12 +130,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let description = json!({ "example": "diffusion", "target": format!("{:?}", args.target), "dim": env.dim(),
         "process": env.process().kind(), "sigma": sigma, "horizon": args.horizon, "network": config });
-    let mut rng = Rng::seeded(common.seed);
+    let mut rng = run.rng();
     let langevin = args.langevin.then(|| target.clone());
-    let policy = DiffusionPolicy::new(&env, config, langevin, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let trainer = trainer(args, (env, energy.clone(), policy), (training, replay), rng)?;
-    let trainer = trainer.described_by(&description)?;
-    let measure = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
+    let policy = DiffusionPolicy::new(&env, config, langevin, run.device, tch::Kind::Float, &mut rng)?;
+    let mala = Mala::new(&env, target.clone(), MalaConfig::default())?;
+    let mut trainer = Trainer::new(env, energy.clone(), policy, run.objective()?, run.config.clone(), rng)?
+        .described_by(&description)?;
+    if capacity > 0 {
+        let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
+        let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };
+        trainer = trainer.with_replay(ReplayBuffer::new(replay)?.terminal_only());
+    }
+    if args.local_search {
+        trainer = trainer.with_search(mala, SEARCH.1, SEARCH.0)?;
+    }
+    let measure = |trainer: &DiffusionTrainer| {
         let rng = &mut trainer.evaluation_rng();
         trainer.averaged(|policy| {
             let estimate = estimate_log_z(trainer.env(), policy, &energy, EVALUATED, rng)?;
@@ -155,55 +155,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
     let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
-    let Some((trainer, trained)) = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
-        return Ok(());
-    };
+    let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), observers)? else { return Ok(()) };
 
+    let mut report = Report::default();
     // Before evaluation, which holds more states at once.
-    let memory = crate::cli::peak_memory_mib();
+    report.set("peak_memory_mib", peak_memory_mib());
+    report.set("log_z_true", target.log_z());
     let rng = &mut trainer.evaluation_rng();
-    let (mut extra, points) = estimates(trainer.env(), trainer.policy(), &energy, rng)?;
-    if !members::is_first() {
-        return Ok(());
-    }
-    extra.extend(sample_figures(&points, target.as_ref(), rng)?);
-    extra.push(("peak_memory_mib", json!(memory)));
-    let title = format!("{}, {} steps of {}", value_words(&args.target), args.horizon, args.process.words());
-    if common.out().is_some() {
-        let panels = panels("", trainer.env(), trainer.policy(), target.as_ref(), rng)?;
-        draw(common, "samples", &title, &panels)?;
-    }
-    Report { title, log_z_true: target.log_z(), extra, ..Report::default() }.print(common, &trained)
-}
-
-/// Objects that the replay buffer holds, if there is one.
-fn capacity(args: &Args) -> Result<Option<usize>> {
-    let common = &args.common;
-    let capacity = common.replay.unwrap_or(if args.local_search { 60_000 } else { 0 });
-    let prefilled = common.prefill.is_some_and(|n| n > 0);
-    match capacity {
-        0 if args.local_search => {
-            Err(Error::config("--replay", "0 with --local-search", "a replay buffer that the search can start from"))
-        }
-        0 => refuse("--prefill", prefilled, "no such flag without a replay buffer: give --replay, too").map(|()| None),
-        capacity => Ok(Some(capacity)),
-    }
-}
-
-/// The trainer, with a replay buffer and a search if the flags ask for them.
-fn trainer(
-    args: &Args,
-    (env, energy, policy): (DiffusionSampling, Energy, DiffusionPolicy),
-    (training, capacity): (TrainerConfig, Option<usize>),
-    rng: Rng,
-) -> Result<Trainer<DiffusionSampling, DiffusionPolicy>> {
-    let common = &args.common;
-    let target = Arc::clone(energy.target());
-    let mala = Mala::new(&env, target, MalaConfig::default())?;
-    let trainer = Trainer::new(env, energy, policy, common.objective.build()?, training, rng)?;
-    let Some(capacity) = capacity else { return Ok(trainer) };
-    let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
-    let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };
-    let trainer = trainer.with_replay(ReplayBuffer::new(replay)?.terminal_only());
-    if args.local_search { trainer.with_search(mala, SEARCH.1, SEARCH.0) } else { Ok(trainer) }
+    let (figures, points) = estimates(trainer.env(), trainer.policy(), &energy, rng)?;
+    report.extend(figures);
+    report.extend(sample_figures(&points, target.as_ref(), rng)?);
+    let exact = target.sample(EVALUATED, rng);
+    let drawn = [Some(("samples", &points)), exact.as_ref().map(|exact| ("target", exact))];
+    draw(common, &run.title, &drawn.into_iter().flatten().collect::<Vec<_>>())?;
+    run.print(&trained, report)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use gfn::env::Reals;
 use gfn::metrics::importance_log_z;
 use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
@@ -19,8 +19,9 @@ use gfn_gym::diffusion::{
 };
 use serde_json::json;
 
-use super::densities::{EVALUATED, draw, panels, sample_figures};
-use crate::cli::{Common, Defaults, ObjectiveName, Report, members, refuse, train};
+use super::densities::{EVALUATED, draw, of_log_z, sample_figures};
+use crate::flags::{Common, ObjectiveName, refuse, refuse_replay, refuse_validation, words};
+use crate::run::{Recipe, Report, Run, sample};
 
 /// Fine-tune a diffusion from 25 modes to 9 of them
 #[derive(Parser, Debug)]
@@ -71,23 +72,23 @@ const DATA: usize = 20_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let runtime = common.runtime()?;
-    common.refuse_replay()?;
-    common.refuse_discrete_exploration("no such flag: Gaussian steps are widened by --temperature")?;
-    refuse("--validate-every", common.validate_every.is_some(), "no such flag: nothing is measured on the way")?;
-    refuse("--backward", common.backward.is_some(), "no such flag: relative to a prior P_B cancels")?;
+    refuse_replay()?;
+    refuse_validation()?;
+    refuse(&["--epsilon", "--exit-bias"], "no such flag: Gaussian steps are widened by --temperature")?;
+    refuse(&["--backward"], "no such flag: relative to a prior P_B cancels")?;
     let objective: Box<dyn Objective> = match common.objective {
         ObjectiveName::Tb => Box::new(RelativeTrajectoryBalance::new(args.beta)?),
         ObjectiveName::Vargrad => Box::new(RelativeLogPartitionVariance::new(args.beta)?),
         other => {
-            let got = other.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned());
             let expected = "tb or vargrad: both are taken relative to the prior";
-            return Err(Error::config("--objective", got, expected));
+            return Err(Error::config("--objective", words(&other), expected));
         }
     };
+    let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
+    let run = Run::begin(common, "diffusion_posterior", "relative trajectory balance".to_owned(), recipe)?;
     let process = Process::new(ProcessKind::PinnedBrownian, args.sigma, args.horizon)?;
     let env = DiffusionSampling::new(2, process)?;
-    let mut rng = Rng::seeded(common.seed);
+    let mut rng = run.rng();
     let config = DiffusionPolicyConfig {
         network: GradNetConfig {
             hidden: common.embedding.unwrap_or(64),
@@ -98,16 +99,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         log_variance_range: Some(4.0),
         ..DiffusionPolicyConfig::default()
     };
-    let make =
-        |rng: &mut Rng| DiffusionPolicy::new(&env, config.clone(), None, runtime.device(), tch::Kind::Float, rng);
-    let defaults = Defaults { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Defaults::default() };
-    let (steps, training) = (common.steps(&defaults), common.trainer(&defaults));
+    let make = |rng: &mut Rng| DiffusionPolicy::new(&env, config.clone(), None, run.device, tch::Kind::Float, rng);
 
     let prior_target = Arc::new(Mixture::twenty_five_modes());
     let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
     // With schedules of its own length.
-    let prior_steps = args.prior_steps.unwrap_or(steps);
-    let mut fitting = Common { steps: Some(prior_steps), ..common.clone() }.trainer(&defaults);
+    let prior_steps = args.prior_steps.unwrap_or(run.steps());
+    let mut fitting = Common { steps: Some(prior_steps), ..common.clone() }.trainer(&run.recipe);
     // The data are bridged to the origin by the process: P_B has nothing to learn.
     (fitting.source, fitting.replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
     // The prior isn't in checkpoints: a resumed run fits it again, and must fit the same.
@@ -129,35 +127,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = make(&mut rng)?;
     copy(prior, &policy);
     let policy = WithPrior { policy, prior };
-    let trainer = Trainer::new(env.clone(), Energy::new(Arc::new(ratio)), policy, objective, training, rng)?
-        .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
+    let (reward, training) = (Energy::new(Arc::new(ratio)), run.config.clone());
+    let trainer = Trainer::new(env.clone(), reward, policy, objective, training, rng)?.described_by(
+        &json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
-            "prior_training": fitted }))?;
-    let trained = train(trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?;
-    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
+            "prior_training": fitted }),
+    )?;
+    let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
 
     let rng = &mut trainer.evaluation_rng();
     let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
     let needs = Quantities::from(Quantity::LogPrior);
     let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
     let estimate = importance_log_z(&scores.relative_log_weights(args.beta)?)?;
-    let log_z_true = truth.log_z();
-    let mut extra = vec![
-        ("log_z_bound", json!(estimate.elbo.mean)),
-        ("log_z_error", json!(log_z_true.map(|log_z| (estimate.elbo.mean - log_z).abs()))),
-        ("log_z_reweighted", json!(estimate.log_z)),
-        ("log_z_reweighted_interval", json!([estimate.interval.0, estimate.interval.1])),
-        ("ess", json!(estimate.effective_samples / EVALUATED as f64)),
-    ];
-    extra.extend(sample_figures(&trajectories.terminal_states().points, truth.as_ref(), rng)?);
+    let points = &trajectories.terminal_states().points;
+    let mut report = Report::default();
+    report.set("log_z_true", truth.log_z());
+    report.set("log_z_error", truth.log_z().map(|log_z| (estimate.elbo.mean - log_z).abs()));
+    report.extend(of_log_z(&estimate));
+    report.extend(sample_figures(points, truth.as_ref(), rng)?);
     if common.out().is_some() {
-        let mut both = panels("prior", &env, prior, prior_target.as_ref(), rng)?;
-        both.truncate(1);
-        both.extend(panels("posterior", &env, trainer.policy(), truth.as_ref(), rng)?);
-        draw(common, "samples", "a prior, and the posterior by relative trajectory balance", &both)?;
+        let of_prior = sample(&env, prior, EVALUATED, rng)?.points;
+        draw(common, &run.title, &[("samples of the prior", &of_prior), ("samples of the posterior", points)])?;
     }
-    let title = "relative trajectory balance".into();
-    Report { title, log_z_true, extra, ..Report::default() }.print(common, &trained)
+    run.print(&trained, report)
 }
 
 /// Exact samples of the prior, for paths to be drawn back from.

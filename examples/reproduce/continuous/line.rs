@@ -1,17 +1,17 @@
 //! The line: steps of any length towards a mixture of Gaussians, a continuous environment without an exit.
 
 use clap::Parser;
-use gfn::metrics::{Distances, sample_objects};
-use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::optim::AdamConfig;
+use gfn::metrics::Distances;
+use gfn::nn::MlpConfig;
 use gfn::replay::ReplayBuffer;
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
-use gfn_plot::{Curve, Panel};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Report, members, refuse, train};
+use crate::flags::{Common, refuse, words};
+use crate::plot::{Curve, Panel};
+use crate::run::{Recipe, Report, Run, sample};
 
 /// Train a perceptron to walk along the line, and to end as a sum of two Gaussians is spread
 #[derive(Parser, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = LinePolicyConfig::default().mixtures.components)]
     components: usize,
     /// Final samples that are compared with the target
-    #[arg(long, default_value_t = 10_000, value_parser = crate::cli::at_least_one)]
+    #[arg(long, default_value_t = 10_000, value_parser = crate::flags::at_least_one)]
     samples: usize,
     #[command(flatten)]
     common: Common,
@@ -38,67 +38,52 @@ const MAX_NORM: f64 = 10.0;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let runtime = common.runtime()?;
-    refuse("--exit-bias", common.exit_bias != 0.0, "no such flag: all trajectories of the line are equally long")?;
-    let mut rng = Rng::seeded(common.seed);
-    let (env, reward) = (Line::new(args.n_steps)?, LineReward::default());
-    let defaults = Defaults { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Defaults::default() };
-    let learned = LinePolicyConfig::default();
-    let backward =
-        if common.objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::SharedTorso };
+    refuse(&["--exit-bias"], "no such flag: all trajectories of the line are equally long")?;
+    let recipe = Recipe { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Recipe::default() };
+    let title = format!("line of {} steps, {}", args.n_steps, words(&common.objective));
+    let mut run = Run::begin(common, "line", title, recipe)?;
+    run.config.adam.max_norm = Some(MAX_NORM);
+    let (env, reward, mut rng) = (Line::new(args.n_steps)?, LineReward::default(), run.rng());
+    let default = LinePolicyConfig::default();
     let network = LinePolicyConfig {
-        mlp: MlpConfig { hidden: vec![common.embedding.unwrap_or(64); common.layers.unwrap_or(3)], ..learned.mlp },
-        mixtures: NormalMixtures { components: args.components, ..learned.mixtures },
-        backward: common.backward.map_or(backward, Into::into),
+        mlp: MlpConfig { hidden: common.mlp(64, 3).hidden, ..default.mlp },
+        mixtures: NormalMixtures { components: args.components, ..default.mixtures },
+        backward: run.shared_backward(),
         estimators: common.objective.estimators(),
     };
     let description = json!({ "example": "line", "n_steps": args.n_steps, "network": network });
-    let policy = LinePolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let config = common.trainer(&defaults);
-    let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
-    let objective = common.objective.build()?;
-    let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?.described_by(&description)?;
-    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
-    let target = target(&reward);
-    let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
+    let policy = LinePolicy::new(&env, network, run.device, tch::Kind::Float, &mut rng)?;
+    let (target, log_z) = (target(&reward), reward.log_z());
+    let trainer =
+        Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)?;
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let shares = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
         let rng = &mut trainer.evaluation_rng();
-        let samples = sample_objects(trainer.env(), trainer.policy(), args.samples, rng)?;
-        let positions: Vec<f64> = samples.rows().map(|state| state[0]).collect();
-        Ok(histogram(&positions))
+        let samples = sample(trainer.env(), trainer.policy(), args.samples, rng)?;
+        Ok(histogram(&samples.rows().map(|state| state[0]).collect::<Vec<_>>()))
     };
-    let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
-    let Some((trainer, trained)) = train(trainer, common, ("line", &defaults), look, Vec::new())? else {
-        return Ok(());
-    };
+    let look = |trainer: &_| Ok(Some(Distances::between(&shares(trainer)?, &target)?.jsd));
+    let Some((trainer, trained)) = run.train(trainer, look, Vec::new())? else { return Ok(()) };
 
-    let learned = sample(&trainer)?;
-    if !members::is_first() {
-        return Ok(());
-    }
-    let jsd = Distances::between(&learned, &target)?.jsd;
-    let (mut perfect_rng, mut floor) = (Rng::seeded(common.seed), 0.0);
+    let learned = shares(&trainer)?;
+    let (mut perfect_rng, mut floor) = (run.rng(), 0.0);
     for _ in 0..FLOORS {
         let perfect = perfect(&target, args.samples, &mut perfect_rng);
         floor += Distances::between(&perfect, &target)?.jsd / FLOORS as f64;
     }
-
     let width = (RANGE.1 - RANGE.0) / BINS as f64;
     let curve = |name: &str, probs: &[f64]| {
         let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
-        Curve::new(name, probs[..BINS].iter().enumerate().map(|(k, p)| (at(k), p / width)).collect::<Vec<_>>())
+        Curve::new(name, probs[..BINS].iter().enumerate().map(|(k, p)| (at(k), p / width)))
     };
     let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
-    let panel = panel.curve(curve("samples", &learned));
-    let log_z_true = reward.log_z();
-    let extra = vec![
-        ("jsd_floor", json!(floor)),
-        ("samples", json!(args.samples)),
-        ("log_z_error", json!((trained.log_z - log_z_true).abs())),
-    ];
-    let distance = Distance { jsd: Some(jsd), ..Distance::default() };
-    let title = format!("line of {} steps, {}", args.n_steps, common.objective.words());
-    let (log_z_true, panels) = (Some(log_z_true), vec![panel]);
-    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
+    let mut report = Report { panels: vec![panel.curve(curve("samples", &learned))], ..Report::default() };
+    report.set("jsd", Distances::between(&learned, &target)?.jsd);
+    report.set("jsd_floor", floor);
+    report.set("samples", args.samples);
+    report.set("log_z_true", log_z);
+    report.set("log_z_error", (trained.log_z() - log_z).abs());
+    run.print(&trained, report)
 }
 
 /// The cell of a position; the last one is for all that lies outside.

@@ -1,8 +1,7 @@
-//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, samples from a checkpoint, speed, what states cost.
+//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, samples from a checkpoint, speed.
 
 pub(crate) mod colored_graphs;
 pub(crate) mod graph_problem;
 pub(crate) mod ring;
 pub(crate) mod sample;
-pub(crate) mod scaling;
 pub(crate) mod speed;

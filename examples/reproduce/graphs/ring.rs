@@ -1,21 +1,23 @@
 //! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of them.
 
+use std::collections::BTreeSet;
+
 use clap::{Parser, ValueEnum};
-use gfn::graph::{GraphEnv, GraphKind, GraphState};
-use gfn::metrics::{modes_found, pruned_distribution, sample_objects};
-use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig};
+use gfn::graph::{GraphEnv, GraphKind};
+use gfn::metrics::{modes_found, pruned_distribution};
+use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
-use gfn_plot::{GraphSheet, Layout, Panel};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{
-    Common, Defaults, Distance, Exact, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train_with_actors,
-};
+use super::sample::Saved;
+use crate::flags::Common;
+use crate::plot::{GraphSheet, Layout, Panel};
+use crate::run::{Recipe, Run, sample, sampled};
 
 /// Train a policy to build rings
 #[derive(Parser, Debug)]
@@ -50,18 +52,14 @@ enum PolicyName {
 
 /// Final samples from which rings are counted.
 const SAMPLES: usize = 10_000;
-/// States up to which the distribution is exact.
-const EXACT_LIMIT: f64 = (1 << 20) as f64;
 /// Mass below which the pruned evaluation drops a state, and how many it may look at.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
 /// The same for a first look: a policy that spreads beyond these spreads beyond the others, and saying so takes seconds instead of minutes.
 const FIRST_LOOK: (f64, usize) = (1e-6, 200_000);
 
-type RingTrainer<N> = Trainer<GraphEnv<Ring>, GraphPolicy<N>>;
-
 /// Recipes by size: rings are rare among random graphs, so from five directed nodes on the buffer starts with random walks.
-fn defaults(env: &GraphEnv<Ring>) -> Defaults {
-    let (steps, prefill) = match (env.kind(), env.n_nodes()) {
+fn recipe(kind: GraphKind, nodes: usize) -> Recipe {
+    let (steps, prefill) = match (kind, nodes) {
         (_, ..=4) => (1_000, 0),
         (GraphKind::Undirected, 5) => (1_000, 20_000),
         (GraphKind::Directed, 5) => (900, 200_000),
@@ -71,129 +69,103 @@ fn defaults(env: &GraphEnv<Ring>) -> Defaults {
         // No number of random walks finds a ring here: the buffer fills with what training finds.
         _ => (2_000, 0),
     };
-    let recipe = Defaults { steps, batch: 128, replay: 10_000, prefill, lr: 1e-3, lr_end: 1.0, ..Defaults::default() };
     // Where the buffer doesn't start with random walks, random actions keep the policy from ending on the first ring that it finds.
-    if prefill == 0 { Defaults { epsilon: 0.2, ..recipe } } else { recipe }
+    let epsilon = if prefill == 0 { 0.2 } else { 0.1 };
+    let of_training =
+        Recipe { steps, batch: 128, replay: 10_000, prefill, epsilon, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
+    Recipe { exact_up_to: 1 << 20, samples: 0, ..of_training }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let runtime = common.runtime()?;
-    let kind = if args.undirected { GraphKind::Undirected } else { GraphKind::Directed };
-    let env = Ring::new(args.nodes, kind)?;
-    let mut rng = Rng::seeded(common.seed);
-    let config = GraphNetConfig {
+    let (common, nodes) = (&args.common, args.nodes);
+    let (kind, kind_name) = match args.undirected {
+        true => (GraphKind::Undirected, "undirected"),
+        false => (GraphKind::Directed, "directed"),
+    };
+    let run = Run::begin(common, "ring", format!("ring, {nodes} nodes, {kind_name}"), recipe(kind, nodes))?;
+    let (env, mut rng, (device, float)) = (Ring::new(nodes, kind)?, run.rng(), run.tensors());
+    let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.objective.estimators());
+    if args.policy == PolicyName::EdgeMlp {
+        let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
+        let saved = json!({ "example": "ring_edge_mlp", "nodes": nodes, "kind": kind, "network": network });
+        let net = EdgeMlp::new(&env, network, device, float, &mut rng)?;
+        return learn(args, &run, env, net, &saved, rng);
+    }
+    let network = GraphNetConfig {
         conv: if args.undirected { ConvKind::Gin } else { ConvKind::Directed },
-        layers: common.layers.unwrap_or(if args.undirected || args.nodes > 4 { 2 } else { 1 }),
+        layers: common.layers.unwrap_or(if args.undirected || nodes > 4 { 2 } else { 1 }),
         embedding: common.embedding.unwrap_or(128),
         identity: true,
         global: false,
-        backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        estimators: common.objective.estimators(),
+        backward,
+        estimators,
         // The exit starts about as likely as all edges together, whatever the number of nodes.
-        initial_exit_bias: ((args.nodes * args.nodes) as f64).ln(),
+        initial_exit_bias: ((nodes * nodes) as f64).ln(),
         ..GraphNetConfig::default()
     };
-    if args.policy == PolicyName::EdgeMlp {
-        let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];
-        let config = EdgeMlpConfig {
-            mlp: MlpConfig { hidden, ..MlpConfig::default() },
-            backward: config.backward,
-            estimators: config.estimators.clone(),
-        };
-        let saved = json!({ "example": "ring_edge_mlp", "nodes": args.nodes, "kind": kind, "network": config });
-        let net = EdgeMlp::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;
-        return run_with(args, env, (net, &saved), rng);
-    }
-    let saved = Saved::Ring { nodes: args.nodes, kind, network: config.clone() };
-    let net = GraphNet::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;
-    run_with(args, env, (net, &saved), rng)
+    let saved = Saved::Ring { nodes, kind, network: network.clone() };
+    let net = GraphNet::new(&env, network, device, float, &mut rng)?;
+    learn(args, &run, env, net, &saved, rng)
 }
 
-fn run_with<N: GraphNetwork + Send + 'static>(
+fn learn<N: GraphNetwork + Send + 'static>(
     args: &Args,
+    run: &Run<'_>,
     env: GraphEnv<Ring>,
-    (net, saved): (N, &impl Serialize),
+    net: N,
+    saved: &impl Serialize,
     rng: Rng,
 ) -> Result<()> {
-    let common = &args.common;
     let reward = RingReward::new(100.0, args.reward_floor)?;
-    let defaults = defaults(&env);
-    let trainer_config = common.trainer(&defaults);
-    let objective = common.objective.build()?;
-    let env_again = Ring::new(args.nodes, env.kind())?;
-    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
-    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
-    let env = env_again;
-    let exact =
-        (env.n_states() <= EXACT_LIMIT && common.is_compared()).then(|| Listed::new(&env, reward)).transpose()?;
-    let look = |trainer: &RingTrainer<N>| Exact::look(exact.as_ref().map(|listed| &listed.exact), trainer);
-    let Some((trainer, trained)) = train_with_actors(trainer, common, ("ring", &defaults), look, Vec::new())? else {
-        return Ok(());
-    };
+    let (log_z_true, n_rings) = (reward.log_z(&env), env.n_rings());
+    let (objective, config) = (run.objective()?, run.config.clone());
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(saved)?;
+    let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
+    let Some(mut learned) = run.learn(trainer, "graphs", Vec::new())? else { return Ok(()) };
 
-    let samples = sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
-    let rings: Vec<Option<usize>> = samples.graphs().iter().map(|g| env.ring_index(g)).collect();
-    let valid = rings.iter().flatten().count() as f64 / SAMPLES as f64;
-    let mut distinct: Vec<usize> = rings.iter().flatten().copied().collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let log_z_true = reward.log_z(&env);
-    let mut extra = vec![
-        ("modes_found", json!(distinct.len())),
-        ("modes_total", json!(env.n_rings())),
-        ("valid_share", json!(valid)),
-        ("samples", json!(SAMPLES)),
-    ];
-    let mut distance = Distance::not_listed(common, EXACT_LIMIT as usize);
-    let mut panels = Vec::new();
-    if let Some(Listed { exact, is_ring }) = &exact {
-        let (learned, probs) = exact.learned(&trainer)?;
-        distance = learned;
-        extra[0].1 = json!(modes_found(&probs, is_ring, env.n_rings() as usize)?);
-        let of_rings = exact.target.probs.iter().zip(&probs).zip(is_ring).filter(|(_, ring)| **ring);
-        panels.push(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
-        draw_rings(common, &env, exact, &probs, log_z_true)?;
-    } else if !common.is_frozen() {
-        match bound(&env, &trainer, reward)? {
+    let trainer = &learned.trainer;
+    let samples = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let rings: Vec<usize> = samples.graphs().iter().filter_map(|graph| trainer.env().ring_index(graph)).collect();
+    let report = &mut learned.report;
+    report.set("valid_share", rings.len() as f64 / SAMPLES as f64);
+    report.set("samples", SAMPLES);
+    report.set("log_z_true", log_z_true);
+    report.set("modes_found", rings.iter().collect::<BTreeSet<_>>().len());
+    report.set("modes_total", n_rings);
+    if let Some(exact) = &learned.exact {
+        let is_ring: Vec<bool> =
+            exact.graph.states().graphs().iter().map(|graph| trainer.env().is_ring(graph)).collect();
+        report.set("modes_found", modes_found(&exact.probs, &is_ring, n_rings as usize)?);
+        let of_rings = exact.target.probs.iter().zip(&exact.probs).zip(&is_ring).filter(|(_, ring)| **ring);
+        report.panels = vec![Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p)))];
+    } else if !run.common.is_frozen() {
+        match bound(trainer, reward)? {
             Some((jsd, dropped)) => {
-                distance.jsd = Some(jsd);
-                extra.extend([("jsd_is_upper_bound", json!(true)), ("dropped_mass", json!(dropped))]);
+                report.set("jsd", jsd);
+                report.extend([("jsd_is_upper_bound", json!(true)), ("dropped_mass", json!(dropped))]);
             }
             None => {
-                let looked_at = "the policy spreads over more than can be followed";
-                distance = Distance::unknown(format!("of {:.1e} states {looked_at}", env.n_states()));
-                extra.extend(sampled(&trainer, EVALUATED)?);
+                let n = trainer.env().n_states();
+                report.set(
+                    "why_not_exact",
+                    format!("of {n:.1e} states the policy spreads over more than can be followed"),
+                );
+                report.extend(sampled(trainer, 2_000)?);
             }
         }
-        draw_samples(common, samples.graphs())?;
     }
-    let directed = if args.undirected { "undirected" } else { "directed" };
-    let title = format!("ring, {} nodes, {directed}", args.nodes);
-    Report { title, log_z_true: Some(log_z_true), distance, extra, panels }.print(common, &trained)
-}
-
-/// The whole state space, and what the reward asks of it.
-struct Listed {
-    exact: Exact<GraphEnv<Ring>>,
-    is_ring: Vec<bool>,
-}
-
-impl Listed {
-    fn new(env: &GraphEnv<Ring>, reward: RingReward) -> Result<Self> {
-        let exact = Exact::new(EXACT_LIMIT as usize, env, &reward)?;
-        let is_ring = exact.graph.states().graphs().iter().map(|g| env.is_ring(g)).collect();
-        Ok(Self { exact, is_ring })
-    }
+    let sheet = |title: &str| GraphSheet::new(title).layout(Layout::Circle);
+    learned.draw(sheet, samples.graphs(), (n_rings as usize + 2).clamp(8, 24))?;
+    learned.print()
 }
 
 /// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
 fn bound<N: GraphNetwork>(
-    env: &GraphEnv<Ring>,
-    trainer: &RingTrainer<N>,
+    trainer: &Trainer<GraphEnv<Ring>, GraphPolicy<N>>,
     reward: RingReward,
 ) -> Result<Option<(f64, f64)>> {
-    let look = |(tau, most)| pruned_distribution(trainer.env(), trainer.policy(), tau, most);
+    let env = trainer.env();
+    let look = |(tau, most)| pruned_distribution(env, trainer.policy(), tau, most);
     let pruned = match look(FIRST_LOOK).map(drop).and_then(|()| look(PRUNE)) {
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,
@@ -202,33 +174,4 @@ fn bound<N: GraphNetwork>(
     // What the policy can't be seen to do below the threshold is charged in full.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
-}
-
-/// The most probable graphs with their probability and reward.
-fn draw_rings(
-    common: &Common,
-    env: &GraphEnv<Ring>,
-    exact: &Exact<GraphEnv<Ring>>,
-    probs: &[f64],
-    log_z: f64,
-) -> Result<()> {
-    let mut order: Vec<usize> = (0..probs.len()).collect();
-    order.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
-    let shown = (env.n_rings() as usize + 2).clamp(8, 24);
-    let mut sheet = GraphSheet::new("most probable graphs").layout(Layout::Circle);
-    for &state in order.iter().take(shown) {
-        let (p, t) = (probs[state], exact.target.probs[state]);
-        let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {:.2}", t.ln() + log_z)];
-        sheet = sheet.cell(exact.graph.states().graphs()[state].clone(), caption);
-    }
-    draw_sheet(common, &sheet)
-}
-
-/// The first graphs of the final sample, where probabilities aren't known.
-fn draw_samples(common: &Common, graphs: &[GraphState]) -> Result<()> {
-    let mut sheet = GraphSheet::new("samples").layout(Layout::Circle);
-    for (k, graph) in graphs.iter().take(24).enumerate() {
-        sheet = sheet.cell(graph.clone(), [format!("sample {k}"), format!("{} edges", graph.n_edges())]);
-    }
-    draw_sheet(common, &sheet)
 }

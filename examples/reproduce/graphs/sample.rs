@@ -1,26 +1,28 @@
-//! Draws graphs from a checkpoint that `ring --save` or `colored_graphs --save` wrote, into a file of graphs.
+//! Draws graphs from a checkpoint that `ring --save` or `colored-graphs --save` wrote, into a file of graphs.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Parser;
 use gfn::env::{EnumerableEnv, Rows};
-use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates, read_graphs, write_graphs};
+use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates, write_graphs};
 use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::policy::GraphPolicy;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::Checkpoint;
-use gfn::{Error, Result, Rng};
+use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::Ring;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cli::{Saved, try_file};
+use crate::run::files::try_file;
 
 /// Draw graphs from a trained policy
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// Folder that `--save` of `ring` or `colored_graphs` wrote
+    /// Folder that `--save` of `ring` or `colored-graphs` wrote
     #[arg(long)]
     checkpoint: PathBuf,
     /// Graphs to draw
@@ -43,6 +45,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// The run that saved a checkpoint: its flags needn't be given again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "example", rename_all = "snake_case")]
+pub(crate) enum Saved {
+    Ring { nodes: usize, kind: GraphKind, network: GraphNetConfig },
+    ColoredGraphs { max_nodes: usize, network: GraphNetConfig },
+}
+
 /// Graphs drawn at once.
 const CHUNK: usize = 4_096;
 
@@ -50,7 +60,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     try_file(&args.out)?;
     let runtime = Runtime::new(args.threads, args.device)?;
     let checkpoint = Checkpoint::load(&args.checkpoint)?;
-    // The checkpoint says what it is of: the flags of the run that wrote it needn't be given again.
     match checkpoint.description()? {
         Saved::Ring { nodes, kind, network } => draw(args, &runtime, &checkpoint, &Ring::new(nodes, kind)?, network),
         Saved::ColoredGraphs { max_nodes, network } => {
@@ -70,30 +79,19 @@ fn draw<R: GraphRules>(
     let net = GraphNet::new(env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     checkpoint.restore(net.parameters())?;
     let policy = GraphPolicy(net);
-    let sampler = Sampler::new(env, &policy);
-    let mut graphs: Vec<GraphState> = Vec::with_capacity(args.samples);
+    let mut graphs = GraphStates::from(Vec::new());
     while graphs.len() < args.samples {
-        let drawn = sampler.forward(CHUNK.min(args.samples - graphs.len()), &mut rng)?;
-        graphs.extend_from_slice(drawn.terminal_states().graphs());
+        let drawn = Sampler::new(env, &policy).forward(CHUNK.min(args.samples - graphs.len()), &mut rng)?;
+        graphs.append(drawn.terminal_states().clone());
     }
-    write_graphs(&args.out, &graphs)?;
-    if read_graphs(&args.out)? != graphs {
-        return Err(Error::file(
-            args.out.clone(),
-            "what was written isn't what is read back",
-            "check the disk, and that no other program writes to the file",
-        ));
-    }
-    let states = GraphStates::from(graphs);
-    let distinct: std::collections::HashSet<_> = env.keys(&states).into_iter().collect();
-    let (count, distinct, step) = (states.len(), distinct.len(), checkpoint.manifest().step);
+    write_graphs(&args.out, graphs.graphs())?;
+    let distinct: BTreeSet<_> = env.keys(&graphs).into_iter().collect();
+    let (count, distinct, step) = (graphs.len(), distinct.len(), checkpoint.manifest().step);
     eprintln!("{count} graphs, {distinct} distinct, of a policy after {step} steps, in {}", args.out.display());
     if args.json {
-        println!(
-            "{}",
-            json!({ "example": "sample", "seed": args.seed, "count": count, "distinct": distinct, "step": step,
-            "out": args.out })
-        );
+        let line = json!({ "example": "sample", "seed": args.seed, "count": count, "distinct": distinct, "step": step,
+            "out": args.out });
+        println!("{line}");
     }
     Ok(())
 }

@@ -1,18 +1,20 @@
 //! Speed: training iterations beside the matrix products of all their nodes, one by one.
 
+use std::collections::BTreeMap;
+use std::time::Instant;
+
 use clap::Parser;
+use gfn::Result;
 use gfn::env::Rows;
 use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, GraphStates, Semantics};
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
-use gfn::{Result, Rng};
-use serde_json::json;
 use tch::{Device, Kind, Tensor};
 
-use crate::cli::products::time_of;
-use crate::cli::{Common, Defaults, Report, members, train};
+use crate::flags::{Common, refuse_replay, refuse_validation};
+use crate::run::{Recipe, Report, Run};
 
 /// Time growth to a fixed number of nodes, where hardly a state comes twice, against the matrix products of all its nodes, one by one
 #[derive(Parser, Debug)]
@@ -48,33 +50,41 @@ impl GraphRules for Growth {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let runtime = common.runtime()?;
-    common.refuse_replay()?;
-    common.refuse_validation()?;
-    let defaults = Defaults { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Defaults::default() };
-    let config = GraphNetConfig {
+    refuse_replay()?;
+    refuse_validation()?;
+    let recipe = Recipe { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Recipe::default() };
+    let run = Run::begin(common, "speed", format!("growth to {} nodes", args.nodes), recipe)?;
+    let network = GraphNetConfig {
         conv: ConvKind::Gin,
         layers: common.layers.unwrap_or(2),
         embedding: common.embedding.unwrap_or(128),
-        backward: common.backward.map_or_else(Default::default, Into::into),
+        backward: common.backward(BackwardPolicy::default()),
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };
-    let mut rng = Rng::seeded(common.seed);
-    let net = GraphNet::new(&Growth::env(args.nodes)?, config.clone(), runtime.device(), Kind::Float, &mut rng)?;
-    let trainer_config = common.trainer(&defaults);
-    let batch = trainer_config.batch;
+    let (env, mut rng) = (Growth::env(args.nodes)?, run.rng());
+    let policy = GraphPolicy(GraphNet::new(&env, network.clone(), run.device, Kind::Float, &mut rng)?);
     let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
-    let objective = common.objective.build()?;
-    let env = Growth::env(args.nodes)?;
-    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, trainer_config, rng)?;
-    let trained = train(trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())?;
-    // Nothing is measured but the time of products, by one member while the others rest.
-    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
-    let floor = floor(&trainer, batch, &config, runtime.device())?;
-    let title = format!("growth to {} nodes", args.nodes);
-    let extra = vec![("products_s", json!(floor)), ("iteration_over_products", json!(1.0 / trained.its_per_s / floor))];
-    Report { title, extra, ..Report::default() }.print(common, &trained)
+    let trainer = Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?;
+    let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
+    let floor = floor(&trainer, run.config.batch, &network, run.device)?;
+    let mut report = Report::default();
+    report.set("products_s", floor);
+    report.set("iteration_over_products", 1.0 / trained.its_per_s() / floor);
+    run.print(&trained, report)
+}
+
+/// The median time of a product of ones, warm, in seconds.
+fn time_of(a: &[i64], b: &[i64], device: Device) -> f64 {
+    let (a, b) = (Tensor::ones(a, (Kind::Float, device)), Tensor::ones(b, (Kind::Float, device)));
+    let time = |_| {
+        let started = Instant::now();
+        let _ = a.matmul(&b);
+        started.elapsed().as_secs_f64()
+    };
+    let mut seconds: Vec<f64> = (0..7).map(time).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds[3]
 }
 
 /// Seconds that the products of one iteration take by libtorch if each node is evaluated by itself (the network evaluates nodes that look
@@ -109,7 +119,7 @@ fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device
     // Per node: two maps a layer, less the first, which is a table's; the node head; query and key. Per graph: the map that
     // tells nodes of the whole graph, and the exit head. Per pair: query times key, at each size of its own.
     let per_node = 2 * config.layers as i64 - 1 + 1 + 2;
-    let mut by_size: std::collections::BTreeMap<i64, i64> = std::collections::BTreeMap::new();
+    let mut by_size: BTreeMap<i64, i64> = BTreeMap::new();
     sizes.iter().filter(|n| **n > 0).for_each(|&n| *by_size.entry(n).or_default() += 1);
     let time = |a: &[i64], b: &[i64]| time_of(a, b, device);
     let mut seconds = time(&[nodes, width], &[width, width]) * per_node as f64;

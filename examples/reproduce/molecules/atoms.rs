@@ -1,4 +1,4 @@
-//! What tasks that build atom by atom share.
+//! The common part of tasks that build atom by atom.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
 use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
 use serde_json::{Value, json};
 
-use super::run::{Run, RunArgs};
-use crate::cli::Common;
+use super::train::{MoleculeTask, RunArgs};
+use crate::flags::Common;
 
-/// What is built.
+/// Flags of what is built.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct AtomArgs {
     /// Most heavy atoms
@@ -40,7 +40,7 @@ fn element(symbol: &str) -> std::result::Result<Element, String> {
     known.map(|(element, _)| element).ok_or_else(|| "expected symbols of elements such as C,N,Cl".into())
 }
 
-/// How atoms exchange messages.
+/// Message passing by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum ConvName {
     /// Sums over neighbours, with what bonds are
@@ -49,67 +49,54 @@ enum ConvName {
     Transformer,
 }
 
-impl From<ConvName> for ConvKind {
-    fn from(name: ConvName) -> Self {
-        match name {
-            // Bond orders are attributes of edges: `Gin` doesn't see them.
-            ConvName::Gine => Self::Gine,
-            ConvName::Transformer => Self::Transformer { heads: 4 },
-        }
-    }
-}
-
 impl AtomArgs {
-    /// A run of a task; `rewarded` says in a word what is.
-    pub(crate) fn run<'a>(
+    /// Trains a task in proportion to a score; `rewarded` says in a word what is.
+    pub(super) fn train(
         &self,
         example: &'static str,
         rewarded: &str,
-        (args, common): (&'a RunArgs, &'a Common),
+        args: &RunArgs,
+        common: &Common,
         exact_limit: usize,
-    ) -> Run<'a> {
+        score: impl MoleculeScore + 'static,
+        also: impl FnOnce() -> Vec<(&'static str, Value)>,
+    ) -> Result<()> {
         let network = GraphNetConfig {
-            conv: self.conv.into(),
+            conv: match self.conv {
+                // Bond orders are attributes of edges: `Gin` doesn't see them.
+                ConvName::Gine => ConvKind::Gine,
+                ConvName::Transformer => ConvKind::Transformer { heads: 4 },
+            },
             layers: common.layers.unwrap_or(3),
             embedding: common.embedding.unwrap_or(64),
             identity: false,
             pair_walks: Some(3),
             global: true,
-            backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
+            backward: common.backward(BackwardPolicy::SharedTorso),
             estimators: common.objective.estimators(),
             ..GraphNetConfig::default()
         };
-        let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);
-        let elements = match self.all_elements {
-            true => "all with charges".to_owned(),
-            false => format!("{:?}", self.elements),
-        };
-        let description = json!({ "max_atoms": self.max_atoms, "max_rings": self.max_rings,
-            "max_ring_size": self.max_ring_size, "elements": elements });
-        Run { example, title, objects: "Kekule forms", args, common, network, description, exact_limit }
-    }
-
-    /// Builds in proportion to a score.
-    pub(crate) fn train(
-        &self,
-        run: &Run<'_>,
-        score: impl MoleculeScore + 'static,
-        also: impl FnOnce() -> Vec<(&'static str, Value)>,
-    ) -> Result<()> {
         let mut config = MoleculeConfig {
             max_rings: self.max_rings,
             max_ring_size: self.max_ring_size,
-            corrects_symmetry: !run.args.no_symmetry_correction,
+            corrects_symmetry: !args.no_symmetry_correction,
             ..MoleculeConfig::new(self.max_atoms)
         };
+        let mut elements = "all with charges".to_owned();
         if !self.all_elements {
+            elements = format!("{:?}", self.elements);
             config.elements.clone_from(&self.elements);
             config.charges = Vec::new();
         }
+        let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);
+        let description = json!({ "max_atoms": self.max_atoms, "max_rings": self.max_rings,
+            "max_ring_size": self.max_ring_size, "elements": elements });
+        let objects = "Kekule forms";
+        let task = MoleculeTask { example, title, objects, args, common, network, description, exact_limit };
         let env = MoleculeEnv::new(config)?;
         let codec = env.codec().clone();
         let reader = codec.clone();
         let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
-        run.train(env, score, (|score| MoleculeReward::new(&codec, score), read), also)
+        task.train(env, score, |score| MoleculeReward::new(&codec, score), read, also)
     }
 }

@@ -6,7 +6,7 @@ use clap::Parser;
 use gfn::{Error, Result};
 use gfn_molecules::Molecule;
 
-use super::run::{Entry, write_molecules};
+use super::outputs::{Drawn, write_molecules};
 
 /// Molecules on the sheet; the SD file has them all.
 const SHOWN: usize = 96;
@@ -31,7 +31,7 @@ pub(crate) fn run(Args { file, folder }: &Args) -> Result<()> {
     }
     let entries: Vec<_> = read
         .iter()
-        .map(|(molecule, smiles, name)| Entry {
+        .map(|(molecule, smiles, name)| Drawn {
             molecule,
             title: (*name).to_owned(),
             caption: [(*name).to_owned(), (*smiles).to_owned()],

@@ -10,8 +10,8 @@ use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use serde_json::json;
 
-use super::run::{RewardName, Run, RunArgs, score};
-use crate::cli::{Common, value_words};
+use super::train::{MoleculeTask, RewardName, RunArgs, score};
+use crate::flags::{Common, words};
 
 /// Train a GNN policy to build molecules from fragments
 #[derive(Parser, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// What is built with if nothing else is asked for: 539 trees of at most three.
+/// The fragments if nothing else is asked for: 539 trees of at most three.
 const FEW: &str = "\
 c1ccccc1 0,1,2,3,4,5
 N1CCNCC1 0,3
@@ -68,14 +68,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         conv: ConvKind::Gine,
         layers: common.layers.unwrap_or(2),
         embedding: common.embedding.unwrap_or(64),
-        backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
+        backward: common.backward(BackwardPolicy::SharedTorso),
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };
     let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
-    let run = Run {
+    let task = MoleculeTask {
         example: "fragments",
-        title: format!("trees of at most {} fragments, {}", args.max_fragments, value_words(&args.reward)),
+        title: format!("trees of at most {} fragments, {}", args.max_fragments, words(&args.reward)),
         objects: "junction trees",
         args: &args.run,
         common,
@@ -86,5 +86,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reader = library.clone();
     let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
     let reward = |score| FragmentReward::new(&library, score);
-    run.train(env, score(args.reward)?, (reward, read), Vec::new)
+    task.train(env, score(args.reward)?, reward, read, Vec::new)
 }

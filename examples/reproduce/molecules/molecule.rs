@@ -4,8 +4,8 @@ use clap::Parser;
 use gfn::Result;
 
 use super::atoms::AtomArgs;
-use super::run::{RewardName, RunArgs, score};
-use crate::cli::{Common, value_words};
+use super::train::{RewardName, RunArgs, score};
+use crate::flags::{Common, words};
 
 /// Train a GNN policy to build molecules atom by atom
 #[derive(Parser, Debug)]
@@ -25,7 +25,6 @@ pub(crate) struct Args {
 const EXACT_LIMIT: usize = 50_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let rewarded = value_words(&args.reward);
-    let run = args.atoms.run("molecule", &rewarded, (&args.run, &args.common), EXACT_LIMIT);
-    args.atoms.train(&run, score(args.reward)?, Vec::new)
+    let (rewarded, score) = (words(&args.reward), score(args.reward)?);
+    args.atoms.train("molecule", &rewarded, &args.run, &args.common, EXACT_LIMIT, score, Vec::new)
 }

@@ -9,8 +9,8 @@ use gfn_molecules::{ExternalScorer, ExternalScorerConfig};
 use serde_json::json;
 
 use super::atoms::AtomArgs;
-use super::run::{RunArgs, Shared};
-use crate::cli::{Common, at_least_one};
+use super::train::{RunArgs, Shared};
+use crate::flags::{Common, at_least_one};
 
 /// Train a GNN policy to build molecules that an external program scores
 #[derive(Parser, Debug)]
@@ -44,8 +44,8 @@ fn scorer(args: &Args) -> Result<ExternalScorer> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let scorer = Arc::new(scorer(args)?);
-    let run = args.atoms.run("molecule_external", &args.command, (&args.run, &args.common), args.exact_limit);
-    args.atoms.train(&run, Shared(scorer.clone()), || {
+    let shared = Shared(scorer.clone());
+    let also = || {
         let usage = scorer.usage();
         vec![
             ("scorer_asked", json!(usage.asked)),
@@ -53,5 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ("scorer_processes", json!(usage.started)),
             ("scorer_wait_s", json!(usage.waited.as_secs_f64())),
         ]
-    })
+    };
+    let (run, common, limit) = (&args.run, &args.common, args.exact_limit);
+    args.atoms.train("molecule_external", &args.command, run, common, limit, shared, also)
 }

@@ -22,11 +22,12 @@ use gfn_molecules::pareto::{
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
-use gfn_plot::{Curve, Panel};
 use serde_json::json;
 use tch::Tensor;
 
-use crate::cli::{Common, Defaults, Distance, Report, listed, train_with_actors};
+use crate::flags::{Common, refuse_validation};
+use crate::plot::{Curve, Panel};
+use crate::run::{Recipe, Report, Run, listed, members};
 
 /// Train a GNN policy that is told temperature and preferences
 #[derive(Parser, Debug)]
@@ -65,15 +66,13 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// States up to which the distributions are exact.
-const EXACT_LIMIT: usize = 50_000;
 /// Every reward is at least that, so that its log is finite.
 const LEAST: f64 = 0.01;
-/// What the hypervolume is above.
+/// The point that the hypervolume is above.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 const UTOPIA: [f64; 2] = [1.0, 1.0];
 
-type Trained = Trainer<GraphEnv<MoleculeEnv>, GraphPolicy<GraphNet>>;
+type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>, GraphPolicy<GraphNet>>;
 
 /// Donors and acceptors of hydrogen bonds, as a share of 4.
 fn bonding(molecule: &Molecule) -> f64 {
@@ -114,10 +113,10 @@ fn asked(args: &Args) -> Result<Vec<Condition>> {
     Ok(grid.rows().map(of).collect())
 }
 
-/// What is sampled under one condition: molecules and their objectives.
+/// A sample under one condition: molecules and their objectives.
 fn sample(
     args: &Args,
-    trainer: &Trained,
+    trainer: &MoleculeTrainer,
     reward: &ConditionedReward<GraphStates>,
     vector: &Tensor,
     rng: &mut Rng,
@@ -140,12 +139,13 @@ fn front(objectives: &Reals) -> Result<Vec<(f64, f64)>> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     if args.samples < 2 {
-        let setting = "--samples";
-        return Err(Error::config(setting, args.samples, "at least 2"));
+        return Err(Error::config("--samples", args.samples, "at least 2"));
     }
-    common.refuse_validation()?;
+    refuse_validation()?;
     let asked = asked(args)?;
-    let runtime = common.runtime()?;
+    let title = format!("molecules of at most {} atoms, two rewards", args.max_atoms);
+    let recipe = Recipe { steps: 4_000, batch: 128, log_z_lr: 1e-2, exact_up_to: 50_000, ..Recipe::default() };
+    let run = Run::begin(common, "molecule_multi_objective", title, recipe)?;
     let env = MoleculeEnv::new(MoleculeConfig {
         elements: vec![Element::C, Element::N, Element::O],
         charges: Vec::new(),
@@ -155,8 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let of = |score: fn(&Molecule) -> f64| Arc::new(MoleculeReward::new(env.codec(), score));
     let reward: ConditionedReward<GraphStates> =
         ConditionedReward::new(conditioning.clone(), vec![of(bonding), of(greasy)])?;
-    let defaults = Defaults { steps: 4_000, batch: 128, log_z_lr: 1e-2, ..Defaults::default() };
-    let mut rng = Rng::seeded(common.seed);
+    let mut rng = run.rng();
     let embedding = common.embedding.unwrap_or(64);
     let network = GraphNetConfig {
         conv: ConvKind::Gine,
@@ -164,7 +163,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         embedding,
         identity: false,
         pair_walks: Some(3),
-        backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
+        backward: common.backward(BackwardPolicy::SharedTorso),
         estimators: EstimatorsConfig {
             n_conditions: conditioning.width() as i64,
             logit_scale: args.logit_scale.then(|| MlpConfig { hidden: vec![embedding], ..MlpConfig::default() }),
@@ -174,24 +173,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let description = json!({ "example": "molecule_multi_objective", "max_atoms": args.max_atoms,
         "conditioning": conditioning, "network": network });
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let graph = listed(EXACT_LIMIT, &env)?;
-    let config = common.trainer(&defaults);
-    let objective = common.objective.build()?;
-    let trainer = Trainer::new(env, reward.clone(), GraphPolicy(net), objective, config, rng)?
+    let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
+    let graph = if members::is_first() { listed(run.recipe.exact_up_to, &env)? } else { None };
+    let trainer = Trainer::new(env, reward.clone(), policy, run.objective()?, run.config.clone(), rng)?
         .with_conditions(conditioning.clone())
         .described_by(&description)?;
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
+    let mut trainer = run.replayed(trainer, ReplayBuffer::new)?;
     if let Some(share) = args.hindsight {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
     }
-    let Some((trainer, trained)) =
-        train_with_actors(trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?
-    else {
-        return Ok(());
-    };
+    let Some((trainer, trained)) = run.train_with_actors(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
 
-    let (mut rng, mut rows, mut mean) = (trainer.evaluation_rng(), Vec::new(), [0.0; 3]);
+    let (mut rng, mut rows, mut distances) = (trainer.evaluation_rng(), Vec::new(), Vec::new());
     let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));
     for condition in &asked {
         let vector = conditioning.encode(std::slice::from_ref(condition))?;
@@ -209,9 +202,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let d = Distances::between(&learned.probs, &target.probs)?;
             let log_z = Policy::<GraphEnv<MoleculeEnv>>::log_z(trainer.policy(), Some(&vector), 1)
                 .map(|z| z.double_value(&[0]));
-            for (sum, value) in mean.iter_mut().zip([d.l1, d.tv, d.jsd]) {
-                *sum += value / asked.len() as f64;
-            }
+            distances.push(d);
             (row["tv"], row["log_z"], row["log_z_true"]) = (json!(d.tv), json!(log_z), json!(target.log_z));
         }
         rows.push(row);
@@ -222,31 +213,32 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let found = front(&objectives)?;
     let distinct: BTreeSet<CanonicalKey> = all.iter().map(Molecule::key).collect();
     let weights = simplex_grid(2, 20)?;
-    let mut extra = vec![
-        ("hypervolume", json!(hypervolume(&objectives, &REFERENCE)?)),
-        ("r2", json!(r2_indicator(&objectives, &weights, &UTOPIA)?)),
-        ("front_size", json!(found.len())),
-        ("distinct_samples", json!(distinct.len())),
-        ("conditions", json!(rows)),
-        ("front", json!(found)),
-    ];
-    let mut panel =
-        Panel::scatter("samples, their front, and that of all (line)", objectives.rows().map(|row| (row[0], row[1])))
-            .labels("hydrogen bonds", "small polar surface")
-            .equal_aspect()
-            .curve(Curve::new("front", found));
-    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
-    if let Some(graph) = &graph {
-        let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
-        let best = front(&whole)?;
-        let points = Reals::from_rows(best.iter().map(|&(x, y)| [x, y]));
-        extra.push(("hypervolume_of_all", json!(hypervolume(&whole, &REFERENCE)?)));
-        extra.push(("r2_of_all", json!(r2_indicator(&whole, &weights, &UTOPIA)?)));
-        extra.push(("igd", json!(inverted_generational_distance(&objectives, &points)?)));
-        panel = panel.outlines([best]);
-        let [l1, tv, jsd] = mean.map(Some);
-        distance = Distance { l1, tv, jsd, exact: true, why_not_exact: None };
+    let mut report = Report::default();
+    report.set("hypervolume", hypervolume(&objectives, &REFERENCE)?);
+    report.set("r2", r2_indicator(&objectives, &weights, &UTOPIA)?);
+    report.set("front_size", found.len());
+    report.set("distinct_samples", distinct.len());
+    report.set("conditions", rows);
+    report.set("front", &found);
+    let points = objectives.rows().map(|row| (row[0], row[1]));
+    let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)
+        .labels("hydrogen bonds", "small polar surface")
+        .equal_aspect()
+        .curve(Curve::new("front", found));
+    match &graph {
+        Some(graph) => {
+            let mean = |of: fn(&Distances) -> f64| distances.iter().map(|d| of(d) / asked.len() as f64).sum::<f64>();
+            report.exact_mean([mean(|d| d.l1), mean(|d| d.tv), mean(|d| d.jsd)]);
+            let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
+            let best = front(&whole)?;
+            let points = Reals::from_rows(best.iter().map(|&(x, y)| [x, y]));
+            report.set("hypervolume_of_all", hypervolume(&whole, &REFERENCE)?);
+            report.set("r2_of_all", r2_indicator(&whole, &weights, &UTOPIA)?);
+            report.set("igd", inverted_generational_distance(&objectives, &points)?);
+            panel = panel.outlines([best]);
+        }
+        None => report.not_listed(&run),
     }
-    let title = format!("molecules of at most {} atoms, two rewards", args.max_atoms);
-    Report { title, log_z_true: None, distance, extra, panels: vec![panel] }.print(common, &trained)
+    report.panels.push(panel);
+    run.print(&trained, report)
 }

@@ -17,7 +17,6 @@ use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
-use gfn_plot::{Cell, Table};
 use tch::{Device, Kind};
 
 /// Learn how probable each edge between the variables of a CSV file is
@@ -52,7 +51,7 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same file")
 }
 
-/// What came out.
+/// The edges that came out.
 pub(crate) struct Edges {
     names: Vec<String>,
     graphs: usize,
@@ -120,29 +119,23 @@ const CONVERGED: f64 = 0.03;
 impl fmt::Display for Edges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.names.len();
-        let probability = |k: usize| (self.learned.values()[k], self.exact.as_ref().map(|exact| exact.values()[k]));
-        let larger = |k: usize| probability(k).0.max(probability(k).1.unwrap_or(0.0));
+        let exact = |k: usize| self.exact.as_ref().map(|exact| exact.values()[k]);
+        let larger = |k: usize| self.learned.values()[k].max(exact(k).unwrap_or(0.0));
         let mut shown: Vec<usize> = (0..n * n).filter(|&k| k / n != k % n && larger(k) >= self.least).collect();
         shown.sort_by(|&a, &b| larger(b).total_cmp(&larger(a)));
-        let mut table = Table::new(["edge", "learned", "exact"]);
+        writeln!(f, "learned  exact  edge")?;
         for k in shown {
-            let (learned, exact) = probability(k);
+            let exact = exact(k).map_or("-".to_owned(), |p| format!("{p:.2}"));
             let edge = format!("{} -> {}", self.names[k / n], self.names[k % n]);
-            let exact = exact.map_or(Cell::Missing, |p| format!("{p:.2}").into());
-            table.push([edge.into(), format!("{learned:.2}").into(), exact]);
+            writeln!(f, "{:7.2}  {exact:>5}  {edge}", self.learned.values()[k])?;
         }
-        writeln!(
-            f,
-            "{table}\nEdges below {} aren't listed. Learned is the share of {} sampled graphs:",
-            self.least, self.graphs
-        )?;
-        let sampling = 0.5 / (self.graphs as f64).sqrt();
+        let (graphs, sampling) = (self.graphs, 0.5 / (self.graphs as f64).sqrt());
+        writeln!(f, "\nEdges below {} aren't listed. Learned is the share of {graphs} sampled graphs:", self.least)?;
         writeln!(f, "a standard error of at most {sampling:.3} from sampling, and what training has left to learn.")?;
         match self.exact.as_ref().and_then(|exact| self.learned.rmse(exact).ok()) {
             Some(error) => {
-                let verdict =
-                    if error <= CONVERGED { "" } else { ", which is much: believe exact, or give more --steps" };
-                writeln!(f, "Learned is off from exact by {error:.3} (root mean square of all pairs){verdict}.")
+                let much = if error > CONVERGED { ", which is much: believe exact, or give more --steps" } else { "" };
+                writeln!(f, "Learned is off from exact by {error:.3} (root mean square of all pairs){much}.")
             }
             None => writeln!(
                 f,

@@ -1,19 +1,23 @@
 //! Bit sequences near some hidden modes, written from left to right, at both ends, or word by word in any order.
 
 use clap::{Parser, ValueEnum};
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Slots, VectorStates};
-use gfn::nn::SequenceKind;
-use gfn::policy::{KHot, SequenceLayout};
+use gfn::nn::{BackwardPolicy, SequenceKind, SequenceNetConfig};
+use gfn::policy::{KHot, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig};
+use gfn::replay::ReplayBuffer;
+use gfn::rollout::ReplayEnv;
+use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::bit_sequence::{
     BitSequence, HammingReward, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words, motif_tilings,
     standard_motifs,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Extra, VectorRun, VectorTask, refuse};
+use super::perceptron;
+use crate::flags::{Common, refuse};
+use crate::run::{Recipe, Run};
 
 /// Train a policy to write bit sequences near hidden modes
 #[derive(Parser, Debug)]
@@ -78,12 +82,10 @@ impl PolicyName {
     }
 }
 
-/// States up to which the distribution is exact.
-const EXACT_LIMIT: usize = 100_000;
-
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let elsewhere = args.policy != PolicyName::Mlp && args.order != Order::Append;
-    refuse("--policy", elsewhere, "mlp, or --order append: other networks read from left to right")?;
+    if args.policy != PolicyName::Mlp && args.order != Order::Append {
+        refuse(&["--policy"], "mlp, or --order append: other networks read from left to right")?;
+    }
     match args.order {
         Order::Append => train(args, BitSequence::new(args.word_size, args.seq_size)?),
         Order::PrependAppend => train(args, PrependAppendBitSequence::new(args.word_size, args.seq_size)?),
@@ -93,45 +95,47 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn train<E>(args: &Args, env: E) -> Result<()>
 where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + Clone + 'static,
-    E::Key: Serialize + DeserializeOwned + 'static,
+    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + ReplayEnv + 'static,
 {
+    let common = &args.common;
     let words = Words::new(args.word_size, args.seq_size)?;
     let modes = modes(args)?;
     let reward = HammingReward::with_temperature(&words, &modes, args.reward_temperature)?;
-    let task = VectorTask {
-        example: "bit_sequence",
-        title: format!("sequences of {} bits, {} modes", args.seq_size, modes.len()),
-        env,
-        features: KHot::new(words.entries(), words.values()),
-        defaults: Defaults { steps: 1_000, batch: 16, epsilon: 0.1, lr: 3e-3, ..Defaults::default() },
-        exact_limit: EXACT_LIMIT,
-        log_z_true: reward.log_z(),
-        reward,
-        description: json!({ "order": format!("{:?}", args.order), "word_size": args.word_size,
-            "seq_size": args.seq_size, "modes": modes, "temperature": args.reward_temperature }),
-        adjust: Box::new(|config| config),
-        diverse: None,
-        is_mode: None,
+    let title = format!("sequences of {} bits, {} modes", args.seq_size, modes.len());
+    let run = Run::begin(common, "bit_sequence", title, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
+    let (log_z, features) = (reward.log_z(), KHot::new(words.entries(), words.values()));
+    let task = json!({ "order": format!("{:?}", args.order), "word_size": args.word_size, "seq_size": args.seq_size,
+        "modes": modes, "temperature": args.reward_temperature });
+    let Some(kind) = args.policy.reads() else {
+        return learn(&run, perceptron(&run, env, features, reward, BackwardPolicy::Uniform, &task)?, log_z);
     };
-    match args.policy.reads() {
-        None => task.run(&args.common, extra),
-        Some(kind) => {
-            let layout = SequenceLayout { values: words.values(), length: words.entries(), unset: 0 };
-            task.run_reading(&args.common, (layout, kind), extra)
-        }
-    }
+    refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
+    let layout = SequenceLayout { values: words.values(), length: words.entries(), unset: 0 };
+    let (width, layers) = (common.embedding.unwrap_or(64), common.layers.unwrap_or(2) as i64);
+    let (net, estimators) = (SequenceNetConfig { kind, width, layers }, common.objective.estimators());
+    let config = SequencePolicyConfig { net, estimators, ..SequencePolicyConfig::default() };
+    let (mut rng, (device, float)) = (run.rng(), run.tensors());
+    let description = json!({ "example": run.example, "task": task, "network": config });
+    let policy = SequencePolicy::new(&env, layout, config, device, float, &mut rng)?;
+    let trainer = Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?;
+    learn(&run, trainer.described_by(&description)?, log_z)
 }
 
-fn extra<E: EnumerableEnv + DiscreteEnv<Actions = Slots>, P>(run: &VectorRun<E, P>) -> Result<Extra> {
-    let mut extra = run.modes()?;
-    let error = run.exact.as_ref().map(|(exact, probs)| {
+fn learn<E, P>(run: &Run<'_>, trainer: Trainer<E, P>, log_z: Option<f64>) -> Result<()>
+where
+    E: EnumerableEnv + ReplayEnv + 'static,
+    P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
+{
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };
+    let error = learned.exact.as_ref().map(|exact| {
         let ends = exact.graph.ends();
-        let error: f64 = ends.iter().map(|&state| (probs[state] - exact.target.probs[state]).abs()).sum();
+        let error: f64 = ends.iter().map(|&state| (exact.probs[state] - exact.target.probs[state]).abs()).sum();
         error / ends.len() as f64
     });
-    extra.push(("mean_absolute_error", json!(error)));
-    Ok((extra, Vec::new()))
+    learned.report.set("mean_absolute_error", error);
+    log_z.iter().for_each(|log_z| learned.report.set("log_z_true", log_z));
+    learned.print()
 }
 
 /// Tilings of motifs of eight bits, or of every second bit of them where those would be all there is.

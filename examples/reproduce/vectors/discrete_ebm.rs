@@ -6,7 +6,9 @@ use gfn::policy::KHot;
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, VectorTask};
+use super::train;
+use crate::flags::Common;
+use crate::run::{Recipe, Run};
 
 /// Train a perceptron to sample binary vectors of low energy
 #[derive(Parser, Debug)]
@@ -21,26 +23,13 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// States up to which the distribution is exact: 3^10.
-const EXACT_LIMIT: usize = 60_000;
-
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let env = DiscreteEbm::new(args.ndim)?;
     let reward = IsingReward::ones(args.ndim, args.alpha)?;
-    let task = VectorTask {
-        example: "discrete_ebm",
-        title: format!("{} spins, all coupled, alpha {}", args.ndim, args.alpha),
-        env,
-        features: KHot::new(args.ndim, 3),
-        // At first every vector is as likely to be built as any other: one with few neighbours of high reward is found, too.
-        defaults: Defaults { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, ..Defaults::default() },
-        exact_limit: EXACT_LIMIT,
-        log_z_true: reward.log_z(),
-        reward,
-        description: json!({ "ndim": args.ndim, "alpha": args.alpha }),
-        adjust: Box::new(|config| config),
-        diverse: None,
-        is_mode: None,
-    };
-    task.run(&args.common, |run| Ok((run.modes()?, Vec::new())))
+    let title = format!("{} spins, all coupled, alpha {}", args.ndim, args.alpha);
+    // At first every vector is as likely to be built as any other: one with few neighbours of high reward is found, too.
+    let recipe = Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
+    let run = Run::begin(&args.common, "discrete_ebm", title, recipe)?;
+    let task = json!({ "ndim": args.ndim, "alpha": args.alpha });
+    let log_z = reward.log_z();
+    train(&run, DiscreteEbm::new(args.ndim)?, KHot::new(args.ndim, 3), reward, log_z, &task)
 }

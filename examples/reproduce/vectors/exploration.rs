@@ -2,17 +2,18 @@
 
 use clap::{Parser, ValueEnum};
 use gfn::env::VectorStates;
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::BackwardPolicy;
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objective};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{CountModes, DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig, Trainer};
-use gfn::{Error, Result, Rng};
+use gfn::{Error, Result};
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Exact, ObjectiveName, Report, SAMPLES, sampled, train, value_words};
+use crate::flags::{Common, ObjectiveName, words};
+use crate::run::{Recipe, Run, members};
 
 /// Train a perceptron on a grid of few modes, exploring by one of several means
 #[derive(Parser, Debug)]
@@ -42,7 +43,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// How it explores.
+/// Means of exploration by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Means {
     /// By nothing else
@@ -63,73 +64,49 @@ enum Means {
 const EXACT_LIMIT: usize = 160_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let runtime = common.runtime()?;
+    let (common, means) = (&args.common, words(&args.means));
+    members::refuse_actors()?;
+    let training = Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, ..Recipe::default() };
+    let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
+    let run = Run::begin(common, "exploration", title, Recipe { exact_up_to: EXACT_LIMIT, ..training })?;
     let env = HyperGrid::new(args.ndim, args.height)?;
     let reward = args.reward.standard(&env)?;
-    let defaults = Defaults { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, ..Defaults::default() };
-    let mut rng = Rng::seeded(common.seed);
+    let (mut rng, (device, float)) = (run.rng(), run.tensors());
     let features = KHot::new(args.ndim, args.height);
-    let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];
     let intrinsic = matches!(args.means, Means::Edges | Means::States | Means::Joint);
-    let mut estimators = common.objective.estimators();
-    estimators.flow |= intrinsic;
-    let network = MlpPolicyConfig {
-        mlp: MlpConfig { hidden, ..MlpConfig::default() },
-        backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        estimators,
+    let mut network = MlpPolicyConfig {
         heads: if args.means == Means::Thompson { args.heads } else { 1 },
-        ..MlpPolicyConfig::default()
+        ..common.perceptron(BackwardPolicy::Uniform)
     };
-    let (device, kind) = (runtime.device(), tch::Kind::Float);
+    network.estimators.flow |= intrinsic;
     let description = json!({ "example": "exploration", "means": format!("{:?}", args.means), "ndim": args.ndim,
         "height": args.height, "reward": args.reward, "network": network });
-    let policy = MlpPolicy::new(&env, features, network.clone(), device, kind, &mut rng)?;
-    let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, kind, &mut rng)?;
-    let teacher = MlpPolicy::new(&env, features, network, device, kind, &mut rng)?;
-    let config = common.trainer(&defaults);
-    let (steps, adam) = (common.steps(&defaults), config.adam);
-    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
-    let objective = objective(common.objective, intrinsic)?;
+    let policy = MlpPolicy::new(&env, features, network.clone(), device, float, &mut rng)?;
+    let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, float, &mut rng)?;
+    let teacher = MlpPolicy::new(&env, features, network, device, float, &mut rng)?;
+    let (config, objective) = (run.config.clone(), objective(common.objective, intrinsic)?);
+    let adam = AdamConfig { max_norm: Some(1.0), ..config.adam };
     let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?.described_by(&description)?;
-    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
-    let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: (steps * 2 / 3).max(1) };
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: (run.steps() * 2 / 3).max(1) };
     let trainer = match args.means {
         Means::None => Ok(trainer),
         Means::Edges => trainer.with_intrinsic(novelty, IntrinsicConfig::edge_based(coefficient)),
         Means::States => trainer.with_intrinsic(novelty, IntrinsicConfig::state_based(coefficient)),
         Means::Joint => trainer.with_intrinsic(novelty, IntrinsicConfig::joint(coefficient)),
         Means::Teacher => {
-            let adam = AdamConfig { max_norm: Some(1.0), ..adam };
             trainer.with_teacher(teacher, TeacherConfig { share: args.share, adam, ..TeacherConfig::default() })
         }
         Means::Thompson => trainer.with_thompson(args.share),
     };
-    let trainer = trainer?;
     let mut modes = CountModes::new(|points: &VectorStates| reward.is_mode(points));
-    let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Exact::look(exact.as_ref(), trainer);
-    let Some((trainer, trained)) = train(trainer, common, ("exploration", &defaults), look, vec![&mut modes])? else {
-        return Ok(());
-    };
-
-    let learned = exact.as_ref().map(|exact| exact.learned(&trainer)).transpose()?;
-    let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs)).collect();
-    let means = value_words(&args.means);
-    let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
-    // The target of a frozen policy has its log Z, too.
-    let summed = || reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z);
-    let log_z_true = exact.as_ref().map(|exact| exact.target.log_z).or_else(summed);
-    let mut extra = vec![("means", json!(means))];
-    if let Some((exact, (_, probs))) = exact.as_ref().zip(learned.as_ref()) {
-        extra.extend(exact.modes(probs)?);
-    } else {
-        extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
-        if !common.is_frozen() {
-            extra.extend(sampled(&trainer, SAMPLES)?);
-        }
+    let Some(mut learned) = run.learn(trainer?, "points", vec![&mut modes])? else { return Ok(()) };
+    learned.report.set("means", means);
+    if learned.exact.is_none() {
+        // The target of a frozen policy has its log Z, too.
+        learned.report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
     }
-    let distance = learned.map_or_else(|| Distance::not_listed(common, EXACT_LIMIT), |(distance, _)| distance);
-    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
+    learned.print()
 }
 
 /// The objective that the flags name, or its augmented form.

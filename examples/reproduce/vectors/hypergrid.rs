@@ -1,16 +1,20 @@
 //! The hyper-grid: a tensor-state environment under the same sampler, losses and trainer as the graphs.
 
 use clap::Parser;
-use gfn::env::{EnumerableEnv, Rows, VectorEnv};
-use gfn::metrics::{modes_covered, sample_objects};
+use gfn::env::{EnumerableEnv, Rows, VectorEnv, VectorStates};
+use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
+use gfn::replay::{Diversity, ReplayBuffer};
+use gfn::train::{CountModes, Observer};
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
-use gfn_plot::Panel;
 use serde_json::json;
 
-use crate::cli::{BufferName, Common, Defaults, Exact, ObjectiveName, VectorTask};
+use super::perceptron;
+use crate::flags::{BufferName, Common, ObjectiveName, refuse};
+use crate::plot::Panel;
+use crate::run::{Exact, Recipe, Run, members, sample};
 
 /// Train a perceptron to sample the points of a grid
 #[derive(Parser, Debug)]
@@ -49,57 +53,52 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reward = reward(args, &env)?;
     // In closed form, or by adding up the points.
     let totals = reward.totals(EXACT_LIMIT as u64).ok();
-    let defaults = Defaults {
+    let recipe = Recipe {
         steps: if args.ndim <= 2 { 2_000 } else { 5_000 },
         batch: 16,
         buffer: BufferName::Fifo,
         epsilon: 0.0,
-        lr: match common.objective {
-            ObjectiveName::Db | ObjectiveName::Subtb => 2e-3,
-            _ => 1e-3,
-        },
-        backward: BackwardPolicy::SharedTorso,
-        ..Defaults::default()
+        lr: if matches!(common.objective, ObjectiveName::Db | ObjectiveName::Subtb) { 2e-3 } else { 1e-3 },
+        exact_up_to: EXACT_LIMIT,
+        ..Recipe::default()
     };
-    let task = VectorTask {
-        example: "hypergrid",
-        title: format!("grid of {}^{}, {} reward", args.height, args.ndim, args.reward),
-        features: KHot::new(env.ndim(), env.height()),
-        env,
-        reward: reward.clone(),
-        defaults,
-        exact_limit: EXACT_LIMIT,
-        log_z_true: totals.map(|totals| totals.log_z),
-        description: json!({ "ndim": args.ndim, "height": args.height, "reward": args.reward, "preset": args.preset,
-            "r0": args.r0 }),
-        adjust: Box::new(|config| config),
-        diverse: args.diverse,
-        is_mode: Some(Box::new(|points| reward.is_mode(points))),
-    };
-    task.run(common, |run| {
-        let trainer = &run.trainer;
-        let points = &sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
-        let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < args.height)).count();
-        let is_mode = reward.is_mode(points);
-        let sampled_modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
-        let mut found = points.select(&sampled_modes).group().first.len();
-        let mut panels = Vec::new();
-        if let Some((exact, probs)) = &run.exact {
-            let modes = reward.is_mode(exact.graph.states());
-            found = modes_covered(probs, &exact.target.probs, &modes)?;
-            if args.ndim == 2 {
-                panels.extend(heat_maps(&env, exact, probs));
-            }
+    let title = format!("grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
+    let run = Run::begin(common, "hypergrid", title, recipe)?;
+    let task = json!({ "ndim": args.ndim, "height": args.height, "reward": args.reward, "preset": args.preset,
+        "r0": args.r0 });
+    let features = KHot::new(env.ndim(), env.height());
+    let trainer = perceptron(&run, env, features, reward.clone(), BackwardPolicy::SharedTorso, &task)?;
+    let trainer = run.replayed(trainer, |config| match args.diverse {
+        Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?)),
+        None => ReplayBuffer::new(config),
+    })?;
+    if trainer.replay().is_none() {
+        refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
+    }
+    let mut modes = members::sees_all().then(|| CountModes::new(|points: &VectorStates| reward.is_mode(points)));
+    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
+    let Some(mut learned) = run.learn(trainer, "objects", observers)? else { return Ok(()) };
+
+    let trainer = &learned.trainer;
+    let points = &sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < args.height)).count();
+    let is_mode = reward.is_mode(points);
+    let sampled_modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
+    let report = &mut learned.report;
+    report.set("modes_found", points.select(&sampled_modes).group().first.len());
+    if let Some(exact) = &learned.exact {
+        let modes = reward.is_mode(exact.graph.states());
+        report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &modes)?);
+        if args.ndim == 2 {
+            report.panels.extend(heat_maps(trainer.env(), exact));
         }
-        let extra = vec![
-            ("modes_found", json!(found)),
-            ("modes_total", json!(totals.map(|totals| totals.n_modes))),
-            ("mode_share", json!(sampled_modes.len() as f64 / SAMPLES as f64)),
-            ("valid_share", json!(valid as f64 / SAMPLES as f64)),
-            ("samples", json!(SAMPLES)),
-        ];
-        Ok((extra, panels))
-    })
+    }
+    report.set("modes_total", totals.map(|totals| totals.n_modes));
+    report.set("mode_share", sampled_modes.len() as f64 / SAMPLES as f64);
+    report.set("valid_share", valid as f64 / SAMPLES as f64);
+    report.set("samples", SAMPLES);
+    totals.iter().for_each(|totals| report.set("log_z_true", totals.log_z));
+    learned.print()
 }
 
 /// The reward that the flags name.
@@ -116,10 +115,10 @@ fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
     }
 }
 
-/// The target and what is learned, on one scale.
-fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>, probs: &[f64]) -> [Panel; 2] {
-    let target = &exact.target.probs;
-    let max = target.iter().chain(probs).copied().fold(0.0, f64::max);
+/// The target and the learned distribution, on one scale.
+fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>) -> [Panel; 2] {
+    let (target, learned) = (&exact.target.probs, &exact.probs);
+    let max = target.iter().chain(learned).copied().fold(0.0, f64::max);
     // States are listed as they are reached; cells are drawn by key.
     let keys = env.keys(exact.graph.states());
     let cells = |values: &[f64]| {
@@ -127,7 +126,7 @@ fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>, pr
         keys.iter().zip(values).for_each(|(&key, &value)| cells[key as usize] = value);
         cells
     };
-    [("target", target.as_slice()), ("learned", probs)].map(|(title, values)| {
+    [("target", target), ("learned", learned)].map(|(title, values)| {
         Panel::heat_map(title, env.height(), cells(values), max).labels("x", "y").colour_label("probability")
     })
 }

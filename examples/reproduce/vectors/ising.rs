@@ -2,11 +2,15 @@
 
 use clap::Parser;
 use gfn::Result;
+use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
+use gfn::replay::ReplayBuffer;
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, VectorTask, sampled};
+use super::perceptron;
+use crate::flags::Common;
+use crate::run::{Recipe, Run, sampled};
 
 /// Train a perceptron to sample spins of a lattice
 #[derive(Parser, Debug)]
@@ -21,33 +25,22 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// States up to which the distribution is exact: 3^9.
-const EXACT_LIMIT: usize = 20_000;
 /// Samples for the estimate of log Z.
 const SAMPLES: usize = 10_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let n = args.side * args.side;
-    let env = DiscreteEbm::new(n)?;
     let reward = IsingReward::lattice(args.side, args.coupling, 1.0)?;
-    let task = VectorTask {
-        example: "ising",
-        title: format!("Ising model, {0} x {0} spins, coupling {1}", args.side, args.coupling),
-        env,
-        features: KHot::new(n, 3),
-        defaults: Defaults { steps: 4_000, batch: 64, epsilon: 0.5, lr: 2e-3, ..Defaults::default() },
-        exact_limit: EXACT_LIMIT,
-        // Lattices of up to 9 x 9 are summed exactly, row by row.
-        log_z_true: reward.log_z(),
-        reward,
-        description: json!({ "side": args.side, "coupling": args.coupling }),
-        adjust: Box::new(|config| config),
-        diverse: None,
-        is_mode: None,
-    };
-    task.run(&args.common, |run| {
-        let mut extra = run.modes()?;
-        extra.extend(sampled(&run.trainer, SAMPLES)?);
-        Ok((extra, Vec::new()))
-    })
+    let title = format!("Ising model, {0} x {0} spins, coupling {1}", args.side, args.coupling);
+    let training = Recipe { steps: 4_000, batch: 64, epsilon: 0.5, lr: 2e-3, ..Recipe::default() };
+    let run = Run::begin(&args.common, "ising", title, Recipe { exact_up_to: 20_000, samples: 0, ..training })?;
+    let task = json!({ "side": args.side, "coupling": args.coupling });
+    // Lattices of up to 9 x 9 are summed exactly, row by row.
+    let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?);
+    let trainer = perceptron(&run, env, KHot::new(n, 3), reward, BackwardPolicy::Uniform, &task)?;
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };
+    log_z.iter().for_each(|log_z| learned.report.set("log_z_true", log_z));
+    learned.report.extend(sampled(&learned.trainer, SAMPLES)?);
+    learned.print()
 }

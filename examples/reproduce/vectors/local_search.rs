@@ -2,12 +2,18 @@
 
 use clap::Parser;
 use gfn::Result;
+use gfn::env::VectorStates;
+use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
+use gfn::replay::ReplayBuffer;
 use gfn::rollout::{Acceptance, LocalSearch};
+use gfn::train::{CountModes, Observer};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward};
 use serde_json::json;
 
-use crate::cli::{BufferName, Common, Defaults, VectorTask};
+use super::perceptron;
+use crate::flags::{BufferName, Common};
+use crate::run::{Recipe, Run, members};
 
 /// Train a perceptron on a grid, with local search around what it finds
 #[derive(Parser, Debug)]
@@ -31,39 +37,24 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// States up to which the distribution is exact.
-const EXACT_LIMIT: usize = 160_000;
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     let env = HyperGrid::new(args.ndim, args.height)?;
     let reward = OriginalReward::new(&env, 1e-2, 0.5, 2.0)?;
     let acceptance = if args.greedy { Acceptance::Greedy } else { Acceptance::MetropolisHastings };
     let search = LocalSearch { rounds: args.rounds, max_back: args.max_back, acceptance };
     let search = (args.rounds > 0).then_some(search);
-    let task = VectorTask {
-        example: "local_search",
-        title: format!("grid of {}^{} with local search", args.height, args.ndim),
-        env,
-        features: KHot::new(args.ndim, args.height),
-        defaults: Defaults {
-            steps: 1_000,
-            batch: 16,
-            buffer: BufferName::Fifo,
-            epsilon: 0.1,
-            lr: 2e-3,
-            ..Defaults::default()
-        },
-        exact_limit: EXACT_LIMIT,
-        log_z_true: GridReward::log_z(&reward),
-        reward: reward.clone(),
-        description: json!({ "ndim": args.ndim, "height": args.height, "search": search }),
-        adjust: Box::new(move |config| gfn::train::TrainerConfig { local_search: search, ..config }),
-        diverse: None,
-        is_mode: Some(Box::new(move |points| reward.is_mode(points))),
-    };
-    task.run(&args.common, |run| {
-        let mut extra = run.modes()?;
-        extra.push(("local_search", json!(search)));
-        Ok((extra, Vec::new()))
-    })
+    let training = Recipe { steps: 1_000, batch: 16, buffer: BufferName::Fifo, lr: 2e-3, ..Recipe::default() };
+    let title = format!("grid of {}^{} with local search", args.height, args.ndim);
+    let mut run = Run::begin(&args.common, "local_search", title, Recipe { exact_up_to: 160_000, ..training })?;
+    run.config.local_search = search;
+    let task = json!({ "ndim": args.ndim, "height": args.height, "search": search });
+    let features = KHot::new(args.ndim, args.height);
+    let trainer = perceptron(&run, env, features, reward.clone(), BackwardPolicy::Uniform, &task)?;
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let mut modes = members::sees_all().then(|| CountModes::new(|points: &VectorStates| reward.is_mode(points)));
+    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
+    let Some(mut learned) = run.learn(trainer, "objects", observers)? else { return Ok(()) };
+    GridReward::log_z(&reward).iter().for_each(|log_z| learned.report.set("log_z_true", log_z));
+    learned.report.set("local_search", search);
+    learned.print()
 }

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::Quantity;
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::train::{ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Exact, Report, SAMPLES, sampled, train};
+use crate::flags::{Common, refuse_replay};
+use crate::run::files::written;
+use crate::run::{Recipe, Run, members};
 
 /// Train a perceptron on a data set of trajectories
 #[derive(Parser, Debug)]
@@ -37,7 +39,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// What is learned from a data set.
+/// Kinds of learning from a data set by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Learn {
     /// The reward's distribution, by a balance objective on trajectories that some other policy took
@@ -46,86 +48,56 @@ enum Learn {
     Likelihood,
 }
 
-/// States up to which the distribution is exact.
-const EXACT_LIMIT: usize = 100_000;
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let runtime = common.runtime()?;
-    common.refuse_replay()?;
+    refuse_replay()?;
+    members::refuse_actors()?;
+    let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
+    let mut run = Run::begin(common, "offline", "learned from a data set".to_owned(), recipe)?;
     let env = HyperGrid::new(2, args.height)?;
     let reward = OriginalReward::standard(&env)?;
-    let mut rng = Rng::seeded(common.seed);
+    let log_z = reward.log_z();
+    let mut rng = run.rng();
     if !args.data.exists() {
         make_data(args, &env, &reward, &mut rng)?;
-        common.written.add(&args.data);
+        written(&args.data);
     }
     let trajectories = Trajectories::load(&env, &args.data)?;
-    let mut data = ReplayBuffer::new(ReplayConfig {
-        capacity: trajectories.len(),
-        eviction: Eviction::Fifo,
-        draw: Draw::Uniform,
-    })?;
+    let capacity = trajectories.len();
+    let mut data = ReplayBuffer::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
     let log_r = log_rewards(&reward, trajectories.terminal_states(), None)?;
     data.add(&env, &trajectories.walks(&env)?, &log_r)?;
 
-    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
-    // Where points aren't listed, in closed form.
-    let log_z_true = Some(exact.as_ref().map_or_else(|| reward.log_z(), |exact| exact.target.log_z));
-    let objective: Box<dyn Objective> = match args.learn {
-        Learn::Balance => common.objective.build()?,
-        Learn::Likelihood => Box::new(MaximumLikelihood),
+    // A balance objective takes the paths that there are; likelihood needs those of one P_B.
+    let (objective, path): (Box<dyn Objective>, _) = match args.learn {
+        Learn::Balance => (run.objective()?, ReplayPath::Stored),
+        Learn::Likelihood => (Box::new(MaximumLikelihood), ReplayPath::UniformBackward),
     };
-    let defaults = Defaults { steps: 2_000, batch: 64, epsilon: 0.0, lr: 3e-3, ..Defaults::default() };
+    (run.config.source, run.config.replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, path);
     let network = MlpPolicyConfig {
-        mlp: MlpConfig {
-            hidden: vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)],
-            ..MlpConfig::default()
-        },
-        backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
         estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
-        ..MlpPolicyConfig::default()
+        ..common.perceptron(BackwardPolicy::SharedTorso)
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });
-    let features = KHot::new(2, args.height);
-    let policy = MlpPolicy::new(&env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let config = TrainerConfig {
-        source: DataSource::new(0.0, 0.0, 1.0)?,
-        // A balance objective takes the paths that there are; likelihood needs those of one P_B.
-        replay_path: match args.learn {
-            Learn::Balance => ReplayPath::Stored,
-            Learn::Likelihood => ReplayPath::UniformBackward,
-        },
-        ..common.trainer(&defaults)
-    };
-    let trainer =
-        Trainer::new(env, reward, policy, objective, config, rng)?.with_data(data).described_by(&description)?;
-    let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let Some((trainer, trained)) = train(trainer, common, ("offline", &defaults), look, Vec::new())? else {
-        return Ok(());
-    };
-
-    let mut extra = vec![("data_size", json!(trajectories.len()))];
-    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
-    let mut panels = Vec::new();
-    if let Some(exact) = &exact {
-        let (to_reward, probs) = exact.learned(&trainer)?;
-        let shares = exact.graph.empirical(&env, trajectories.terminal_states())?;
-        let to_data = Distances::between(&probs, &shares)?;
-        extra.push(("tv_to_data", json!(to_data.tv)));
-        distance = match args.learn {
-            Learn::Balance => to_reward,
-            Learn::Likelihood => to_data.into(),
-        };
-        panels.push(exact.panel("points", &probs));
-    } else {
-        extra.push(("tv_to_data", json!(null)));
-        if !common.is_frozen() {
-            extra.extend(sampled(&trainer, SAMPLES)?);
+    let policy = MlpPolicy::new(&env, KHot::new(2, args.height), network, run.device, tch::Kind::Float, &mut rng)?;
+    let trainer = Trainer::new(env, reward, policy, objective, run.config.clone(), rng)?
+        .with_data(data)
+        .described_by(&description)?;
+    let Some(mut learned) = run.learn(trainer, "points", Vec::new())? else { return Ok(()) };
+    learned.report.set("data_size", trajectories.len());
+    learned.report.set("tv_to_data", None::<f64>);
+    if let Some(exact) = &learned.exact {
+        let shares = exact.graph.empirical(learned.trainer.env(), trajectories.terminal_states())?;
+        let to_data = Distances::between(&exact.probs, &shares)?;
+        learned.report.set("tv_to_data", to_data.tv);
+        if args.learn == Learn::Likelihood {
+            learned.report.exact(&to_data);
         }
+    } else {
+        // Where points aren't listed, in closed form.
+        learned.report.set("log_z_true", log_z);
     }
-    let title = "learned from a data set".into();
-    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
+    learned.print()
 }
 
 /// Uniform random walks with their rewards: what a policy that knows nothing leaves behind.

@@ -1,16 +1,17 @@
-//! RB graphs: the best of some samples of each held-out graph, beside what else finds independent sets; and of graphs far larger than
-//! those that the policy was trained on.
+//! Graphs whose solutions can't be listed: the best of some samples, beside the optimum, a greedy solution and local search; and larger
+//! graphs than those that were trained on.
 
 use std::time::Instant;
 
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::rollout::Sampler;
-use gfn::{Error, Result, Rng};
+use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, greedy, improved, maximum_independent_set};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Args, HELD_OUT_SEED, ProblemTrainer};
-use crate::cli::{Defaults, Distance, Report, forget_peak_memory, members, peak_memory_mib, train_with_actors};
+use crate::run::{Report, Run};
 
 /// The problem that RB graphs are made for.
 const PROBLEM: Problem = Problem::IndependentSet;
@@ -21,13 +22,14 @@ const ROUNDS: usize = 1_000;
 /// Edges of the graphs that are sampled at once: messages along them take memory.
 const EDGES_AT_ONCE: usize = 400_000;
 
-/// The graphs of 800 to 1,200 nodes that Zhang et al. call large.
-fn largest() -> RbModel {
-    RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 }
+/// RB graphs of a model.
+pub(super) fn draw(model: &RbModel, count: usize, rng: &mut Rng) -> Result<Instances> {
+    Instances::new((0..count).map(|_| model.draw(rng)).collect::<Result<_>>()?)
 }
 
-/// What was found of one graph.
-struct Found {
+/// Sizes of the independent sets that were found in one graph.
+#[derive(Serialize)]
+struct Solved {
     nodes: usize,
     edges: usize,
     best: f64,
@@ -40,34 +42,32 @@ struct Found {
 }
 
 /// The mean over the graphs that have a number, if any has.
-fn mean(found: &[Found], of: impl Fn(&Found) -> Option<f64>) -> Option<f64> {
-    let numbers: Vec<f64> = found.iter().filter_map(of).collect();
+fn mean(solved: &[Solved], of: impl Fn(&Solved) -> Option<f64>) -> Option<f64> {
+    let numbers: Vec<f64> = solved.iter().filter_map(of).collect();
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-impl Found {
-    fn json(&self) -> Value {
-        json!({ "nodes": self.nodes, "edges": self.edges, "optimum": self.optimum, "best": self.best,
-            "mean": self.mean, "greedy": self.greedy, "local_search": self.local_search, "sampling_s": self.sampling_s })
-    }
-}
-
-/// How the policy is asked about graphs, and what it is compared with.
-struct Search<'a> {
+/// A policy that is asked about graphs, and what it is compared with.
+struct Solver<'a> {
     trainer: &'a ProblemTrainer,
     best_of: usize,
-    branches: u64,
     rng: Rng,
     search_rng: Rng,
 }
 
-impl Search<'_> {
-    fn all(&mut self, graphs: &Instances) -> Result<Vec<Found>> {
+impl Solver<'_> {
+    fn all(&mut self, graphs: &Instances, branches: u64) -> Result<Vec<Solved>> {
         let env = GraphProblem::new(PROBLEM, graphs)?;
-        (0..).zip(graphs.graphs()).map(|(instance, graph)| self.one(&env, instance, graph)).collect()
+        (0..).zip(graphs.graphs()).map(|(instance, graph)| self.one(&env, instance, graph, branches)).collect()
     }
 
-    fn one(&mut self, env: &GraphEnv<GraphProblem>, instance: u32, graph: &GraphState) -> Result<Found> {
+    fn one(
+        &mut self,
+        env: &GraphEnv<GraphProblem>,
+        instance: u32,
+        graph: &GraphState,
+        branches: u64,
+    ) -> Result<Solved> {
         let of = |nodes: &[u32]| PROBLEM.check(graph, nodes).map(|size| size as f64);
         let sampler = Sampler::new(env, self.trainer.policy());
         let at_once = (EDGES_AT_ONCE / graph.n_edges().max(1)).clamp(1, self.best_of);
@@ -82,15 +82,14 @@ impl Search<'_> {
         let sampling_s = started.elapsed().as_secs_f64();
         let first = greedy(PROBLEM, graph)?;
         let searched = improved(PROBLEM, graph, &first, ROUNDS, &mut self.search_rng)?;
-        let optimum = maximum_independent_set(graph, self.branches).map(|nodes| of(&nodes)).transpose()?;
-        Ok(Found {
+        Ok(Solved {
             nodes: graph.n_nodes(),
             edges: graph.n_edges(),
             best: sizes.iter().copied().fold(0.0, f64::max),
             mean: sizes.iter().sum::<f64>() / sizes.len().max(1) as f64,
             greedy: of(&first)?,
             local_search: of(&searched)?,
-            optimum,
+            optimum: maximum_independent_set(graph, branches).map(|nodes| of(&nodes)).transpose()?,
             sampling_s,
         })
     }
@@ -98,70 +97,42 @@ impl Search<'_> {
 
 pub(super) fn run(
     args: &Args,
+    run: &Run<'_>,
     trainer: ProblemTrainer,
-    defaults: &Defaults,
     graphs: &Instances,
-    mut extra: Vec<(&'static str, Value)>,
+    mut report: Report,
 ) -> Result<()> {
-    let common = &args.common;
-    common.refuse_validation()?;
-    if args.best_of == 0 {
-        return Err(Error::config("--best-of", 0, "at least one sample of each graph"));
-    }
-    let Some((trainer, trained)) =
-        train_with_actors(trainer, common, ("graph_problem", defaults), |_: &ProblemTrainer| Ok(None), Vec::new())?
-    else {
+    let Some((trainer, trained)) = run.train_with_actors(trainer, |_: &ProblemTrainer| Ok(None), Vec::new())? else {
         return Ok(());
     };
-    if !members::is_first() {
-        return Ok(());
-    }
-
-    let mut search = Search {
-        trainer: &trainer,
-        best_of: args.best_of,
-        branches: BRANCHES,
-        rng: trainer.evaluation_rng(),
-        search_rng: Rng::seeded(common.seed).split(),
-    };
-    let found = search.all(graphs)?;
-    let share = |of: fn(&Found) -> f64| json!(mean(&found, |found| found.optimum.map(|optimum| of(found) / optimum)));
-    extra.extend([
-        ("share_of_optimum", share(|found| found.best)),
-        ("share_of_optimum_mean", share(|found| found.mean)),
-        ("share_of_optimum_greedy", share(|found| found.greedy)),
-        ("share_of_optimum_local_search", share(|found| found.local_search)),
-    ]);
+    let (rng, search_rng) = (trainer.evaluation_rng(), run.rng().split());
+    let mut solver = Solver { trainer: &trainer, best_of: args.best_of, rng, search_rng };
+    let solved = solver.all(graphs, BRANCHES)?;
+    let share = |of: fn(&Solved) -> f64| mean(&solved, |one| one.optimum.map(|optimum| of(one) / optimum));
+    report.set("share_of_optimum", share(|one| one.best));
+    report.set("share_of_optimum_mean", share(|one| one.mean));
+    report.set("share_of_optimum_greedy", share(|one| one.greedy));
+    report.set("share_of_optimum_local_search", share(|one| one.local_search));
+    report.set("best_of", args.best_of);
     // Shares are of these: where the exact search isn't over in time, there is no optimum to compare with.
-    let optima = found.iter().filter(|found| found.optimum.is_some()).count();
-    extra.extend([("best_of", json!(args.best_of)), ("optima_known", json!(optima))]);
-    let rng = &mut Rng::seeded(HELD_OUT_SEED).split();
-    let mut rows = Vec::new();
-    // No exact search ends on the largest ones.
-    for (name, model, branches) in
-        [("200 to 300 nodes", RbModel::large(), BRANCHES), ("800 to 1,200 nodes", largest(), 0)]
-    {
-        if args.larger == 0 {
-            break;
-        }
-        let graphs = Instances::new((0..args.larger).map(|_| model.draw(rng)).collect::<Result<_>>()?)?.distinct();
-        search.branches = branches;
-        forget_peak_memory();
-        let found = search.all(&graphs)?;
-        let known = |of: fn(&Found) -> f64| mean(&found, |found| Some(of(found)));
-        rows.push(
-            json!({ "graphs": name, "nodes": known(|found| found.nodes as f64), "best": known(|found| found.best),
-            "mean": known(|found| found.mean), "greedy": known(|found| found.greedy),
-            "local_search": known(|found| found.local_search), "optimum": mean(&found, |found| found.optimum),
-            "optima_known": found.iter().filter(|found| found.optimum.is_some()).count(),
-            "sampling_s": known(|found| found.sampling_s), "peak_memory_mib": peak_memory_mib() }),
-        );
-    }
+    report.set("optima_known", solved.iter().filter(|one| one.optimum.is_some()).count());
+    report.set("held_out", solved);
     if args.larger > 0 {
-        extra.push(("larger", json!(rows)));
+        // The graphs that Zhang et al. call large; no exact search ends on those.
+        let largest = RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
+        let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
+        for (name, model, branches) in
+            [("200 to 300 nodes", RbModel::large(), BRANCHES), ("800 to 1,200 nodes", largest, 0)]
+        {
+            let solved = solver.all(&draw(&model, args.larger, rng)?.distinct(), branches)?;
+            let known = |of: fn(&Solved) -> f64| mean(&solved, |one| Some(of(one)));
+            rows.push(json!({ "graphs": name, "nodes": known(|one| one.nodes as f64), "best": known(|one| one.best),
+                "mean": known(|one| one.mean), "greedy": known(|one| one.greedy),
+                "local_search": known(|one| one.local_search), "optimum": mean(&solved, |one| one.optimum),
+                "sampling_s": known(|one| one.sampling_s) }));
+        }
+        report.set("larger", rows);
     }
-    extra.push(("held_out", found.iter().map(Found::json).collect()));
-    let distance = Distance::unknown("the independent sets of such graphs are too many".into());
-    let title = "independent sets of RB graphs".to_owned();
-    Report { title, distance, extra, ..Report::default() }.print(common, &trained)
+    report.set("why_not_exact", "the independent sets of such graphs are too many");
+    run.print(&trained, report)
 }

@@ -1,7 +1,7 @@
 //! Problems on input graphs: one policy for all graphs, measured on graphs that it wasn't trained on.
 
-mod exact;
 mod large;
+mod small;
 
 use clap::{Parser, ValueEnum};
 use gfn::graph::GraphEnv;
@@ -13,7 +13,8 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, value_words};
+use crate::flags::{Common, refuse, words};
+use crate::run::{Recipe, Report, Run};
 
 /// Train one policy on many input graphs, and measure it on others
 #[derive(Parser, Debug)]
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// What is looked for.
+/// Problems by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum ProblemName {
     /// Most nodes of which no two have an edge
@@ -66,18 +67,7 @@ enum ProblemName {
     Cut,
 }
 
-impl From<ProblemName> for Problem {
-    fn from(name: ProblemName) -> Self {
-        match name {
-            ProblemName::IndependentSet => Self::IndependentSet,
-            ProblemName::Clique => Self::Clique,
-            ProblemName::DominatingSet => Self::DominatingSet,
-            ProblemName::Cut => Self::Cut,
-        }
-    }
-}
-
-/// How nodes learn of others.
+/// Message passing by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum ConvName {
     /// Sums over neighbours
@@ -88,7 +78,7 @@ enum ConvName {
     Transformer,
 }
 
-/// Which graphs.
+/// Kinds of graphs by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum GraphsName {
     /// All of 6 nodes and random ones of 6 to 14 to train on, random ones of 10 to 14 held out: distances are exact
@@ -109,54 +99,54 @@ const HELD_OUT_SEED: u64 = 0x6865_6c64;
 /// The graphs to train on, and those to measure on.
 fn instances(args: &Args) -> Result<[Instances; 2]> {
     let (held_out_rng, train_rng) = (&mut Rng::seeded(HELD_OUT_SEED), &mut Rng::seeded(args.common.seed).split());
-    let (train, held_out) = match args.graphs {
+    let [train, held_out] = match args.graphs {
         GraphsName::Small => {
             let random = |count: usize, [least, most]: [usize; 2], rng: &mut Rng| {
                 let sizes = (least..=most).cycle().take(count);
                 Instances::new(sizes.map(|n| erdos_renyi(n, args.edge_probability, rng)).collect::<Result<_>>()?)
             };
             let held_out = random(args.held_out.unwrap_or(50), HELD_OUT_NODES, held_out_rng)?.distinct();
-            (Instances::all(6)?.and(random(args.train.unwrap_or(4_000), TRAINED_NODES, train_rng)?), held_out)
+            [Instances::all(6)?.and(random(args.train.unwrap_or(4_000), TRAINED_NODES, train_rng)?), held_out]
         }
         GraphsName::Rb => {
-            let model = RbModel::medium();
-            let draw = |count: usize, rng: &mut Rng| {
-                Instances::new((0..count).map(|_| model.draw(rng)).collect::<Result<_>>()?)
-            };
-            (
-                draw(args.train.unwrap_or(1_000), train_rng)?,
-                draw(args.held_out.unwrap_or(100), held_out_rng)?.distinct(),
-            )
+            let held_out = large::draw(&RbModel::medium(), args.held_out.unwrap_or(100), held_out_rng)?.distinct();
+            [large::draw(&RbModel::medium(), args.train.unwrap_or(1_000), train_rng)?, held_out]
         }
     };
     Ok([train.distinct().without(&held_out), held_out])
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let problem = Problem::from(args.problem);
-    let large = args.graphs == GraphsName::Rb;
+    let (common, large) = (&args.common, args.graphs == GraphsName::Rb);
+    let problem = match args.problem {
+        ProblemName::IndependentSet => Problem::IndependentSet,
+        ProblemName::Clique => Problem::Clique,
+        ProblemName::DominatingSet => Problem::DominatingSet,
+        ProblemName::Cut => Problem::Cut,
+    };
     if large && problem != Problem::IndependentSet {
         let expected = "independent-set with --graphs rb: those graphs were made for it";
-        return Err(Error::config("--problem", value_words(&args.problem), expected));
+        return Err(Error::config("--problem", words(&args.problem), expected));
     }
-    if args.held_out == Some(0) {
-        return Err(Error::config("--held-out", 0, "at least one graph to measure on"));
-    }
-    if args.larger > 0 && !large {
+    if args.held_out == Some(0) || args.best_of == 0 {
         return Err(Error::config(
-            "--larger",
-            args.larger,
-            "--graphs rb, which larger graphs of the same kind belong to",
+            "--held-out and --best-of",
+            0,
+            "at least one graph to measure on, and one sample of it",
         ));
     }
-    let runtime = common.runtime()?;
+    if large {
+        refuse(&["--validate-every"], "no such flag with --graphs rb: no distance is measured on the way")?;
+    } else {
+        refuse(&["--larger"], "--graphs rb, which larger graphs of the same kind belong to")?;
+    }
     let reward = SizeReward::new(problem, args.beta.unwrap_or(if large { 5.0 } else { 2.0 }))?;
+    let title = format!("{} of graphs, beta {}", words(&args.problem), reward.beta());
+    let steps = if large { 3_000 } else { 40_000 };
+    let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
+    let run = Run::begin(common, "graph_problem", title, recipe)?;
     let [train, held_out] = instances(args)?;
-    let env = GraphProblem::new(problem, &train)?;
-    let small = Defaults { steps: 40_000, batch: 32, epsilon: 0.05, lr: 3e-3, lr_end: 0.01, ..Defaults::default() };
-    let defaults = if large { Defaults { steps: 3_000, ..small } } else { small };
-    let mut rng = Rng::seeded(common.seed);
+    let (env, mut rng) = (GraphProblem::new(problem, &train)?, run.rng());
     let network = GraphNetConfig {
         conv: match args.conv.unwrap_or(if large { ConvName::Gin } else { ConvName::GinVirtual }) {
             ConvName::Gin => ConvKind::Gin,
@@ -168,20 +158,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         // What is learned of nodes holds for other graphs.
         identity: false,
         global: true,
-        backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
+        backward: common.backward(BackwardPolicy::Uniform),
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };
-    let description = json!({ "example": "graph_problem", "problem": value_words(&args.problem),
-        "graphs": value_words(&args.graphs), "beta": reward.beta(), "network": network });
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let (config, objective) = (common.trainer(&defaults), common.objective.build()?);
-    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
-    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
-    let sizes = [("train_graphs", json!(train.graphs().len())), ("held_out_graphs", json!(held_out.graphs().len()))];
-    let extra = sizes.into_iter().chain([("beta", json!(reward.beta())), ("blind", json!(args.blind))]).collect();
+    let description = json!({ "example": "graph_problem", "problem": words(&args.problem),
+        "graphs": words(&args.graphs), "beta": reward.beta(), "network": network });
+    let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
+    let (objective, config) = (run.objective()?, run.config.clone());
+    let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+    let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
+    let mut report = Report::default();
+    report.set("train_graphs", train.graphs().len());
+    report.set("held_out_graphs", held_out.graphs().len());
+    report.set("beta", reward.beta());
+    report.set("blind", args.blind);
     match args.graphs {
-        GraphsName::Small => exact::run(args, trainer, &defaults, (problem, reward, [&train, &held_out]), extra),
-        GraphsName::Rb => large::run(args, trainer, &defaults, &held_out, extra),
+        GraphsName::Small => small::run(&run, trainer, small::HeldOut::new(problem, &held_out, reward)?, report),
+        GraphsName::Rb => large::run(args, &run, trainer, &held_out, report),
     }
 }

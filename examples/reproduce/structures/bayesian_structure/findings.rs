@@ -1,4 +1,4 @@
-//! What the learned distribution says of edges, paths and Markov blankets, and how that compares with what is known.
+//! Findings: what the learned distribution says of edges, paths and Markov blankets, and how that compares with what is known.
 
 use gfn::env::Rows;
 use gfn::graph::{GraphEnv, GraphStates};
@@ -6,12 +6,11 @@ use gfn::{Error, Result};
 use gfn_dags::{
     BayesianStructure, DagReward, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd, most_probable,
 };
-use gfn_plot::{Cell, Table};
-use gfn_plot::{GraphSheet, Layout, NodeLabels, Panel};
-use serde_json::{Value, json};
 
 use super::problem::{Problem, Scores};
-use crate::cli::{Common, Exact, draw_sheet};
+use crate::flags::Common;
+use crate::plot::{GraphSheet, Layout, NodeLabels, Panel};
+use crate::run::{Exact, Report, draw_sheet, table};
 
 /// Graphs that are drawn.
 const SHOWN: usize = 8;
@@ -28,8 +27,7 @@ pub(crate) struct Findings<'a> {
     /// The exact ones, where all graphs are listed.
     exact: Option<Marginals>,
     top: Vec<(usize, f64)>,
-    objects: Option<Panel>,
-    pub(crate) log_z_true: Option<f64>,
+    log_z_true: Option<f64>,
 }
 
 /// The exact edges, where there aren't too many nodes to sum over.
@@ -46,12 +44,8 @@ pub(crate) fn exact_edges(env: &BayesianStructure, reward: &DagReward<Scores>) -
 
 impl<'a> Findings<'a> {
     /// Of all graphs with their probabilities.
-    pub(crate) fn listed(
-        problem: &'a Problem,
-        exact: &Exact<GraphEnv<BayesianStructure>>,
-        probs: Vec<f64>,
-    ) -> Result<Self> {
-        let states = exact.graph.states().clone();
+    pub(crate) fn listed(problem: &'a Problem, exact: &Exact<GraphEnv<BayesianStructure>>) -> Result<Self> {
+        let (states, probs) = (exact.graph.states().clone(), exact.probs.clone());
         let of_target = Marginals::of(&states, Some(&exact.target.probs))?;
         Ok(Self {
             problem,
@@ -59,7 +53,6 @@ impl<'a> Findings<'a> {
             exact_edges: Some(of_target.edge.clone()),
             exact: Some(of_target),
             top: most_probable(&states, Some(&probs), SHOWN)?,
-            objects: Some(exact.panel("graphs", &probs)),
             log_z_true: Some(exact.target.log_z),
             states,
             probs: Some(probs),
@@ -75,45 +68,45 @@ impl<'a> Findings<'a> {
             exact_edges: summed.map(|summed| summed.edge),
             exact: None,
             top: most_probable(&states, None, SHOWN)?,
-            objects: None,
             states,
             probs: None,
         })
     }
 
-    /// The task's own keys: those that can't be known are null.
-    pub(crate) fn figures(&self) -> Result<Vec<(&'static str, Value)>> {
-        let compare = |learned: &PairMatrix, exact: Option<&PairMatrix>| -> Result<(Option<f64>, Option<f64>)> {
-            let Some(exact) = exact else { return Ok((None, None)) };
-            Ok((learned.pearson(exact)?, Some(learned.rmse(exact)?)))
-        };
+    /// Reports figures of edges, paths and blankets: those that can't be known are null.
+    pub(crate) fn report(&self, report: &mut Report) -> Result<()> {
         let (learned, exact) = (&self.learned, self.exact.as_ref());
-        let edge = compare(&learned.edge, self.exact_edges.as_ref())?;
-        let path = compare(&learned.path, exact.map(|exact| &exact.path))?;
-        let blanket = compare(&learned.markov_blanket, exact.map(|exact| &exact.markov_blanket))?;
+        for (names, learned, exact) in [
+            (["edge_pearson", "edge_rmse"], &learned.edge, self.exact_edges.as_ref()),
+            (["path_pearson", "path_rmse"], &learned.path, exact.map(|exact| &exact.path)),
+            (
+                ["markov_blanket_pearson", "markov_blanket_rmse"],
+                &learned.markov_blanket,
+                exact.map(|exact| &exact.markov_blanket),
+            ),
+        ] {
+            let pearson = exact.map(|exact| learned.pearson(exact)).transpose()?.flatten();
+            report.set(names[0], pearson);
+            report.set(names[1], exact.map(|exact| learned.rmse(exact)).transpose()?);
+        }
         let truth = self.problem.truth.as_ref().filter(|truth| !truth.is_empty());
         let found = truth.map(|truth| learned.edge.detection(truth)).transpose()?;
         let best = truth.zip(self.exact_edges.as_ref()).map(|(truth, edges)| edges.detection(truth)).transpose()?;
         let shd = truth.map(|truth| expected_shd(&self.states, self.probs.as_deref(), truth)).transpose()?;
-        Ok(vec![
-            ("edge_pearson", json!(edge.0)),
-            ("edge_rmse", json!(edge.1)),
-            ("path_pearson", json!(path.0)),
-            ("path_rmse", json!(path.1)),
-            ("markov_blanket_pearson", json!(blanket.0)),
-            ("markov_blanket_rmse", json!(blanket.1)),
-            ("expected_edges", json!(learned.expected_edges)),
-            ("true_edges", json!(self.problem.truth.as_ref().map(Vec::len))),
-            ("expected_shd", json!(shd)),
-            ("auroc", json!(found.map(|found| found.auroc))),
-            ("auprc", json!(found.map(|found| found.auprc))),
-            ("auroc_exact", json!(best.map(|best| best.auroc))),
-            ("auprc_exact", json!(best.map(|best| best.auprc))),
-        ])
+        report.set("expected_edges", learned.expected_edges);
+        report.set("true_edges", self.problem.truth.as_ref().map(Vec::len));
+        report.set("expected_shd", shd);
+        report.set("auroc", found.map(|found| found.auroc));
+        report.set("auprc", found.map(|found| found.auprc));
+        report.set("auroc_exact", best.map(|best| best.auroc));
+        report.set("auprc_exact", best.map(|best| best.auprc));
+        report.set("log_z_true", self.log_z_true);
+        report.panels.extend(self.panels());
+        Ok(())
     }
 
     /// Edge marginals as heat maps, and learned against exact ones.
-    pub(crate) fn panels(&self) -> Vec<Panel> {
+    fn panels(&self) -> Vec<Panel> {
         let n = self.problem.names.len();
         // Rows from the top, as a matrix is written: sources down, targets to the right.
         let names = &self.problem.names;
@@ -138,15 +131,12 @@ impl<'a> Findings<'a> {
             against("marginals of Markov blankets", &exact.markov_blanket, &self.learned.markov_blanket);
         }
         panels.extend(self.exact_edges.as_ref().map(|exact| map("edges, exact", exact)));
-        panels.extend(self.objects.clone());
         panels
     }
 
     /// Writes the edge marginals as a table, and draws the most probable graphs.
     pub(crate) fn write(&self, common: &Common) -> Result<()> {
-        if let Some(path) = common.picture("edge_marginals.csv") {
-            self.learned.edge.write_csv(path, &self.problem.names)?;
-        }
+        common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, &self.problem.names))?;
         if self.problem.names.len() > MOST_DRAWN_NODES {
             return Ok(());
         }
@@ -162,10 +152,10 @@ impl<'a> Findings<'a> {
             let edges = format!("{} edges", graph.n_edges());
             sheet = sheet.cell(graph, [self.probability(p), edges]);
         }
-        draw_sheet(common, &sheet)
+        draw_sheet(common, sheet)
     }
 
-    /// What the learned figures are.
+    /// The origin of the learned figures.
     fn origin(&self) -> String {
         match &self.probs {
             Some(_) => "learned".into(),
@@ -188,22 +178,20 @@ impl<'a> Findings<'a> {
         if let Some(exact) = &self.exact_edges {
             eprintln!("{}", table_of_edges("P(edge), exact", names, exact));
         }
-        let mut graphs = Table::new(["probability", "edges"]);
         for &(row, p) in &self.top {
             let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
             let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
-            graphs.push([self.probability(p).into(), edges.join(", ").into()]);
+            eprintln!("{}: {}", self.probability(p), edges.join(", "));
         }
-        eprintln!("{graphs}");
     }
 }
 
 /// A row for each source, a column for each target.
-fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> Table {
-    let mut table = Table::new(std::iter::once(title).chain(names.iter().map(String::as_str)));
+fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> String {
+    let mut rows = vec![[title.to_owned()].into_iter().chain(names.iter().cloned()).collect()];
     for (a, name) in names.iter().enumerate() {
-        let cell = |b: usize| if a == b { Cell::Missing } else { Cell::Number(edges.get(a, b)) };
-        table.push(std::iter::once(name.as_str().into()).chain((0..names.len()).map(cell)));
+        let cell = |b: usize| if a == b { "-".to_owned() } else { format!("{:.4}", edges.get(a, b)) };
+        rows.push([name.clone()].into_iter().chain((0..names.len()).map(cell)).collect());
     }
-    table
+    table(&rows)
 }

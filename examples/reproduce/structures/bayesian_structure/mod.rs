@@ -9,11 +9,10 @@ use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
 use gfn::graph::GraphEnv;
-use gfn::metrics::sample_objects;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
-use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{GraphPolicy, MlpPolicy, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -21,9 +20,8 @@ use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransf
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
-use crate::cli::{
-    BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Report, members, train_with_actors,
-};
+use crate::flags::{BackwardName, BufferName, Common, ObjectiveName, refuse};
+use crate::run::{Recipe, Run, members, sample};
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior
 #[derive(Parser, Debug)]
@@ -76,7 +74,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// The network.
+/// Networks by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum PolicyName {
     /// A perceptron on the adjacency matrix
@@ -89,24 +87,21 @@ enum PolicyName {
     Transformer,
 }
 
-/// Graphs up to which the distribution is exact: all of five nodes.
+/// Nodes up to which all graphs are listed, and how many there may be.
+const MOST_LISTED: usize = 5;
 const EXACT_LIMIT: usize = 30_000;
 
 /// Refuses flags that would have no effect beside the others.
 fn check(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-    if args.lag > 0 && common.objective != ObjectiveName::ModifiedDb {
-        return refuse("--lag", args.lag.to_string(), "0, or --objective modified-db");
+    let backward = args.common.backward.is_some_and(|name| name != BackwardName::Uniform);
+    if args.common.objective != ObjectiveName::ModifiedDb {
+        refuse(&["--lag"], "0, or --objective modified-db")?;
     }
-    let backward = common.backward.filter(|name| *name != BackwardName::Uniform);
-    if let (PolicyName::Transformer, Some(name)) = (args.policy, backward) {
-        let expected = "uniform, or --policy mlp, gnn or graph-transformer";
-        return refuse("--backward", format!("{name:?}").to_lowercase(), expected);
+    if backward && args.policy == PolicyName::Transformer {
+        refuse(&["--backward"], "uniform, or --policy mlp, gnn or graph-transformer")?;
     }
-    if args.log && args.score == ScoreName::Bde {
-        let expected = "bge or bic beside --log (bde cuts numbers by their order, which logarithms keep)";
-        return refuse("--score", "bde".into(), expected);
+    if args.score == ScoreName::Bde {
+        refuse(&["--log"], "--score bge or bic beside it (bde cuts numbers by their order, which logarithms keep)")?;
     }
     Ok(())
 }
@@ -114,21 +109,27 @@ fn check(args: &Args) -> Result<()> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     check(args)?;
     let common = &args.common;
-    let runtime = common.runtime()?;
-    let mut rng = Rng::seeded(common.seed);
+    let training = Recipe { batch: 128, replay: 10_000, buffer: BufferName::Fifo, epsilon: 0.5, ..Recipe::default() };
+    // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
+    let (exact_up_to, look_up_to) = (EXACT_LIMIT, EXACT_LIMIT);
+    let recipe = Recipe { steps: 4_000, exact_up_to, look_up_to, samples: 0, ..training };
+    let mut run = Run::begin(common, "bayesian_structure", String::new(), recipe)?;
+    let mut rng = run.rng();
     let problem = Problem::of(args, &mut rng)?;
     let n = problem.names.len();
+    if n > MOST_LISTED {
+        run.recipe.steps = 2_000;
+        run.config = common.trainer(&run.recipe);
+    }
+    run.title.clone_from(&problem.title);
     let env = BayesianStructure::new(StructureConfig { max_parents: args.max_parents, ..StructureConfig::new(n) })?;
-    let (estimators, device, kind) = (common.objective.estimators(), runtime.device(), tch::Kind::Float);
-    let backward = common.backward.map_or(BackwardPolicy::Uniform, Into::into);
+    let (estimators, (device, kind)) = (common.objective.estimators(), run.tensors());
+    let backward = common.backward(BackwardPolicy::Uniform);
     match args.policy {
         PolicyName::Mlp => {
-            let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];
-            let mlp = MlpConfig { hidden, ..MlpConfig::default() };
-            let paths = common.objective.needs_paths();
-            let network = MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() };
+            let network = common.perceptron(BackwardPolicy::Uniform);
             let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), network, device, kind, &mut rng)?;
-            learn(args, &problem, env, policy, rng)
+            learn(args, &run, &problem, env, policy, rng)
         }
         PolicyName::Gnn | PolicyName::GraphTransformer => {
             let network = GraphNetConfig {
@@ -144,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 ..GraphNetConfig::default()
             };
             let policy = GraphPolicy(GraphNet::new(&env, network, device, kind, &mut rng)?);
-            learn(args, &problem, env, policy, rng)
+            learn(args, &run, &problem, env, policy, rng)
         }
         PolicyName::Transformer => {
             let default = EdgeTransformerConfig::default();
@@ -155,82 +156,55 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 ..default
             };
             let policy = GraphPolicy(EdgeTransformer::new(&env, network, device, kind, &mut rng)?);
-            learn(args, &problem, env, policy, rng)
+            learn(args, &run, &problem, env, policy, rng)
         }
     }
 }
 
-fn learn<P>(args: &Args, problem: &Problem, env: GraphEnv<BayesianStructure>, policy: P, rng: Rng) -> Result<()>
+fn learn<P>(
+    args: &Args,
+    run: &Run<'_>,
+    problem: &Problem,
+    env: GraphEnv<BayesianStructure>,
+    policy: P,
+    rng: Rng,
+) -> Result<()>
 where
     P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical> + Send + 'static,
 {
     let common = &args.common;
-    let small = problem.names.len() <= 5;
-    let defaults = Defaults {
-        steps: if small { 4_000 } else { 2_000 },
-        batch: 128,
-        replay: 10_000,
-        buffer: BufferName::Fifo,
-        epsilon: 0.5,
-        lr: 3e-3,
-        ..Defaults::default()
-    };
-    let steps = common.steps(&defaults);
-    let config = common.trainer(&defaults);
-    let from = common.epsilon.unwrap_or(if common.objective.on_policy() { 0.0 } else { defaults.epsilon });
-    if args.epsilon_end > from {
-        let got = format!("{} after {from}", args.epsilon_end);
+    let (from, to) = (common.epsilon(&run.recipe), args.epsilon_end);
+    if to > from {
         let expected = "at most --epsilon, which is 0 for an objective that learns from the policy's own trajectories";
-        return Err(Error::config("--epsilon-end", got, expected));
+        return Err(Error::config("--epsilon-end", format!("{to} after {from}"), expected));
     }
-    let epsilon = Schedule::Linear { from, to: args.epsilon_end, steps: steps.div_ceil(2) };
-    let config = TrainerConfig { epsilon: Some(epsilon), ..config };
-    let target_network = common.objective == ObjectiveName::ModifiedDb && args.lag > 0;
-    let objective: Box<dyn Objective> = match target_network {
-        true => Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
-        false => common.objective.build()?,
+    let epsilon = Some(Schedule::Linear { from, to, steps: run.steps().div_ceil(2) });
+    let config = TrainerConfig { epsilon, ..run.config.clone() };
+    let objective: Box<dyn Objective> = match args.lag {
+        0 => run.objective()?,
+        _ => Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
     };
     let reward = problem.reward(&env)?;
-    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     // What is exact doesn't wait for training: should something be wrong with the scores, it shows now.
-    let edges = if exact.is_none() && members::is_first() { exact_edges(&env, &reward)? } else { None };
+    let summed = problem.names.len() > MOST_LISTED && members::is_first();
+    let edges = if summed { exact_edges(&env, &reward)? } else { None };
     let description = json!({ "example": "bayesian_structure", "title": problem.description, "seed": common.seed,
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
-    let reward = problem.reward(&env)?;
-    let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
-    if target_network {
+    let mut trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+    if args.lag > 0 {
         trainer = trainer.with_target_network(args.lag)?;
     }
-    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
-    // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
-    let look = |trainer: &Trainer<GraphEnv<BayesianStructure>, P>| match &exact {
-        Some(exact) => Ok(exact.learned(trainer)?.0.jsd),
-        None => Ok(None),
-    };
-    let Some((trainer, trained)) =
-        train_with_actors(trainer, common, ("bayesian_structure", &defaults), look, Vec::new())?
-    else {
-        return Ok(());
-    };
-
-    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
-    let findings = match &exact {
-        Some(exact) => {
-            let (learned, probs) = exact.learned(&trainer)?;
-            distance = learned;
-            Findings::listed(problem, exact, probs)?
-        }
+    let trainer = run.replayed(trainer, ReplayBuffer::new)?;
+    let Some(mut learned) = run.learn(trainer, "graphs", Vec::new())? else { return Ok(()) };
+    let findings = match &learned.exact {
+        Some(exact) => Findings::listed(problem, exact)?,
         None => {
-            let rng = &mut trainer.evaluation_rng();
-            let samples = sample_objects(trainer.env(), trainer.policy(), args.graphs, rng)?;
-            Findings::sampled(problem, edges, samples)?
+            let (trainer, rng) = (&learned.trainer, &mut learned.trainer.evaluation_rng());
+            Findings::sampled(problem, edges, sample(trainer.env(), trainer.policy(), args.graphs, rng)?)?
         }
     };
     findings.write(common)?;
-    if members::is_first() {
-        findings.print();
-    }
-    let (title, log_z_true) = (problem.title.clone(), findings.log_z_true);
-    let (extra, panels) = (findings.figures()?, findings.panels());
-    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
+    findings.print();
+    findings.report(&mut learned.report)?;
+    learned.print()
 }

@@ -1,4 +1,4 @@
-//! What is asked: data, a score of parents, and the edges that are known.
+//! The problem: data, a score of parents, and the edges that are known.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use gfn_dags::{
 };
 
 use super::Args;
+use crate::flags::words;
 
-/// How well a node's parents explain it.
+/// Scores by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ScoreName {
     /// Gaussian, with the parameters integrated out
@@ -21,16 +22,6 @@ pub(crate) enum ScoreName {
     Bic,
     /// Discrete, with the parameters integrated out
     Bde,
-}
-
-impl ScoreName {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Bge => "BGe score",
-            Self::Bic => "BIC",
-            Self::Bde => "BDe score",
-        }
-    }
 }
 
 /// Scores that are remembered, of whatever kind, and shared between the trainer and the exact posterior.
@@ -108,7 +99,7 @@ impl Problem {
             true => CachedScores::ahead(score, args.max_parents)?,
             false => CachedScores::new(score),
         };
-        let title = format!("{} variables, {rows} observations, {}", names.len(), args.score.words());
+        let title = format!("{} variables, {rows} observations, score {}", names.len(), words(&args.score));
         let description = format!("{} variables, {rows} observations, {:?}", names.len(), args.score);
         Ok(Self { names, title, description, truth, scores: Arc::new(scores) })
     }
@@ -119,7 +110,7 @@ impl Problem {
     }
 }
 
-/// Whether each variable is one of words, or has a few labels whose numbers are whole. A word among numbers that vary is a slip.
+/// `true` if each variable is one of words, or has a few labels whose numbers are whole. A word among numbers that vary is a slip.
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));

@@ -1,4 +1,4 @@
-//! What is compared: the objectives of the other tasks, the weightings of sub-trajectory balance, and objectives that are relative
+//! The contenders of a comparison: the objectives of the other tasks, the weightings of sub-trajectory balance, and objectives that are relative
 //! to a prior.
 
 use std::collections::HashMap;
@@ -11,6 +11,8 @@ use gfn::objective::{
     Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance, TrustPcl, Weighting,
 };
 use gfn::policy::UniformPolicy;
+
+use crate::flags::ObjectiveName;
 
 /// An objective of the comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,8 +31,6 @@ pub(crate) enum Relative {
 }
 
 use Contender::{Relative as Rel, Standard, Weighted};
-
-use crate::cli::ObjectiveName;
 
 /// All of them; geometric weights within trajectories are the standard `subtb`.
 const ALL: &[Contender] = &[

@@ -1,10 +1,9 @@
-//! Every objective on every source of trajectories: one table and one plot of exact distances, at one budget; where there are too many
-//! states for that, what samples say.
+//! Every objective on every source of trajectories: one table of exact distances, at one budget; where there are too many states for that, what
+//! samples say.
 
 mod contender;
 
-use std::path::PathBuf;
-use std::time::Instant;
+use std::ops::ControlFlow;
 
 use clap::{Arg, Parser, ValueEnum};
 use contender::{Contender, OverPrior};
@@ -17,16 +16,13 @@ use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithP
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::Progress;
-use gfn::train::{ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{Fit, Record, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
-use gfn_plot::{Cell, Table};
-use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::{Value, json};
 
-use crate::cli::{Exact, SAMPLES, sampled, try_folder};
+use crate::run::{Exact, number, sampled, table};
 
 /// Train by every objective on every source of trajectories, and compare exact distances
 #[derive(Parser, Debug)]
@@ -68,9 +64,6 @@ pub(crate) struct Args {
     /// Learning rate at the start; it falls to 0 in a straight line
     #[arg(long, default_value_t = 3e-3)]
     lr: f64,
-    /// Folder for pictures
-    #[arg(long)]
-    out: Option<PathBuf>,
     /// Print one line of JSON at the end
     #[arg(long)]
     json: bool,
@@ -78,10 +71,10 @@ pub(crate) struct Args {
 
 /// Says what to do where others take --run.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
-    Err("this task makes a run for each pair, and keeps none; --out FOLDER has its pictures, --json its figures")
+    Err("this task makes a run for each pair, and keeps none; --json has its figures")
 }
 
-/// What is sampled.
+/// Environments by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Environment {
     /// A grid with the original reward
@@ -90,7 +83,7 @@ enum Environment {
     Dag,
 }
 
-/// Where trajectories come from.
+/// Sources of trajectories by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
     /// The policy itself
@@ -108,18 +101,6 @@ enum Source {
 }
 
 impl Source {
-    /// What pictures call it.
-    fn words(self) -> &'static str {
-        match self {
-            Self::OnPolicy => "of the policy itself",
-            Self::Epsilon => "with a tenth of the actions uniform",
-            Self::Fifo => "half from the newest",
-            Self::Best => "half from the best",
-            Self::Prioritised => "half from a buffer, by reward",
-            Self::Terminating => "half on new paths to objects of a buffer",
-        }
-    }
-
     fn replay(self) -> Option<(ReplayConfig, ReplayPath)> {
         let buffer = |eviction, draw| ReplayConfig { capacity: 1_000, eviction, draw };
         let by_reward = Draw::RewardPrioritised { exponent: 1.0 };
@@ -135,234 +116,141 @@ impl Source {
 
 /// States up to which distances are exact.
 const LIST_LIMIT: usize = 100_000;
-
-/// Points of each curve.
-const LOOKS: usize = 20;
-
-/// Curves of one panel, each of its own colour.
-const COLOURS: usize = 7;
-
-/// What one pair came to.
-enum Pair {
-    Trained { loss: f64, log_z: f64, seconds: f64, measured: Measured },
-    Undefined(String),
-}
-
-/// What is known of a policy.
-enum Measured {
-    /// Its exact distance, in the end and on the way there.
-    Exactly { tv: f64, curve: Vec<(f64, f64)> },
-    /// Figures of its samples, where states can't be listed.
-    Sampled(Vec<(&'static str, Value)>),
-}
-
-impl Measured {
-    /// What the table shows of it, under [`column`].
-    fn shown(&self) -> Cell {
-        match self {
-            Self::Exactly { tv, .. } => (*tv).into(),
-            Self::Sampled(figures) => {
-                let elbo = figures.iter().find(|(name, _)| *name == "elbo");
-                elbo.and_then(|(_, value)| value.as_f64()).into()
-            }
-        }
-    }
-}
-
-fn column(exact: bool) -> String {
-    if exact { "exact TV".into() } else { "ELBO".into() }
-}
+/// Samples where they aren't.
+const SAMPLES: usize = 2_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     match args.environment {
         Environment::Grid => {
             let env = HyperGrid::new(2, args.height)?;
-            compare(args, (&env, &OriginalReward::standard(&env)?, KHot::new(2, args.height)))
+            let reward = OriginalReward::standard(&env)?;
+            compare(args, env, reward, KHot::new(2, args.height))
         }
-        Environment::Dag => compare(args, (&VectorEnv(ToyDag), &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
+        Environment::Dag => compare(args, VectorEnv(ToyDag), ToyReward::default(), KHot::new(1, ToyDag::N_STATES)),
     }
 }
 
-fn compare<E, R>(args: &Args, task: (&E, &R, KHot)) -> Result<()>
+/// One task under all objectives.
+struct Comparison<'a, E: EnumerableEnv, R> {
+    args: &'a Args,
+    env: E,
+    reward: R,
+    features: KHot,
+    exact: Option<Exact<E>>,
+    runtime: Runtime,
+}
+
+fn compare<E, R>(args: &Args, env: E, reward: R, features: KHot) -> Result<()>
 where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + Clone + 'static,
-    E::Key: 'static,
+    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + ReplayEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
-    args.out.as_deref().map_or(Ok(()), try_folder)?;
     let runtime = Runtime::new(args.threads, args.device)?;
-    let exact = match Exact::new(LIST_LIMIT, task.0, task.1) {
-        Err(Error::TooManyStates { .. }) => None,
-        exact => Some(exact?),
-    };
+    let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
     let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
+    let comparison = Comparison { args, env, reward, features, exact, runtime };
     let objectives = if args.only.is_empty() { Contender::value_variants() } else { &args.only };
     let sources = if args.source.is_empty() { Source::value_variants() } else { &args.source };
-    let mut header = vec![column(exact.is_some())];
-    header.extend(sources.iter().map(name_of));
-    let mut table = Table::new(header);
-    let mut curves = Vec::new();
+    let shown = if why_not_exact.is_some() { "elbo" } else { "tv" };
+    let mut rows = vec![[shown.to_owned()].into_iter().chain(sources.iter().map(name_of)).collect()];
     let mut pairs = Vec::new();
-    let mut progress = Progress::new((objectives.len() * sources.len()) as u64, "pairs");
     for objective in objectives {
-        let mut row = vec![Cell::from(name_of(objective))];
+        let mut row = vec![name_of(objective)];
         for source in sources {
             let mut pair = json!({ "objective": name_of(objective), "source": name_of(source), "tv": null });
-            match train(args, &runtime, task, exact.as_ref(), *objective, *source)? {
-                Pair::Trained { loss, log_z, seconds, measured } => {
-                    progress.update(pairs.len() as u64 + 1, loss, Some(log_z));
-                    row.push(measured.shown());
-                    (pair["log_z"], pair["train_s"]) = (json!(log_z), json!(seconds));
-                    match measured {
-                        Measured::Exactly { tv, curve } => {
-                            pair["tv"] = json!(tv);
-                            if *source == sources[0] {
-                                curves.push(Curve::new(name_of(objective), curve));
-                            }
-                        }
-                        Measured::Sampled(figures) => {
-                            figures.into_iter().for_each(|(name, value)| pair[name] = value);
-                        }
-                    }
-                }
-                Pair::Undefined(why) => {
-                    row.push("-".into());
-                    pair["why"] = json!(why);
-                }
+            match comparison.train(*objective, *source) {
+                Ok(figures) => figures.into_iter().for_each(|(name, value)| pair[name] = value),
+                // A pair that isn't defined.
+                Err(error @ Error::Missing { .. }) => pair["why"] = json!(error.to_string()),
+                Err(error) => return Err(error),
             }
+            row.push(pair[shown].as_f64().map_or("-".to_owned(), number));
             pairs.push(pair);
         }
-        table.push(row);
+        rows.push(row);
     }
-    progress.finish();
-    print!("{table}");
+    print!("{}", table(&rows));
     if let Some(why) = &why_not_exact {
-        println!(
-            "\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F) of {SAMPLES} samples: log Z less a distance."
-        );
-    }
-    if let (Some(folder), true) = (&args.out, exact.is_some()) {
-        for name in ["objectives.svg", "objectives.png"] {
-            figure(sources[0].words(), &curves).write(folder.join(name))?;
-            eprintln!("wrote {}", folder.join(name).display());
-        }
+        println!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F): log Z less a distance.");
     }
     if args.json {
-        let worst = exact.is_some().then(|| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
-        println!(
-            "{}",
-            json!({ "example": "compare_objectives", "environment": name_of(&args.environment), "seed": args.seed,
-                "steps": args.steps, "batch": args.batch, "threads": args.threads, "device": args.device.to_string(),
-                "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst, "exact": exact.is_some(),
-                "why_not_exact": why_not_exact, "pairs": pairs })
-        );
+        let exact = comparison.exact.as_ref();
+        let worst = exact.map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
+        let line = json!({ "example": "compare_objectives", "environment": name_of(&args.environment),
+            "seed": args.seed, "steps": args.steps, "batch": args.batch, "threads": args.threads,
+            "device": args.device.to_string(), "log_z_true": exact.map(|exact| exact.target.log_z), "worst_tv": worst,
+            "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs });
+        println!("{line}");
     }
     Ok(())
-}
-
-/// The curves in panels of few enough to be told apart by colour, all panels with the same axis.
-fn figure(source: &str, curves: &[Curve]) -> Figure {
-    let values: Vec<f64> = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).collect();
-    let n = curves.len().div_ceil(COLOURS);
-    let panel = |(k, curves): (usize, &[Curve])| {
-        let title = if n == 1 { "exact TV".into() } else { format!("exact TV ({} of {n})", k + 1) };
-        let panel = Panel::new(title).labels("trajectories", "").y_scale(Scale::Log);
-        curves.iter().cloned().fold(panel.y_includes(values.iter().copied()), Panel::curve)
-    };
-    let title = format!("objectives by their flags, trajectories {source}");
-    curves.chunks(COLOURS).enumerate().map(panel).fold(Figure::new(title), Figure::panel)
 }
 
 fn name_of(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Trains one pair; a pair that isn't defined says why.
-fn train<E, R>(
-    args: &Args,
-    runtime: &Runtime,
-    (env, reward, features): (&E, &R, KHot),
-    exact: Option<&Exact<E>>,
-    objective: Contender,
-    source: Source,
-) -> Result<Pair>
+impl<E, R> Comparison<'_, E, R>
 where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + Clone + 'static,
-    E::Key: 'static,
+    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + ReplayEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
-    let mut rng = Rng::seeded(args.seed);
-    let needs = objective.build()?.needs();
-    let network = MlpPolicyConfig {
-        mlp: MlpConfig { hidden: vec![args.embedding; args.layers], ..MlpConfig::default() },
-        backward: if objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
-        estimators: EstimatorsConfig::with_flow(needs.has(Quantity::LogFlow)),
-        paths: needs.has(Quantity::LogPaths),
-        ..MlpPolicyConfig::default()
-    };
-    let policy = MlpPolicy::new(env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    if objective.is_relative() {
-        let Some(exact) = exact else {
-            let why =
-                format!("it needs the prior's probability of each object, and there are more than {LIST_LIMIT} states");
-            return Ok(Pair::Undefined(why));
+    /// The figures of one pair; [`Error::Missing`] for one that isn't defined.
+    fn train(&self, objective: Contender, source: Source) -> Result<Vec<(&'static str, Value)>> {
+        let (args, mut rng) = (self.args, Rng::seeded(self.args.seed));
+        let needs = objective.build()?.needs();
+        let network = MlpPolicyConfig {
+            mlp: MlpConfig { hidden: vec![args.embedding; args.layers], ..MlpConfig::default() },
+            backward: if objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
+            estimators: EstimatorsConfig::with_flow(needs.has(Quantity::LogFlow)),
+            paths: needs.has(Quantity::LogPaths),
+            ..MlpPolicyConfig::default()
         };
-        let reward = OverPrior::new(env.clone(), reward.clone(), &exact.graph)?;
-        let policy = WithPrior { policy, prior: UniformPolicy };
-        return train_policy(args, (env, reward, policy), Some(exact), (objective, source), rng);
+        let (device, kind) = (self.runtime.device(), tch::Kind::Float);
+        let policy = MlpPolicy::new(&self.env, self.features, network, device, kind, &mut rng)?;
+        if !objective.is_relative() {
+            return self.train_policy(policy, self.reward.clone(), objective, source, rng);
+        }
+        let Some(exact) = &self.exact else {
+            let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
+            return Err(Error::missing("a relative objective", what, remedy));
+        };
+        let reward = OverPrior::new(self.env.clone(), self.reward.clone(), &exact.graph)?;
+        self.train_policy(WithPrior { policy, prior: UniformPolicy }, reward, objective, source, rng)
     }
-    train_policy(args, (env, reward.clone(), policy), exact, (objective, source), rng)
-}
 
-fn train_policy<E, R, P>(
-    args: &Args,
-    (env, reward, policy): (&E, R, P),
-    exact: Option<&Exact<E>>,
-    (objective, source): (Contender, Source),
-    rng: Rng,
-) -> Result<Pair>
-where
-    E: EnumerableEnv + ReplayEnv + Clone,
-    R: Reward<E::States> + 'static,
-    P: Policy<E, Dist = GraphActionCategorical>,
-{
-    let steps = args.steps;
-    let replay = source.replay();
-    let epsilon = if source == Source::Epsilon { 0.1 } else { 0.0 };
-    let config = TrainerConfig {
-        epsilon: Some(Schedule::Constant(epsilon)),
-        replay_path: replay.map_or(ReplayPath::Stored, |(_, path)| path),
-        batch: args.batch,
-        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps },
-        adam: AdamConfig { lr: args.lr, log_z_lr: 1e-1, ..AdamConfig::default() },
-        ..TrainerConfig::default()
-    };
-    let mut trainer = Trainer::new(env.clone(), reward, policy, objective.build()?, config, rng)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
+    fn train_policy<P: Policy<E, Dist = GraphActionCategorical>>(
+        &self,
+        policy: P,
+        reward: impl Reward<E::States> + 'static,
+        objective: Contender,
+        source: Source,
+        rng: Rng,
+    ) -> Result<Vec<(&'static str, Value)>> {
+        let (args, replay) = (self.args, source.replay());
+        let config = TrainerConfig {
+            epsilon: Some(Schedule::Constant(if source == Source::Epsilon { 0.1 } else { 0.0 })),
+            replay_path: replay.map_or(ReplayPath::Stored, |(_, path)| path),
+            batch: args.batch,
+            lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
+            adam: AdamConfig { lr: args.lr, log_z_lr: 1e-1, ..AdamConfig::default() },
+            ..TrainerConfig::default()
+        };
+        let mut trainer = Trainer::new(self.env.clone(), reward, policy, objective.build()?, config, rng)?;
+        if let Some((config, _)) = replay {
+            trainer = trainer.with_replay(ReplayBuffer::new(config)?);
+        }
+        let (mut log_z, mut seconds) = (f64::NAN, 0.0);
+        let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
+            log_z = record.stats.log_z;
+            seconds += record.stats.seconds.iter().sum::<f64>();
+            Ok(ControlFlow::Continue(()))
+        };
+        Fit::new(args.steps).observe(&mut keep).run(&mut trainer)?;
+        let mut figures = match &self.exact {
+            Some(exact) => vec![("tv", json!(exact.distances(&exact.learned(&trainer)?)?.tv))],
+            None => sampled(&trainer, SAMPLES)?,
+        };
+        figures.extend([("log_z", json!(log_z)), ("train_s", json!(seconds))]);
+        Ok(figures)
     }
-    let mut curve = Vec::new();
-    let (mut loss, mut log_z, mut seconds) = (f64::NAN, f64::NAN, 0.0);
-    while trainer.steps_done() < steps {
-        let step_started = Instant::now();
-        match trainer.step() {
-            Ok(stats) => (loss, log_z) = (stats.loss, stats.log_z),
-            Err(error @ Error::Missing { .. }) => return Ok(Pair::Undefined(error.to_string())),
-            Err(error) => return Err(error),
-        }
-        seconds += step_started.elapsed().as_secs_f64();
-        let done = trainer.steps_done();
-        if let (Some(exact), true) = (exact, args.out.is_some() && done.is_multiple_of((steps / LOOKS).max(1))) {
-            let tv = exact.learned(&trainer)?.0.tv.unwrap_or(f64::NAN);
-            curve.push(((done * args.batch) as f64, tv));
-        }
-    }
-    let measured = match exact {
-        Some(exact) => {
-            let tv = exact.learned(&trainer)?.0.tv.unwrap_or(f64::NAN);
-            Measured::Exactly { tv, curve }
-        }
-        None => Measured::Sampled(sampled(&trainer, SAMPLES)?),
-    };
-    Ok(Pair::Trained { loss, log_z, seconds, measured })
 }

@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use clap::builder::ArgAction;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
+use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -14,11 +16,34 @@ pub(crate) struct Asked {
     pub(crate) flags: Map<String, Value>,
 }
 
-/// A process has one command line.
-static OF_PROCESS: OnceLock<Asked> = OnceLock::new();
+/// A process has one command line: all of it, and the flags that were given.
+static OF_PROCESS: OnceLock<(Asked, Vec<String>)> = OnceLock::new();
 
 /// Flags that say where a run is kept and how it is shown, not what it computes.
 const ASIDE: [&str; 6] = ["run", "resume", "checkpoint-every", "tensorboard", "config", "json"];
+
+/// Keeps the command line of a process.
+pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
+    let Some((asked, (_, flags))) = Asked::of(program, matches).zip(matches.subcommand()) else { return };
+    let given = |name: &&String| {
+        let id = name.replace('-', "_");
+        flags.try_contains_id(&id).unwrap_or(false) && flags.value_source(&id) == Some(ValueSource::CommandLine)
+    };
+    let nothing = |name: &&String| [json!(0), json!(0.0), json!(false)].contains(&asked.flags[*name]);
+    let given =
+        asked.flags.keys().filter(given).filter(|name| !nothing(name)).map(|name| format!("--{name}")).collect();
+    // A process is asked once: what was remembered first stays.
+    let _ = OF_PROCESS.set((asked, given));
+}
+
+/// Refuses flags that were given to something else than 0, where they would do nothing.
+pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
+    let given = OF_PROCESS.get().map_or(&[][..], |(_, given)| given);
+    match flags.iter().find(|flag| given.iter().any(|name| name == *flag)) {
+        Some(flag) => Err(Error::config(flag, "given", expected)),
+        None => Ok(()),
+    }
+}
 
 impl Asked {
     /// What was asked of a program whose subcommands are tasks; `None` where no task was named.
@@ -32,14 +57,8 @@ impl Asked {
         Some(Self { task: command.get_name().to_owned(), flags: command.get_arguments().filter_map(flag).collect() })
     }
 
-    /// Makes it what [`of_process`](Self::of_process) gives.
-    pub(crate) fn remember(self) {
-        // A process is asked once: what was remembered first stays.
-        let _ = OF_PROCESS.set(self);
-    }
-
     pub(crate) fn of_process() -> Option<&'static Self> {
-        OF_PROCESS.get()
+        OF_PROCESS.get().map(|(asked, _)| asked)
     }
 
     /// In which flags two of them differ that change what is computed: the name, the value here and the value there.
@@ -59,8 +78,7 @@ fn value(arg: &Arg, matches: &ArgMatches) -> Option<Value> {
     if matches!(arg.get_action(), ArgAction::SetTrue) {
         return matches.try_get_one::<bool>(id).ok()?.map(|on| json!(on));
     }
-    let raw = matches.try_get_raw(id).ok()??;
-    let mut values = raw.map(|raw| of_text(&raw.to_string_lossy()));
+    let mut values = matches.try_get_raw(id).ok()??.map(|raw| of_text(&raw.to_string_lossy()));
     match arg.get_action() {
         ArgAction::Append => Some(values.collect()),
         _ => values.next(),

@@ -1,8 +1,7 @@
-//! Files that a run writes: tried before it starts, listed when it ends.
+//! Files that a run writes: tried before it starts.
 
 use std::fs::{self, OpenOptions};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 
 use gfn::{Error, Result};
 
@@ -36,24 +35,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     })
 }
 
-/// The files that a run has written so far; clones share the list.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Written(Arc<Mutex<Vec<PathBuf>>>);
-
-impl Written {
-    pub(crate) fn add(&self, path: &Path) {
-        let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !paths.iter().any(|known| known == path) {
-            paths.push(path.to_owned());
-        }
-    }
-
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A line for each.
-    pub(crate) fn lines(&self) -> String {
-        self.paths().iter().map(|path| format!("wrote {}\n", path.display())).collect()
-    }
+/// Says that a file was written.
+pub(crate) fn written(path: &Path) {
+    eprintln!("wrote {}", path.display());
 }

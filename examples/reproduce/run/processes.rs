@@ -17,13 +17,14 @@ use gfn_dist::actors::{Actor, ActorConfig, Learner, LearnerConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::{Dist, MEMBER, Member, Ready, Together, as_member, take};
+use super::members::{Ready, alone, as_member, joined};
+use crate::flags::{Dist, Team};
 
 thread_local! {
     static SIDE: RefCell<Option<Side>> = const { RefCell::new(None) };
 }
 
-/// What a process of an asynchronous run does.
+/// The part of a process in an asynchronous run.
 #[derive(Clone)]
 pub(super) struct Side {
     launch: Launch,
@@ -34,49 +35,40 @@ pub(super) struct Side {
     timeout: Duration,
 }
 
-/// Whether this is a process of an asynchronous run.
+/// `true` if this is a process of an asynchronous run.
 pub(super) fn is_apart() -> bool {
     SIDE.with_borrow(Option::is_some)
 }
 
-/// What this process does in an asynchronous run, once.
+/// The part of this process in an asynchronous run, once.
 pub(super) fn side() -> Option<Side> {
     SIDE.take()
 }
 
-pub(super) fn in_processes(
-    &Together { dist, learners, timeout }: &Together,
-    work: impl Fn() -> Result<()> + Sync,
-) -> Result<()> {
+pub(super) fn in_processes(team: &Team, dist: Dist, work: impl Fn() -> Result<()>) -> Result<()> {
+    let timeout = Duration::from_secs(team.dist_timeout);
     let Some(launch) = Launch::from_env()? else {
         let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
         return Err(Error::config("--dist", "given", expected));
     };
     if dist == Dist::Sync {
-        if let Some(learners) = learners {
+        if let Some(learners) = team.learners {
             return Err(Error::config("--learners", learners, "no such flag with --dist sync: all processes train"));
         }
-        let group = Box::new(launch.connect(timeout)?);
-        return as_member(group, None, &work);
+        return as_member(Box::new(launch.connect(timeout)?), &work);
     }
-    let (rank, size, learners) = (launch.rank, launch.size, learners.unwrap_or(1));
+    let (rank, size, learners) = (launch.rank, launch.size, team.learners.unwrap_or(1));
     let port = launch.port.checked_add(1).filter(|_| size > learners);
     let Some(port) = port else {
         let got = format!("async in {size} processes, {learners} of which train, at port {}", launch.port);
         return Err(Error::config("--dist", got, "a learner and at least one actor, and a port below 65535"));
     };
+    SIDE.set(Some(Side { launch: launch.clone(), port, learners, timeout }));
     if learners > 1 && rank < learners {
-        let among = Launch { port, size: learners, launcher_serves: false, ..launch.clone() };
-        let group = among.connect(timeout)?;
-        SIDE.set(Some(Side { launch, port, learners, timeout }));
-        return as_member(Box::new(group), None, &work);
+        let among = Launch { port, size: learners, launcher_serves: false, ..launch };
+        return as_member(Box::new(among.connect(timeout)?), &work);
     }
-    SIDE.set(Some(Side { launch, port, learners, timeout }));
-    // One trains, the others don't count as members that train as one.
-    MEMBER.set(Member::alone(rank));
-    let done = work();
-    MEMBER.set(Member::alone(0));
-    done
+    alone(rank, &work)
 }
 
 impl Side {
@@ -92,9 +84,7 @@ impl Side {
             _ => {
                 let learner = Learner::listen(own_address(&self.launch)?, LearnerConfig::default())?.sharded();
                 self.meet(&learner.address().to_string())?;
-                if let Some(end) = take() {
-                    trainer = trainer.with_group(end)?;
-                }
+                trainer = joined(trainer)?;
                 learner
             }
         };

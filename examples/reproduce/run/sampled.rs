@@ -1,4 +1,4 @@
-//! What samples say of a policy where states can't be listed.
+//! What samples say of a policy, where states can't be listed.
 
 use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
@@ -8,18 +8,15 @@ use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 
-/// Samples of the tasks that have no number of their own.
-pub(crate) const SAMPLES: usize = 2_000;
-
 /// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.
 pub(crate) fn sampled<E, P>(trainer: &Trainer<E, P>, n: usize) -> Result<Vec<(&'static str, Value)>>
 where
     E: EnumerableEnv + ReplayEnv,
     P: Policy<E>,
 {
-    let (env, reward, rng) = (trainer.env(), trainer.reward(), &mut trainer.evaluation_rng());
-    let estimate = estimate_log_z(env, trainer.policy(), reward, n, rng)?;
-    let states = sample_objects(env, trainer.policy(), n, rng)?;
+    let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
+    let estimate = estimate_log_z(env, policy, reward, n, rng)?;
+    let states = sample_objects(env, policy, n, rng)?;
     let mut keys = env.keys(&states);
     keys.sort_unstable();
     keys.dedup();
@@ -33,4 +30,12 @@ where
         ("distinct_samples", json!(keys.len())),
         ("mean_log_reward", json!(log_rewards.iter().sum::<f64>() / n.max(1) as f64)),
     ])
+}
+
+/// The most memory that the process has held, where the system says so.
+pub(crate) fn peak_memory_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kib / 1024.0)
 }

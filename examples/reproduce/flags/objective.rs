@@ -11,7 +11,7 @@ use gfn::objective::{
 };
 use gfn::train::ReplayPath;
 
-/// What is minimised.
+/// Objectives by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ObjectiveName {
     /// Trajectory balance
@@ -59,40 +59,22 @@ impl ObjectiveName {
         })
     }
 
-    /// What pictures call it.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Tb => "trajectory balance",
-            Self::Vargrad => "log-partition variance",
-            Self::Db => "detailed balance",
-            Self::FlDb => "forward-looking detailed balance",
-            Self::ModifiedDb => "modified detailed balance",
-            Self::Subtb => "sub-trajectory balance",
-            Self::FlSubtb => "forward-looking sub-trajectory balance",
-            Self::Fm => "flow matching",
-            Self::Pg => "policy gradient",
-            Self::Ppo => "proximal policy optimisation",
-            Self::TbTlm => "trajectory balance, P_B by trajectory likelihood",
-            Self::TbMaxent => "trajectory balance, P_B of most entropy",
-        }
-    }
-
-    /// What the network must estimate beside P_F and P_B.
+    /// The estimates that the network gives beside P_F and P_B.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
         EstimatorsConfig::with_flow(self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogFlow)))
     }
 
-    /// Whether the network must estimate log n.
+    /// `true` if the network must estimate log n.
     pub(crate) fn needs_paths(self) -> bool {
         self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogPaths))
     }
 
-    /// Whether it learns from the policy's own trajectories alone.
+    /// `true` if it learns from the policy's own trajectories alone.
     pub(crate) fn on_policy(self) -> bool {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
     }
 
-    /// Which way leads to a replayed object: for a P_B that learns from ways, the one that was taken.
+    /// The way that leads to a replayed object: for a P_B that learns from ways, the one that was taken.
     pub(crate) fn replay_path(self) -> ReplayPath {
         match self {
             Self::TbTlm => ReplayPath::Stored,
@@ -100,7 +82,7 @@ impl ObjectiveName {
         }
     }
 
-    /// Whether P_B must be learned.
+    /// `true` if P_B must be learned.
     pub(crate) fn trains_backward(self) -> bool {
         matches!(self, Self::TbTlm | Self::TbMaxent)
     }

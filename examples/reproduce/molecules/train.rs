@@ -1,0 +1,180 @@
+//! A run on molecules, whatever they are built of.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use gfn::Result;
+use gfn::env::Reward;
+use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::replay::ReplayBuffer;
+use gfn::train::{Observer, Trainer};
+use gfn_molecules::{LogWindow, Molecule, MoleculeScore, Product, RingTarget};
+use gfn_record::{Described, TrainingRecord};
+use serde_json::{Value, json};
+
+use super::outputs;
+use crate::flags::{Common, at_least_one};
+use crate::run::files::{try_file, written};
+use crate::run::{Recipe, Run, members, sample};
+
+/// How molecules are rewarded, sampled and recorded.
+#[derive(Args, Clone, Debug)]
+pub(super) struct RunArgs {
+    /// R is the score to this power
+    #[arg(long, default_value_t = 1.0)]
+    pub(super) beta: f64,
+    /// Train on R in place of R times the symmetries of what is built: samples R over these
+    #[arg(long)]
+    pub(super) no_symmetry_correction: bool,
+    /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
+    #[arg(long)]
+    pub(super) random: bool,
+    /// Molecules that are sampled at the end
+    #[arg(long, default_value_t = 1_000)]
+    pub(super) samples: usize,
+    /// Report the mean score of so many best samples, and how different they are (mean Tanimoto distance)
+    #[arg(long, value_parser = at_least_one)]
+    pub(super) top_k: Option<usize>,
+    /// SQLite file to record all molecules in that training draws
+    #[arg(long)]
+    pub(super) record: Option<PathBuf>,
+}
+
+/// Scores by name.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RewardName {
+    /// Every molecule alike
+    Constant,
+    /// 0.1 and the share of atoms that aren't carbon
+    Heteroatoms,
+    /// exp(number of rings)
+    Rings,
+    /// exp(donors + acceptors)
+    HydrogenBonds,
+    /// A weight of 100 to 300 and a polar surface of 40 to 90
+    DrugLike,
+}
+
+/// The score of this name.
+pub(super) fn score(name: RewardName) -> Result<Box<dyn MoleculeScore>> {
+    Ok(match name {
+        RewardName::Constant => Box::new(|_: &Molecule| 1.0),
+        RewardName::Heteroatoms => Box::new(|molecule: &Molecule| 0.1 + molecule.heteroatom_share()),
+        RewardName::Rings => Box::new(RingTarget { most: usize::MAX }),
+        RewardName::HydrogenBonds => {
+            Box::new(|molecule: &Molecule| ((molecule.n_donors() + molecule.n_acceptors()) as f64).exp())
+        }
+        RewardName::DrugLike => {
+            Box::new(Product::new().times(LogWindow::new(Molecule::weight, 100.0, 300.0, 50.0)?).times(LogWindow::new(
+                Molecule::polar_surface,
+                40.0,
+                90.0,
+                20.0,
+            )?))
+        }
+    })
+}
+
+/// A score that several share.
+#[derive(Clone)]
+pub(super) struct Shared(pub(super) Arc<dyn MoleculeScore>);
+
+impl MoleculeScore for Shared {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        self.0.log_scores(molecules)
+    }
+}
+
+/// The molecule that a state is.
+type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
+
+/// One run of a task.
+pub(super) struct MoleculeTask<'a> {
+    pub(super) example: &'static str,
+    pub(super) title: String,
+    /// The objects of the exact distribution.
+    pub(super) objects: &'static str,
+    pub(super) args: &'a RunArgs,
+    pub(super) common: &'a Common,
+    pub(super) network: GraphNetConfig,
+    /// What the environment was made of, for the checkpoint.
+    pub(super) description: Value,
+    /// States up to which the distribution is exact.
+    pub(super) exact_limit: usize,
+}
+
+impl MoleculeTask<'_> {
+    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports,
+    /// with what is known in the end besides.
+    pub(super) fn train<G: GraphRules + 'static, R: Reward<GraphStates> + 'static>(
+        self,
+        env: GraphEnv<G>,
+        score: impl MoleculeScore + 'static,
+        reward: impl Fn(Shared) -> R,
+        read: Reader,
+        also: impl FnOnce() -> Vec<(&'static str, Value)>,
+    ) -> Result<()> {
+        let args = self.args;
+        args.record.as_deref().filter(|_| members::is_first()).map_or(Ok(()), try_file)?;
+        let recipe =
+            Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
+        let run = Run::begin(self.common, self.example, self.title, recipe)?;
+        let score = Shared(Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?));
+        let mut rng = run.rng();
+        let description = json!({ "example": self.example, "built_of": self.description, "network": self.network });
+        let policy = GraphPolicy(GraphNet::new(&env, self.network, run.device, tch::Kind::Float, &mut rng)?);
+        let (reward, objective, config) = (reward(score.clone()), run.objective()?, run.config.clone());
+        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+        let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
+        let mut record = args.record.as_ref().map(|path| record(path, &read));
+        let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
+        let Some(mut learned) = run.learn(trainer, self.objects, observers)? else { return Ok(()) };
+
+        let trainer = &learned.trainer;
+        let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
+        let samples = match args.random {
+            true => sample(env, &UniformPolicy, args.samples, rng)?,
+            false => sample(env, trainer.policy(), args.samples, rng)?,
+        };
+        let molecules: Vec<Molecule> = samples.graphs().iter().map(|graph| read(graph)).collect::<Result<_>>()?;
+        let log_scores = score.log_scores(&molecules)?;
+        let report = &mut learned.report;
+        report.extend(outputs::of_samples(&molecules, &log_scores));
+        report.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
+        report.set("symmetry_corrected", !args.no_symmetry_correction);
+        report.extend(also());
+        report.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));
+        outputs::write(self.common, &molecules, &log_scores)?;
+        args.record.iter().for_each(|path| written(path));
+        if let Some(exact) = &learned.exact {
+            report.extend(outputs::of_symmetry(exact, env)?);
+            let (tv, finished, molecules) = outputs::tv_of_molecules(exact, |graph| read(graph))?;
+            report.set("tv_molecules", tv);
+            report.set("states", exact.graph.len());
+            report.set("finished_states", finished);
+            report.set("molecules", molecules);
+        }
+        if args.no_symmetry_correction {
+            report.set("log_z_true", None::<f64>);
+        }
+        learned.print()
+    }
+}
+
+/// A record of molecules: of each its canonical SMILES, which is its key, too, and three descriptors.
+fn record<R: GraphRules>(path: &PathBuf, read: &Reader) -> TrainingRecord<GraphEnv<R>> {
+    let read = read.clone();
+    let describe = move |_: &GraphEnv<R>, states: &GraphStates| {
+        let described = |graph| {
+            let molecule = read(graph)?;
+            let scores = vec![molecule.weight(), molecule.n_rings() as f64, molecule.polar_surface()];
+            let text = molecule.smiles();
+            Ok(Described { key: text.clone().into(), text, scores })
+        };
+        states.graphs().iter().map(described).collect()
+    };
+    TrainingRecord::new(path, &["weight", "rings", "polar_surface"], describe)
+}

@@ -1,0 +1,165 @@
+//! The exact distribution of a policy beside its target, where all states can be listed.
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{EnumerableEnv, Reward, StateGraph};
+use gfn::graph::{GraphEnv, GraphRules, GraphState};
+use gfn::metrics::{Distances, Target, modes_covered};
+use gfn::policy::Policy;
+use gfn::rollout::ReplayEnv;
+use gfn::train::{Observer, Trainer};
+use gfn::{Error, Result};
+use serde_json::json;
+
+use super::{Report, Run, Trained, sampled};
+use crate::flags::Common;
+use crate::plot::{GraphSheet, Panel};
+
+/// Dots of the panel of learned against target probabilities.
+const DOTS: usize = 4_000;
+
+/// All states of an environment, and what a reward asks of them.
+pub(crate) struct Exact<E: EnumerableEnv> {
+    pub(crate) graph: StateGraph<E>,
+    pub(crate) target: Target,
+    /// The probability that the policy ends in each state; empty while it is trained.
+    pub(crate) probs: Vec<f64>,
+}
+
+/// All states; `None` where there are more than `limit`.
+pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
+    match StateGraph::build(env, limit) {
+        Err(Error::TooManyStates { .. }) => Ok(None),
+        graph => graph.map(Some),
+    }
+}
+
+impl<E: EnumerableEnv> Exact<E> {
+    /// Lists the states; `None` where there are more than `limit`.
+    pub(crate) fn up_to(limit: usize, env: &E, reward: &(impl Reward<E::States> + ?Sized)) -> Result<Option<Self>> {
+        let Some(graph) = listed(limit, env)? else { return Ok(None) };
+        let target = graph.target_distribution(reward, None)?;
+        Ok(Some(Self { graph, target, probs: Vec::new() }))
+    }
+
+    /// The probability that the policy ends in each state.
+    pub(crate) fn learned<P>(&self, trainer: &Trainer<E, P>) -> Result<Vec<f64>>
+    where
+        E: ReplayEnv,
+        P: Policy<E, Dist = GraphActionCategorical>,
+    {
+        Ok(self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs)
+    }
+
+    pub(crate) fn distances(&self, probs: &[f64]) -> Result<Distances> {
+        Distances::between(probs, &self.target.probs)
+    }
+
+    /// Modes, the objects of the largest reward: how many the policy samples a tenth as often as it should or more, and how many there
+    /// are.
+    fn modes(&self) -> Result<(usize, usize)> {
+        let log_rewards = &self.target.log_rewards;
+        let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let is_mode: Vec<bool> = log_rewards.iter().map(|r| *r > most - 1e-9).collect();
+        let n = is_mode.iter().filter(|mode| **mode).count();
+        Ok((modes_covered(&self.probs, &self.target.probs, &is_mode)?, n))
+    }
+
+    /// A dot per object, evenly chosen where there are many.
+    pub(crate) fn panel(&self, name: &str) -> Panel {
+        let ends = self.graph.ends();
+        let dots = ends.iter().step_by(ends.len().div_ceil(DOTS).max(1));
+        Panel::learned_against_target(name, dots.map(|&state| (self.target.probs[state], self.probs[state])))
+    }
+
+    /// The objects of the largest probability.
+    pub(crate) fn most_probable(&self, n: usize) -> Vec<usize> {
+        let mut order = self.graph.ends();
+        order.sort_by(|&a, &b| self.probs[b].total_cmp(&self.probs[a]));
+        order.truncate(n);
+        order
+    }
+}
+
+/// A trained policy, and what is known of it; a task adds to the report, and prints it.
+pub(crate) struct Learned<'a, E: EnumerableEnv, P> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) trainer: Trainer<E, P>,
+    pub(crate) trained: Trained,
+    pub(crate) exact: Option<Exact<E>>,
+    pub(crate) report: Report,
+}
+
+impl Run<'_> {
+    /// Trains, and measures exact distances where states can be listed, or else by samples; `objects` are what is drawn. `None` for a
+    /// member that doesn't measure.
+    pub(crate) fn learn<E, P>(
+        &self,
+        trainer: Trainer<E, P>,
+        objects: &str,
+        observers: Vec<&mut dyn Observer<E, P>>,
+    ) -> Result<Option<Learned<'_, E, P>>>
+    where
+        E: EnumerableEnv + ReplayEnv + 'static,
+        P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
+    {
+        let (recipe, compared) = (&self.recipe, self.common.is_compared());
+        let listed = compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
+        let mut exact = listed.transpose()?.flatten();
+        let cheap = exact.as_ref().filter(|exact| exact.graph.len() <= recipe.look_up_to);
+        let look =
+            |trainer: &Trainer<E, P>| cheap.map(|exact| Ok(exact.distances(&exact.learned(trainer)?)?.jsd)).transpose();
+        let Some((trainer, trained)) = self.train_with_actors(trainer, look, observers)? else { return Ok(None) };
+        let mut report = Report::default();
+        match &mut exact {
+            Some(exact) => {
+                exact.probs = exact.learned(&trainer)?;
+                report.exact(&exact.distances(&exact.probs)?);
+                report.set("log_z_true", exact.target.log_z);
+                let (found, total) = exact.modes()?;
+                report.extend([("modes_found", json!(found)), ("modes_total", json!(total))]);
+                report.panels.push(exact.panel(objects));
+            }
+            None => {
+                report.not_listed(self);
+                if recipe.samples > 0 && !self.common.is_frozen() {
+                    report.extend(sampled(&trainer, recipe.samples)?);
+                }
+            }
+        }
+        Ok(Some(Learned { run: self, trainer, trained, exact, report }))
+    }
+}
+
+impl<E: EnumerableEnv, P> Learned<'_, E, P> {
+    pub(crate) fn print(self) -> Result<()> {
+        self.run.print(&self.trained, self.report)
+    }
+}
+
+impl<R: GraphRules, P> Learned<'_, GraphEnv<R>, P> {
+    /// Draws the most probable graphs with their probability and reward, or some samples.
+    pub(crate) fn draw(&self, sheet: impl Fn(&str) -> GraphSheet, samples: &[GraphState], shown: usize) -> Result<()> {
+        let Some(exact) = &self.exact else {
+            let caption =
+                |graph: &GraphState| [format!("{} nodes", graph.n_nodes()), format!("{} edges", graph.n_edges())];
+            let drawn = samples.iter().take(shown).map(|graph| (graph.clone(), caption(graph)));
+            return draw_sheet(
+                self.run.common,
+                drawn.fold(sheet("samples"), |sheet, (graph, text)| sheet.cell(graph, text)),
+            );
+        };
+        let drawn = exact.most_probable(shown).into_iter().map(|state| {
+            // Adding 0 makes a zero of -0.
+            let (p, t, log_r) = (exact.probs[state], exact.target.probs[state], exact.target.log_rewards[state] + 0.0);
+            let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {log_r:.2}")];
+            (exact.graph.states().graphs()[state].clone(), caption)
+        });
+        let sheet = drawn.fold(sheet("most probable graphs"), |sheet, (graph, text)| sheet.cell(graph, text));
+        draw_sheet(self.run.common, sheet)
+    }
+}
+
+/// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
+pub(crate) fn draw_sheet(common: &Common, sheet: GraphSheet) -> Result<()> {
+    common.draw("graphs", |path| sheet.write(path))
+}

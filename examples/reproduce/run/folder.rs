@@ -1,0 +1,199 @@
+//! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use gfn::{Error, Result};
+use serde_json::{Value, json};
+
+use super::asked::Asked;
+
+/// A folder that holds everything of one run.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct RunFolder(PathBuf);
+
+/// The file that a process locks while it writes the folder.
+const LOCK: &str = ".lock";
+/// The remedy where a folder is no run's.
+const OF_A_RUN: &str = "give a folder that --run wrote, or a new one to be written";
+
+impl RunFolder {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The file of what was asked for, and what it was asked of.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+
+    /// The file of a line of JSON per step.
+    pub(crate) fn metrics(&self) -> PathBuf {
+        self.0.join("metrics.jsonl")
+    }
+
+    /// The same as a table.
+    pub(crate) fn table(&self) -> PathBuf {
+        self.0.join("metrics.csv")
+    }
+
+    /// The file of the object of `--json`.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.0.join("result.json")
+    }
+
+    pub(crate) fn pictures(&self) -> PathBuf {
+        self.0.join("pictures")
+    }
+
+    pub(crate) fn checkpoint(&self) -> PathBuf {
+        self.0.join("checkpoint")
+    }
+
+    /// Takes the folder for the run that is asked for: a new one, or one that stopped before its end. `resume` is the checkpoint that
+    /// `--resume` names; the folder's own lets its run go on under other settings.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
+    pub(crate) fn claim(&self, asked: &Asked, resume: Option<&Path>) -> Result<()> {
+        fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
+        if !self.is_free()? {
+            let there = self.asked()?;
+            let own = |path: &Path| matches!((path.canonicalize(), self.checkpoint().canonicalize()), (Ok(a), Ok(b)) if a == b);
+            if resume.is_some_and(own) && there.task == asked.task {
+                // Whether the checkpoint fits isn't known yet: what is there stays until it does.
+                return self.lock();
+            }
+            self.check_same(asked, &there, resume)?;
+        }
+        self.lock()?;
+        write_json(&self.settings(), &settings(asked))
+    }
+
+    /// Refuses a run that is another than the one in the folder, or finished.
+    fn check_same(&self, asked: &Asked, there: &Asked, resume: Option<&Path>) -> Result<()> {
+        let differs = match there.task == asked.task {
+            true => words(&asked.differences(there)),
+            false => format!("of the task `{}`", there.task),
+        };
+        if !differs.is_empty() {
+            let remedy =
+                "give a new folder; to go on with that run under other settings, give its checkpoint by --resume, too";
+            return Err(Error::file(&self.0, format!("it holds another run: {differs}"), remedy));
+        }
+        if self.result().exists() {
+            let remedy = "give a new folder; to go on with more --steps, give its checkpoint by --resume, too";
+            return Err(Error::file(&self.0, "it holds this run already, finished: see its result.json", remedy));
+        }
+        if resume.is_some() && there.flags.get("resume") != asked.flags.get("resume") {
+            let problem = "it holds a run that began elsewhere, or from another checkpoint than --resume names";
+            let remedy = "leave out --resume to go on with the run in the folder, or give a new folder";
+            return Err(Error::file(&self.0, problem, remedy));
+        }
+        Ok(())
+    }
+
+    /// Keeps other processes out of the folder until this one ends.
+    fn lock(&self) -> Result<()> {
+        static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+        let path = self.0.join(LOCK);
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.iter().any(|(known, _)| *known == path) {
+            return Ok(());
+        }
+        let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => held.push((path, file)),
+            Err(fs::TryLockError::WouldBlock) => {
+                let remedy = "wait until that run has ended, or give a new folder";
+                return Err(Error::file(&self.0, "another process is writing it", remedy));
+            }
+            Err(fs::TryLockError::Error(source)) => return Err(Error::io(&path, source)),
+        }
+        Ok(())
+    }
+
+    /// Writes the settings with what is known once the run is set up, in place of a result of other settings.
+    pub(crate) fn describe(&self, asked: &Asked, more: &[(&str, Value)]) -> Result<()> {
+        match fs::remove_file(self.result()) {
+            Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),
+            _ => {}
+        }
+        let mut settings = settings(asked);
+        more.iter().for_each(|(name, value)| settings[*name] = value.clone());
+        write_json(&self.settings(), &settings)
+    }
+
+    /// What the run in the folder was asked for.
+    ///
+    /// # Errors
+    /// [`Error::File`] where there is no run.
+    pub(crate) fn asked(&self) -> Result<Asked> {
+        let path = self.settings();
+        if !path.is_file() {
+            return Err(Error::file(&self.0, "it is no run folder: it has no settings.json", OF_A_RUN));
+        }
+        let text = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN))
+    }
+
+    /// `true` if there is nothing but settings that nothing came of.
+    fn is_free(&self) -> Result<bool> {
+        for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
+            let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
+            let empty = path == self.pictures() && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
+            let name = entry_name(&path);
+            let ours = name == LOCK || (name.starts_with('.') && name.ends_with(".settings.json"));
+            if path != self.settings() && !empty && !ours {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What a run was asked for, by what, where.
+fn settings(asked: &Asked) -> Value {
+    json!({
+        "task": asked.task,
+        "flags": asked.flags,
+        "command": std::env::args().collect::<Vec<_>>(),
+        "seed": asked.flags.get("seed"),
+        "device": asked.flags.get("device"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": option_env!("GFN_COMMIT"),
+        "machine": {
+            "system": std::env::consts::OS,
+            "architecture": std::env::consts::ARCH,
+            "cores": std::thread::available_parallelism().map(std::num::NonZero::get).ok(),
+        },
+    })
+}
+
+fn entry_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// Differences as they are said in a message; empty for none.
+fn words(differences: &[(&str, &Value, &Value)]) -> String {
+    let shown = |value: &Value| match value {
+        Value::Null => "not given".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let all = differences
+        .iter()
+        .map(|(name, here, there)| format!("`{name}` is {} there, {} here", shown(there), shown(here)));
+    all.collect::<Vec<_>>().join("; ")
+}
+
+/// Replaces a file by this value in one step, so that a killed run leaves the old one or the new one.
+pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
+    let io = |source| Error::io(path, source);
+    let beside = path.with_file_name(format!(".{}.{}", std::process::id(), entry_name(path)));
+    fs::write(&beside, format!("{value:#}\n")).map_err(io)?;
+    fs::rename(&beside, path).map_err(io)
+}

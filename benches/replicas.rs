@@ -19,8 +19,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dags::{
-    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, NodeAttention, StructureConfig,
-    StructurePrior,
+    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, StructureConfig, StructurePrior,
 };
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use gfn_gym::ring::{Ring, RingReward};
@@ -134,7 +133,7 @@ fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Structures of five variables by node attention, as `reproduce bayesian-structure` has them.
+/// Structures of five variables by a graph network, as `reproduce bayesian-structure` has them.
 fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
@@ -143,7 +142,8 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
         let env = BayesianStructure::new(StructureConfig::new(5))?;
         let reward =
             DagReward::new(CachedScores::new(Bge::new(&data, BgeConfig::default())?), StructurePrior::Uniform)?;
-        let policy = NodeAttention::new(&env, Default::default(), Device::Cpu, Kind::Float, &mut rng)?;
+        let config = GraphNetConfig { conv: ConvKind::Directed, ..GraphNetConfig::default() };
+        let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
         Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)
     })
 }

@@ -6,13 +6,13 @@ use std::fs;
 use gfn::env::Reals;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
-use gfn::plot::{Figure, Panel};
-use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, GridHistogram};
+use gfn_plot::Table;
+use gfn_plot::{Figure, Panel};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;

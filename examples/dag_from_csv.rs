@@ -2,13 +2,11 @@
 //!
 //! `cargo run --release --example dag_from_csv -- FILE`; `reproduce dag-from-csv` takes experiments, seeds and numbers of steps, too.
 
-use gfn::env::Env;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
@@ -17,6 +15,7 @@ use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, StructureConfig, StructurePrior,
 };
+use gfn_plot::{Cell, Table};
 
 const STEPS: usize = 2_000;
 /// Graphs that are sampled in the end.
@@ -33,7 +32,7 @@ fn main() -> Result<()> {
     // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
     let env = BayesianStructure::new(StructureConfig::new(n))?;
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
-    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0));
+    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
     // The probabilities themselves, where they can be summed over all graphs.
     let exact = if n <= MAX_SUMMED_NODES { EdgeMarginals::sum(&env, &reward).ok() } else { None };
 

@@ -4,11 +4,9 @@ use std::error::Error;
 use std::fs;
 use std::sync::Arc;
 
-use gfn::metrics::{estimate_log_z, wasserstein2};
+use gfn::metrics::estimate_log_z;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
-use gfn::plot::{Figure, Panel};
-use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
@@ -16,6 +14,9 @@ use gfn::{Rng, tch};
 use gfn_gym::diffusion::{
     DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mixture, Process, ProcessKind, Target,
 };
+use gfn_gym::transport::wasserstein2;
+use gfn_plot::Table;
+use gfn_plot::{Figure, Panel};
 
 const STEPS: usize = 600;
 const SAMPLES: usize = 1_000;

@@ -9,14 +9,14 @@ use std::fs;
 use gfn::graph::{GraphFormat, Node};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{DetailedBalance, StateFlow};
-use gfn::plot::{GraphSheet, Layout};
 use gfn::policy::GraphPolicy;
-use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward, greedy, maximum_independent_set};
+use gfn_plot::Table;
+use gfn_plot::{GraphSheet, Layout};
 
 const PROBLEM: Problem = Problem::IndependentSet;
 

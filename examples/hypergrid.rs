@@ -8,14 +8,14 @@ use gfn::env::{EnumerableEnv, Rows, StateGraph};
 use gfn::metrics::{Distances, NoiseFloor};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
-use gfn::plot::{Figure, Panel};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use gfn_plot::Table;
+use gfn_plot::{Figure, Panel};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;

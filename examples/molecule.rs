@@ -8,14 +8,14 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
-use gfn::plot::PictureSheet;
 use gfn::policy::GraphPolicy;
-use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward};
+use gfn_plot::PictureSheet;
+use gfn_plot::Table;
 
 const STEPS: usize = 1_000;
 

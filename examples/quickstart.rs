@@ -1,7 +1,7 @@
 //! The README's program: rings among the graphs on four nodes, then two pictures of what was learned. The folder for them may be given.
 
-use gfn::plot::{Figure, GraphSheet, Layout, Panel};
 use gfn::prelude::*;
+use gfn_plot::{Figure, GraphSheet, Layout, Panel};
 
 fn main() -> gfn::Result<()> {
     // Undirected graphs on four labelled nodes, built edge by edge: 64 of them.

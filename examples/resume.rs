@@ -5,11 +5,11 @@ use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::Table;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
+use gfn_plot::Table;
 
 type RingTrainer = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
 

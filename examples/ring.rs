@@ -9,14 +9,14 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
-use gfn::plot::{GraphSheet, Layout};
 use gfn::policy::GraphPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::Table;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
+use gfn_plot::Table;
+use gfn_plot::{GraphSheet, Layout};
 
 const STEPS: usize = 1_000;
 

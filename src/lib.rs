@@ -12,14 +12,12 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
-//! | [`report`] | what a run says on a terminal: progress and tables |
 //! | [`group`] | replicas of a run that train as one |
 //! | [`tensor`] | between tensors and slices, sums over segments |
 //! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
 //! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
 //! | [`distribution`] | the categorical over actions, exploration |
-//! | [`quantity`] | what can be asked of a policy and of scores: sets of quantities, tensors by quantity |
 //! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
 //! | [`policy`] | estimators of P_F, P_B and flows |
 //! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
@@ -29,7 +27,6 @@
 //! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
 //! | [`experiment`] | from an environment and a reward to a trained, exactly evaluated policy, by settings that have defaults |
 //! | [`testing`] | checkers for your own environments and action types (feature `testing`) |
-//! | [`plot`] | pictures (feature `plot`) |
 //! | [`prelude`] | what most programs name, for one `use` |
 //!
 //! # Features
@@ -38,7 +35,6 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `plot` | the room [`plot`]: tiny-skia and an embedded font |
 //! | `signals` | [`train::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
 //! | `testing` | the room [`testing`] |
 //!
@@ -74,13 +70,10 @@ pub mod nn;
 pub mod objective;
 pub mod optim;
 mod parallel;
-#[cfg(feature = "plot")]
-pub mod plot;
 pub mod policy;
 pub mod prelude;
-pub mod quantity;
+mod quantity;
 pub mod replay;
-pub mod report;
 pub mod rng;
 pub mod rollout;
 pub mod runtime;

@@ -5,13 +5,13 @@ use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::VectorStates;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
+use gfn::objective::Quantities;
 use gfn::objective::Scores;
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
     ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::{Error, Result, Rng};
@@ -76,7 +76,7 @@ fn columns_of_a_policy_are_refused() {
     for objective in of_flow {
         let error = step(true, false, objective).unwrap_err();
         assert!(matches!(error, Error::Shape { .. }), "{error:?}");
-        says(&error, &["log F of states", ", 1]", "squeeze_dim"]);
+        says(&error, &["LogFlow", ", 1]", "squeeze_dim"]);
     }
     let error = step(true, false, Box::new(MaximumEntropyBackward)).unwrap_err();
     says(&error, &["log n of states", ", 1]"]);

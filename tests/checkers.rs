@@ -4,8 +4,7 @@ use crate::spaces::ColouredGraphs;
 use gfn::env::Direction;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, RemoveEdge, Reversed, Semantics, SetEdgeAttr,
-    SetNodeAttr,
+    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
 use gfn::{Result, Rng};
@@ -65,7 +64,7 @@ fn right_environments_pass() {
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
             full.add_edge(a, b, Edge::default()).unwrap();
         }
-        let fewer: RemoveEdge = Reversed(AddEdge::new(1));
+        let fewer = Reversed(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
         // `contains` holds the initial graph whole going back, so by type.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
@@ -255,6 +254,6 @@ fn whoever_watches_ends_it() {
         left -= 1;
         if left == 0 { Err(enough()) } else { Ok(()) }
     };
-    let found = gfn::metrics::wasserstein2_watched(&points, &points, &mut watch);
+    let found = gfn_gym::transport::wasserstein2_watched(&points, &points, &mut watch);
     assert!(found.unwrap_err().to_string().contains("enough of them") && left == 0);
 }

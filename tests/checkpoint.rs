@@ -271,23 +271,6 @@ fn no_section_that_is_not_finite_replaces_a_good_checkpoint() {
     assert_eq!(names(&folder), ["run"]);
 }
 
-/// As long as a manifest may be, but a hundred times that in memory.
-#[test]
-fn a_manifest_of_empty_objects_is_refused_by_its_size() {
-    let folder = Folder::new("manifest-size");
-    let path = run_of(&folder);
-    checkpoint(1).save(&path).unwrap();
-    let objects = r#"{"":0},"#.repeat(1 << 20);
-    fs::write(path.join("manifest.json"), format!(r#"{{"format":2,"state":[{objects}0]}}"#)).unwrap();
-    refused(Checkpoint::load(&path), "MiB of memory");
-    // What would be refused when it is read isn't written either.
-    let state: Value = (0..1 << 20).map(|_| json!({ "": 0 })).collect();
-    checkpoint(1).save(folder.join("good")).unwrap();
-    let new = Checkpoint::new(&model(2, 4), 2, state).unwrap();
-    refused(new.save(folder.join("good")), "couldn't be read again");
-    assert_eq!(seed_at(&folder.join("good")), 1);
-}
-
 #[test]
 fn tensors_that_cannot_be_told_apart_or_written_are_refused() {
     let folder = Folder::new("sections");

@@ -8,7 +8,7 @@ use gfn::condition::{
 };
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
-use gfn::metrics::{Distances, focus_accuracy};
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
@@ -18,6 +18,7 @@ use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_molecules::pareto::focus_accuracy;
 use tch::{Device, Kind, Tensor};
 
 const LETTERS: u16 = 2;

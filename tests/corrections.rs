@@ -4,9 +4,9 @@
 use crate::spaces::ColouredGraphs;
 use gfn::env::{Env, Reward};
 use gfn::graph::{GraphState, GraphStates, log_automorphisms};
+use gfn::objective::Quantity;
 use gfn::objective::{Balance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, score};
 use gfn::policy::{UniformPolicy, WithPrior};
-use gfn::quantity::Quantity;
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::tensor::to_host;
 use gfn::{Result, Rng};

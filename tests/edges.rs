@@ -7,8 +7,8 @@ use gfn::graph::{
     Semantics, SetEdgeAttr, canonical_key,
 };
 use gfn::nn::{ConvKind, GraphNetConfig};
+use gfn::objective::Quantities;
 use gfn::policy::{GraphPolicy, Policy};
-use gfn::quantity::Quantities;
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 

@@ -12,8 +12,8 @@ use gfn::objective::score;
 use gfn::objective::{
     Balance, DetailedBalance, LogPartitionVariance, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 use gfn::testing::{check_env, check_graph_env};

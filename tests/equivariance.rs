@@ -8,9 +8,9 @@ use gfn::graph::{
 };
 use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
-use gfn::quantity::Quantities;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

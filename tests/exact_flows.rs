@@ -10,9 +10,9 @@ use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};
@@ -323,5 +323,5 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
     let graph = StateGraph::build(&env, 100).unwrap();
     let error = graph.terminating_distribution(&env, &Labels, None).unwrap_err();
     assert!(matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"), "{error}");
-    graph.check_equivariance(&env, &UniformPolicy, 200, &mut Rng::seeded(0)).unwrap();
+    graph.check_equivariance(&env, &UniformPolicy, None, 200, &mut Rng::seeded(0)).unwrap();
 }

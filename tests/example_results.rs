@@ -98,8 +98,7 @@ fn named_values_take_a_row_each() {
         let search = json!({ "max_back": 8, "acceptance": acceptance, "rounds": [1, 2] });
         assert!(words::cell("local_search", &search).is_none());
         let rows = words::fields(search.as_object().unwrap());
-        let table =
-            rows.into_iter().fold(gfn::report::Table::new(["local search"]), gfn::report::Table::row).to_string();
+        let table = rows.into_iter().fold(gfn_plot::Table::new(["local search"]), gfn_plot::Table::row).to_string();
         let lines: Vec<&str> = table.lines().skip(2).map(str::trim_start).collect();
         assert_eq!(
             lines,

@@ -1,12 +1,12 @@
 //! The balance objectives and regression losses against `tests/golden/objectives.json`, and their gradients against finite
 //! differences.
 
+use gfn::objective::Quantity;
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, TrustPcl, Weighting,
 };
-use gfn::quantity::Quantity;
 use serde_json::Value;
 use tch::{Kind, Tensor};
 

@@ -1,6 +1,6 @@
 //! Grown coloured graphs against exact rational arithmetic (`golden/symmetry.json`).
 
-use gfn::quantity::Quantities;
+use gfn::objective::Quantities;
 use std::collections::BTreeSet;
 
 use crate::spaces::ColouredGraphs;

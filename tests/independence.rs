@@ -8,9 +8,9 @@ use gfn::graph::{GraphArrays, GraphBatch, GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{
     BackwardPolicy, Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostTorso, Linear, MlpConfig, Scope, Torso,
 };
+use gfn::objective::Quantities;
 use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBalance};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::Quantities;
 use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};

@@ -8,9 +8,9 @@ use gfn::graph::{
     GraphStates, MoveMask, PerGraph, Reversed, Scaffold, Semantics,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};

@@ -7,8 +7,8 @@ use gfn::graph::{
     Semantics, labelled_key,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::Quantities;
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use tch::{Device, Kind, Tensor};
 
@@ -45,7 +45,7 @@ fn growth_over_the_border_goes_back_the_way_it_came() {
     assert_eq!(back.states(), forward.states());
     assert_eq!(back.actions(), forward.actions());
     for graph in forward.terminal_states().graphs() {
-        assert!(graph.adjacency().bits().is_none());
+        assert!(graph.adjacency().bits(0).is_none());
         assert_eq!(petgraph::algo::connected_components(graph.as_undirected().unwrap()), 1);
     }
 }

@@ -12,9 +12,9 @@ use gfn::objective::{
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
     TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;

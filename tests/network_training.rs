@@ -10,12 +10,12 @@ use gfn::nn::GraphNetwork;
 use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig,
 };
+use gfn::objective::Quantity;
 use gfn::objective::score;
 use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::rollout::Sampler;
 use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};

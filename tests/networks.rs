@@ -9,8 +9,8 @@ use gfn::env::StateGraph;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::GraphBuilding;
@@ -53,7 +53,7 @@ fn renamed_slot(
     let (a, b) = match action_type.head(direction).unwrap().anchor {
         Anchor::Graph => (action.a, action.b),
         Anchor::Node => (name(action.a), action.b),
-        Anchor::Edge | Anchor::NodePair | Anchor::Candidate => (name(action.a), name(action.b)),
+        Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
     };
     let pairs = !matches!(action_type.head(direction).unwrap().anchor, Anchor::Graph | Anchor::Node);
     let (a, b) = if pairs && !pair.0.is_directed() { (a.min(b), a.max(b)) } else { (a, b) };
@@ -114,8 +114,8 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     let graph = StateGraph::build(&env, 1000).unwrap();
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
-        graph.check_equivariance(&env, &GraphPolicy(&net), 100, &mut Rng::seeded(1)).unwrap();
-        let told = graph.check_equivariance(&env, &GraphPolicy(SeesLabels(&net)), 100, &mut Rng::seeded(1));
+        graph.check_equivariance(&env, &GraphPolicy(&net), None, 100, &mut Rng::seeded(1)).unwrap();
+        let told = graph.check_equivariance(&env, &GraphPolicy(SeesLabels(&net)), None, 100, &mut Rng::seeded(1));
         assert!(matches!(told, Err(Error::Contract { .. })), "{conv:?}");
     }
 }

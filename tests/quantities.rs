@@ -9,9 +9,9 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::{
     FlowMatching, MaximumEntropyBackward, Objective, RegressionLoss, Scores, TrajectoryBalance, score,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::{Sgd, SgdConfig};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::train::TrainerConfig;
@@ -77,8 +77,9 @@ fn a_quantity_that_the_policy_does_not_give_is_named() {
         &scored(LETTERS.into()).unwrap_err(),
         &["scoring needs the number of letters of each word", "`Quantity::Own`"],
     );
-    let five = ["a", "b", "c", "d", "e"].map(Quantity::Own).into_iter().fold(Quantities::NONE, |set, own| set | own);
-    says(&scored(five).unwrap_err(), &["more than 4", "at most 4"]);
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
+    let many = names.map(Quantity::Own).into_iter().fold(Quantities::NONE, |set, own| set | own);
+    says(&scored(many).unwrap_err(), &["more than 16", "at most 16"]);
 }
 
 /// Trajectory balance with a bonus for entropy and a malus for letters.

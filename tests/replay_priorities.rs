@@ -3,11 +3,11 @@
 
 use gfn::env::{Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::objective::score;
 use gfn::optim::AdamConfig;
 use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler, Trajectories, Walks};
 use gfn::testing::{Chain, Positions};

@@ -11,11 +11,11 @@ use gfn::graph::{
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
 use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, Symmetry};
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
-use gfn::quantity::Quantities;
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};

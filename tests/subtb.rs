@@ -1,8 +1,8 @@
 //! Sub-trajectory balance goes over all pairs of states without holding them, and comes to what holding them comes to.
 
 use gfn::Rng;
+use gfn::objective::Quantity;
 use gfn::objective::{Balance, Objective, RegressionLoss, Scores, StateFlow, SubTrajectoryBalance, Weighting};
-use gfn::quantity::Quantity;
 use tch::{Kind, Tensor};
 
 const WEIGHTINGS: [Weighting; 7] = [

@@ -11,9 +11,9 @@ use gfn::graph::{
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
 use gfn::objective::TrajectoryBalance;
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::{GraphPolicy, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};

@@ -8,13 +8,13 @@ use gfn::graph::PerGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphState};
 use gfn::metrics::{Distances, modes_found};
 use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::Quantity;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};

@@ -3,7 +3,7 @@
 use crate::nets::KINDS;
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorStates};
+use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
     Semantics,
@@ -12,12 +12,11 @@ use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
     SequenceNetConfig,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
-use gfn::quantity::{Quantities, Quantity};
 use gfn::testing::Words;
-use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 use tch::{Device, Kind};
 
 /// How far a log-probability may be from that of the uniform policy: a factor of 12.
@@ -125,31 +124,6 @@ fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
             let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
             let off = off(&env, &GraphPolicy(net), &states);
             assert!(off < BOUND, "{n} nodes, share {share}, seed {seed}: {off}");
-        }
-    }
-}
-
-#[test]
-fn attention_among_nodes_starts_near_uniform_at_any_size() {
-    // Networks on structures go up to 200 nodes.
-    for n in SIZES.map(|n| n.min(200)) {
-        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
-        let mut states = env.initial(&[0; 2]);
-        // One of the two gets a few edges.
-        let mut one = env.initial(&[0]);
-        for _ in 0..n {
-            let masks = env.masks(Direction::Forward, &one);
-            let slot = masks.legal_slots(0).next().unwrap();
-            if env.step(Direction::Forward, &mut one, &Slots(vec![slot])).unwrap().done[0] {
-                break;
-            }
-        }
-        gfn::env::Rows::append(&mut states, one);
-        for seed in SEEDS {
-            let config = NodeAttentionConfig { embedding: 64, ..NodeAttentionConfig::default() };
-            let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-            let off = off(&env, &policy, &states);
-            assert!(off < BOUND, "{n} nodes, seed {seed}: {off}");
         }
     }
 }

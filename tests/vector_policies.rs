@@ -6,13 +6,13 @@ use gfn::env::{Direction, Env, Rows, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::Average;
 use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{
     ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
     SequencePolicyConfig, StateFeatures,
 };
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};

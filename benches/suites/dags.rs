@@ -4,8 +4,8 @@ use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Rows, Slots};
 use gfn_dags::{
-    BayesianStructure, Bge, BgeConfig, CachedScores, DagGraphs, DagReward, EdgeMarginals, GraphLaw, LocalScore,
-    NodeSet, Sem, SemConfig, StructureConfig, StructurePrior,
+    BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, EdgeMarginals, GraphLaw, LocalScore, NodeSet, Sem,
+    SemConfig, StructureConfig, StructurePrior,
 };
 
 use super::{elements, group};
@@ -22,12 +22,6 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         let id = BenchmarkId::new(format!("step_back_and_masks/{nodes}_nodes"), BATCH);
         group.bench_function(id, |bencher| walk_back(bencher, &env, nodes));
     }
-    // What the blanket implementation for graph environments gives, and why there is another.
-    let nodes = 10;
-    let env = BayesianStructure::new(StructureConfig::new(nodes)).expect("an environment");
-    let graphs = DagGraphs::new(&env).expect("its twin on petgraph");
-    let id = BenchmarkId::new(format!("step_and_masks_on_petgraph/{nodes}_nodes"), BATCH);
-    group.bench_function(id, |bencher| walk(bencher, &graphs, nodes));
     group.finish();
 }
 

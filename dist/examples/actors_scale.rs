@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use gfn::graph::GraphStates;
 use gfn::nn::{GraphNet, GraphNetConfig};
-use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::prelude::*;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::tch;
+use gfn_plot::{Curve, Figure, Panel, Scale};
 
 #[derive(Parser)]
 struct Args {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::noted::NotedGradients;
 use gfn::env::VectorStates;
 use gfn::group::Group;
 use gfn::nn::EstimatorsConfig;
@@ -11,7 +12,7 @@ use gfn::objective::{
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::DataSource;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::{NotedGradients, Words};
+use gfn::testing::Words;
 use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
 use gfn::{Result, Rng};
 use gfn_dist::ProcessGroup;

@@ -12,6 +12,8 @@
 mod actors;
 mod faults;
 mod gradients;
+#[path = "../../tests/noted.rs"]
+mod noted;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

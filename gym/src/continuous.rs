@@ -3,8 +3,8 @@
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
 use gfn::nn::{BackwardPolicy, Estimators, EstimatorsConfig, HostMlp, Mlp, MlpConfig, Parameters};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::Evaluation;
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 

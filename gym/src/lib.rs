@@ -60,4 +60,5 @@ pub mod ring;
 pub mod sequence;
 pub mod set_addition;
 pub mod toy_dag;
+pub mod transport;
 pub mod triangle;

@@ -2,11 +2,11 @@
 
 use gfn::Rng;
 use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::objective::Quantities;
 use gfn::objective::{MaximumEntropyBackward, Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantities;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind};

@@ -12,10 +12,10 @@ use gfn::objective::{
     Advantage, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient,
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;

@@ -3,8 +3,8 @@
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::Policy;
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxUniform, Coupling};

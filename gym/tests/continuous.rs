@@ -4,12 +4,12 @@
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
+use gfn::objective::Quantities;
 use gfn::objective::score;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::policy::Policy;
-use gfn::quantity::Quantities;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;

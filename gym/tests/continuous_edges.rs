@@ -3,8 +3,8 @@
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
 use gfn::objective::score;
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::Policy;
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;

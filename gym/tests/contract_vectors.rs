@@ -5,10 +5,10 @@ use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
+use gfn::objective::Quantity;
 use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::rollout::Sampler;
 use gfn::testing::check_env;
 use gfn_gym::bit_sequence::{

@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use gfn::env::{Clipped, Reals, Reward, Rows};
 use gfn::metrics::estimate_log_z;
+use gfn::objective::Quantity;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, MaximumLikelihood, Objective, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
-use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;

@@ -5,9 +5,9 @@ use gfn::distribution::Distribution;
 use gfn::env::{Slots, VectorStates};
 use gfn::nn::MlpConfig;
 use gfn::objective::TrajectoryBalance;
+use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::Policy;
-use gfn::quantity::{Quantities, Quantity};
 use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
 use tch::{Device, Kind};
 

@@ -10,9 +10,9 @@ use gfn::objective::{
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score, score_target};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::rollout::{Container, Trajectories};
 use gfn::{Error, Result, Rng};

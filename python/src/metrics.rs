@@ -1,8 +1,10 @@
 //! Figures of samples and of objectives that need no trainer.
 
 use gfn::env::Reals;
-use gfn::metrics::{self, NoiseFloor as Floor};
+use gfn::metrics::NoiseFloor as Floor;
 use gfn::{Result, Rng};
+use gfn_gym::transport;
+use gfn_molecules::pareto;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -24,7 +26,7 @@ fn points(rows: &Points<'_>) -> Result<Reals> {
 pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyResult<f64> {
     let (a, b) = (points(&a).map_err(raised)?, points(&b).map_err(raised)?);
     let (_inside, watch) = (Inside::enter(py)?, Watch::new());
-    py.detach(|| metrics::wasserstein2_watched(&a, &b, &mut || watch.look())).map_err(raised)
+    py.detach(|| transport::wasserstein2_watched(&a, &b, &mut || watch.look())).map_err(raised)
 }
 
 /// The squared maximum mean discrepancy between two sets of points.
@@ -32,13 +34,13 @@ pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyRe
 pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyResult<f64> {
     let (a, b) = (points(&a).map_err(raised)?, points(&b).map_err(raised)?);
     let _inside = Inside::enter(py)?;
-    py.detach(|| metrics::maximum_mean_discrepancy(&a, &b)).map_err(raised)
+    py.detach(|| transport::maximum_mean_discrepancy(&a, &b)).map_err(raised)
 }
 
 /// The rows that no other one is better than.
 #[pyfunction]
 pub(crate) fn pareto_front(objectives: Points<'_>) -> PyResult<Vec<usize>> {
-    points(&objectives).and_then(|objectives| metrics::pareto_front(&objectives)).map_err(raised)
+    points(&objectives).and_then(|objectives| pareto::pareto_front(&objectives)).map_err(raised)
 }
 
 /// The volume that vectors of objectives dominate, above a reference.
@@ -50,7 +52,7 @@ pub(crate) fn hypervolume(
 ) -> PyResult<f64> {
     let (objectives, reference) = (points(&objectives).map_err(raised)?, reference.as_array().to_vec());
     let _inside = Inside::enter(py)?;
-    py.detach(|| metrics::hypervolume(&objectives, &reference)).map_err(raised)
+    py.detach(|| pareto::hypervolume(&objectives, &reference)).map_err(raised)
 }
 
 /// How far the samples of a perfect sampler are from the target.

@@ -7,13 +7,12 @@ use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Rng};
-use gfn_dags::DagStates;
+use gfn_dags::acyclic;
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
 use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::env::AnyGraphEnv;
 use crate::errors::raised;
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, Show};
@@ -113,12 +112,11 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
     }
 }
 
-/// Graphs of an environment; of molecules SMILES, and RDKit's, too.
-pub(crate) fn read_graphs(env: &AnyGraphEnv, reading: Option<Reading>) -> Read<GraphStates> {
-    let env = env.clone();
+/// Graphs; of molecules SMILES, and RDKit's, too.
+pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
     Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
-            return Ok(env.adopted(graphs.get().states().clone()));
+            return Ok(graphs.get().states().clone());
         }
         let Some(reading) = &reading else {
             return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", given.get_type().name()?)));
@@ -147,7 +145,7 @@ pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
 }
 
 /// Adjacency matrices of acyclic graphs of `n` nodes.
-pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
+pub(crate) fn read_structures(n: usize) -> Read<GraphStates> {
     Arc::new(move |given, who| {
         let matrices = array((given, who), "bool", &[n, n])?;
         let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
@@ -155,8 +153,9 @@ pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
             let ends = matrix.indexed_iter().filter(|(_, there)| **there);
             ends.map(|((a, b), _)| (a as u32, b as u32)).collect::<Vec<_>>()
         };
-        let graphs: Vec<Vec<(u32, u32)>> = matrices.as_array().outer_iter().map(edges).collect();
-        DagStates::from_edges(n, graphs.iter().map(Vec::as_slice)).map_err(raised)
+        let graphs =
+            matrices.as_array().outer_iter().map(|matrix| acyclic(n, &edges(matrix))).collect::<gfn::Result<Vec<_>>>();
+        Ok(graphs.map_err(raised)?.into())
     })
 }
 

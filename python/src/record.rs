@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gfn::Result;
 use gfn::env::{EnumerableEnv, Env, Reals, Rows, VectorStates};
-use gfn::graph::{GraphFormat, GraphStates};
-use gfn_dags::{BayesianStructure, Dag, DagStates};
+use gfn::graph::{GraphEnv, GraphFormat, GraphState, GraphStates};
+use gfn_dags::BayesianStructure;
 use gfn_gym::diffusion::DiffusionStates;
 use gfn_record::Described;
 
@@ -47,12 +47,12 @@ pub(crate) fn describe_vectors<E: Env<States = VectorStates>>() -> Describe<E> {
 }
 
 /// Acyclic graphs: their edges.
-pub(crate) fn describe_structures() -> Describe<BayesianStructure> {
-    Arc::new(|env: &BayesianStructure, states: &DagStates| {
+pub(crate) fn describe_structures() -> Describe<GraphEnv<BayesianStructure>> {
+    Arc::new(|env: &GraphEnv<BayesianStructure>, states: &GraphStates| {
         let keys = env.keys(states).into_iter();
-        let text = |dag: Dag<'_>| dag.edges().map(|(a, b)| format!("{a}>{b}")).collect::<Vec<_>>().join(" ");
-        let pairs = states.dags().zip(keys);
-        Ok(pairs.map(|(dag, key)| described(text(dag), bytes(&key, u64::to_le_bytes))).collect())
+        let text = |graph: &GraphState| graph.edges().map(|(a, b)| format!("{a}>{b}")).collect::<Vec<_>>().join(" ");
+        let pairs = states.graphs().iter().zip(keys);
+        Ok(pairs.map(|(graph, key)| described(text(graph), bytes(key.words(), u64::to_le_bytes))).collect())
     })
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use gfn::Result;
 use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
+use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, HostPolicy, Policy};
-use gfn::quantity::Quantities;
 use pyo3::prelude::*;
 use tch::Tensor;
 

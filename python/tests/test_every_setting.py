@@ -185,7 +185,7 @@ CASES = [
         gfn.AddEdge,
         lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, initial=4, labelled=True)),
         dict(),
-        dict(max_edges=1, candidates=[(0, 1), (1, 2)]),
+        dict(max_edges=1),
     ),
     # Policies.
     (
@@ -227,7 +227,6 @@ CASES = [
         dict(kind="gru", width=16, layers=2, heads=4, initial_log_z=1.0),
     ),
     (gfn.SequenceNet, of_policy(gfn.TokenSequence(3, 3)), dict(kind="lstm", width=8, layers=1), dict(heads=2)),
-    (gfn.NodeAttention, of_policy(gfn.BayesianStructure(3)), dict(embedding=8, heads=2), dict(embedding=16, heads=4, initial_log_z=1.0)),
     (
         gfn.EdgeTransformer,
         of_policy(gfn.BayesianStructure(3)),

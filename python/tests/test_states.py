@@ -205,12 +205,6 @@ def test_graphs_are_equal_if_each_is():
         assert one != gfn.Graphs.of([3], [[0, 1]], [0, 1], **{"directed": False, **more})
 
 
-def test_where_edges_may_go_is_no_part_of_a_graph():
-    env = gfn.GraphEnv([gfn.AddEdge(candidates=[(0, 1), (1, 2)])], 3, initial=3, labelled=True)
-    graphs = samples(env)
-    assert pickle.loads(pickle.dumps(graphs)) == graphs
-
-
 def test_batches_are_joined():
     graphs = attributed()
     both = graphs[:5] + graphs[5:]

@@ -163,7 +163,6 @@ def test_partial_rewards_of_python_are_asked():
         (gfn.ToyDag(), gfn.ToyReward([1, 2, 3, 4, 5, 6]), gfn.Mlp((16,))),
         (gfn.BayesianStructure(3), gfn.StructureReward(np.random.default_rng(0).normal(size=(30, 3))), gfn.Mlp((16,))),
         (gfn.BayesianStructure(3), lambda adjacency: adjacency.sum(axis=(1, 2)), gfn.GraphNet(layers=1, embedding=16, conv="directed")),
-        (gfn.BayesianStructure(3), lambda adjacency: adjacency.sum(axis=(1, 2)), gfn.NodeAttention(16)),
         (gfn.BayesianStructure(3), lambda adjacency: adjacency.sum(axis=(1, 2)), gfn.EdgeTransformer(16)),
         (gfn.HyperGrid(2, 3), gfn.HyperGridReward("cosine"), gfn.Uniform()),
     ],

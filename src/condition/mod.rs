@@ -44,7 +44,7 @@ mod source;
 
 pub use conditioning::{Condition, Conditioning, Focus};
 pub use conditions::Conditions;
-pub(crate) use cosine::cosine_of;
+pub use cosine::cosine_of;
 pub use draws::{Directions, Temperature};
 pub use encoding::{Encoding, Thermometer};
 pub use hindsight::{FocusInHindsight, Hindsight};

@@ -34,7 +34,7 @@ fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) ->
         format!("the logit block of {} ({})", block.name, masks.direction),
         expected,
         got,
-        "a network gives one row per anchor (graph, node, edge, node pair or candidate) of the whole batch",
+        "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
     )
 }
 

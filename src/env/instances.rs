@@ -1,4 +1,4 @@
-//! Which instances trajectories start from ([`Env::n_instances`]).
+//! The instances that trajectories start from ([`Env::n_instances`]).
 
 use crate::env::Env;
 use crate::{Error, Result, Rng};

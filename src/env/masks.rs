@@ -28,15 +28,15 @@ impl Block {
 /// with `A` actions is the case of one block with one row per state and width `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masks {
-    /// For which direction these are.
+    /// The direction that these are for.
     pub direction: Direction,
     /// The blocks, in the order of the logits that a network gives.
     pub blocks: Vec<Block>,
     /// Where each state's slots start in `legal`.
     pub slot_ptr: Vec<usize>,
-    /// Whether each slot is legal, state by state.
+    /// `true` for each slot that is legal, state by state.
     pub legal: Vec<bool>,
-    /// Whether the last slot of every state is the exit action.
+    /// `true` if the last slot of every state is the exit action.
     pub has_exit: bool,
 }
 
@@ -47,13 +47,9 @@ impl Masks {
     /// [`Error::Shape`] if `legal` isn't a whole number of rows.
     pub fn dense(direction: Direction, width: usize, legal: Vec<bool>, has_exit: bool) -> Result<Self> {
         let n = legal.len().checked_div(width).unwrap_or(0);
-        if n * width != legal.len() {
-            return Err(Error::shape(
-                "mask",
-                [(n * width) as i64],
-                [legal.len() as i64],
-                "give one entry per action of each state",
-            ));
+        let (whole, got) = ((n * width) as i64, legal.len() as i64);
+        if whole != got {
+            return Err(Error::shape("mask", [whole], [got], "give one entry per action of each state"));
         }
         Ok(Self::of_rows(direction, n, width, legal, has_exit))
     }
@@ -73,13 +69,27 @@ impl Masks {
         }
     }
 
+    /// The same slots as one block with a row per state, where all states have as many: what networks on vectors give logits for. Where
+    /// they haven't, the blocks stay.
+    #[must_use]
+    pub fn in_one_block(mut self) -> Self {
+        let width = self.slot_ptr.get(1).copied().unwrap_or(0);
+        if self.blocks.len() > 1 || self.blocks.iter().any(|block| block.rows() != self.len()) {
+            if self.slot_ptr.iter().enumerate().all(|(i, &slots)| slots == i * width) {
+                let row_ptr = (0..self.slot_ptr.len()).collect();
+                self.blocks = vec![Block { name: "actions".into(), width, row_ptr }];
+            }
+        }
+        self
+    }
+
     /// The number of states.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slot_ptr.len() - 1
     }
 
-    /// Whether there is no state.
+    /// `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -114,7 +124,7 @@ impl Masks {
         row.iter().enumerate().filter(|(_, legal)| **legal).map(|(slot, _)| slot as u32)
     }
 
-    /// Whether a slot of state `row` is the exit action's.
+    /// `true` if a slot of state `row` is the exit action's.
     ///
     /// # Panics
     /// If there is no such row.

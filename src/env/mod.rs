@@ -14,6 +14,7 @@
 //! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
 //! [`GraphRules`](crate::graph::GraphRules).
 
+mod batch_rules;
 mod checks;
 mod instances;
 mod masks;
@@ -23,25 +24,25 @@ mod reward;
 mod rows;
 mod state_graph;
 mod topological;
-mod vector_batches;
 mod vector_env;
 mod vectors;
 
+pub use batch_rules::BatchRules;
+pub(crate) use batch_rules::restrict;
 pub(crate) use checks::{
-    KEEP_BACK, MAX_STEPS_BACK, Moved, Walked, check_counts, check_listed, describe_move, describe_state,
-    has_more_states, random_moves, walk_back,
+    KEEP_BACK, MAX_STEPS_BACK, Steps, Walked, check_counts, check_listed, describe_move, describe_state, random_moves,
+    walk_back,
 };
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};
 pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
-pub(crate) use moves::{CHUNK, Moves};
+pub(crate) use moves::{CHUNK, InnerMoves, Moves};
 pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
-pub use vector_batches::BatchVectorRules;
 pub use vector_env::{VectorEnv, VectorRules};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
 // What only `testing` takes from here.
@@ -51,7 +52,7 @@ pub(crate) use checks::no_way_back;
 pub use crate::direction::Direction;
 use crate::{Result, Rng};
 
-/// What one step of a batch did, one entry per row.
+/// The outcome of one step of a batch, one entry per row.
 #[derive(Clone, Debug)]
 pub struct Step<A> {
     /// The action of the other direction that undoes the row's step, named in the state that it led to.
@@ -107,13 +108,13 @@ pub trait Env: Send + Sync {
         actions: &Self::Actions,
     ) -> Result<Step<Self::Actions>>;
 
-    /// Whether each row is the initial state.
+    /// `true` for each row that is the initial state.
     fn is_initial(&self, states: &Self::States) -> Vec<bool>;
 
     /// The exit action of each of these states, which are terminal; `None` in an environment whose trajectories end without.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
 
-    /// What must be added to the log-reward of each state so that training samples in proportion to R.
+    /// The number that must be added to the log-reward of each state so that training samples in proportion to R.
     ///
     /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
     /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there. It is taken less that of the initial state, whose
@@ -146,7 +147,7 @@ pub trait Env: Send + Sync {
         Ok(None)
     }
 
-    /// Which rows are one object under different labels, so that a policy is asked about it once; `None` (the default) where
+    /// The rows that are one object under different labels, so that a policy is asked about it once; `None` (the default) where
     /// only equal rows are, or where looking costs more than it saves.
     fn classes(&self, _states: &Self::States) -> Option<Classes> {
         None
@@ -230,7 +231,7 @@ pub struct InsertionOrder<A, S> {
     pub actions: A,
     /// The terminal states.
     pub terminal: S,
-    /// What the replay calls each part of each terminal state (each node of a graph), in the order in which it was labelled
+    /// The replay's name of each part of each terminal state (each node of a graph), in the order in which it was labelled
     /// before, state by state.
     pub labels: Vec<u32>,
 }
@@ -246,19 +247,13 @@ pub trait DiscreteEnv: Env<Actions = Slots> {
 
     /// An action in words, for messages.
     fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
-
-    /// What tells this environment from others whose slots are as many and as legal, in the states of an instance: numbers that files of
-    /// walks are checked by. None, by default: slots mean the same wherever masks are the same.
-    fn told_apart_by(&self, _instance: u32) -> Vec<u64> {
-        Vec::new()
-    }
 }
 
 /// An environment whose states can be told apart by a key, and therefore listed by walking from the initial state.
 ///
 /// Up to isomorphism, isomorphic states have one key.
 pub trait EnumerableEnv: DiscreteEnv {
-    /// What tells states apart.
+    /// The key that tells states apart.
     type Key: Clone + Eq + std::hash::Hash + Ord + Send + Sync + std::fmt::Debug;
 
     /// The key of each row.
@@ -275,7 +270,7 @@ pub trait EnumerableEnv: DiscreteEnv {
         Ok(self.keys(&children))
     }
 
-    /// Which of these states are one object: by key, and by [`Env::forms`] where an object has several.
+    /// The groups of these states that are one object: by key, and by [`Env::forms`] where an object has several.
     ///
     /// # Errors
     /// Those of [`Env::forms`].
@@ -283,7 +278,7 @@ pub trait EnumerableEnv: DiscreteEnv {
         measure::objects(self, states)
     }
 
-    /// Whether one key can belong to several labelled states, as it does up to isomorphism.
+    /// `true` if one key can belong to several labelled states, as it does up to isomorphism.
     fn merges_isomorphic(&self) -> bool {
         false
     }

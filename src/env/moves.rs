@@ -1,6 +1,6 @@
 //! The legal forward moves of many states, as one flat list.
 
-use super::Masks;
+use super::{Masks, Slots};
 
 /// States that go through a policy or an environment at once.
 pub(crate) const CHUNK: usize = 2048;
@@ -27,7 +27,18 @@ impl Moves {
     }
 
     /// The moves that aren't the exit.
-    pub(crate) fn inner(&self) -> Vec<usize> {
-        (0..self.exit.len()).filter(|&k| !self.exit[k]).collect()
+    pub(crate) fn inner(&self) -> InnerMoves {
+        let places: Vec<usize> = (0..self.exit.len()).filter(|&k| !self.exit[k]).collect();
+        let rows = places.iter().map(|&k| self.rows[k]).collect();
+        let slots = Slots(places.iter().map(|&k| self.slots[k]).collect());
+        InnerMoves { places, rows, slots }
     }
+}
+
+/// The moves of a list that lead to a state, not out.
+pub(crate) struct InnerMoves {
+    /// Their places in the list of all moves.
+    pub(crate) places: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
+    pub(crate) slots: Slots,
 }

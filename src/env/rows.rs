@@ -12,7 +12,7 @@ pub trait Rows: Clone + Send + Sync {
     /// The number of rows.
     fn len(&self) -> usize;
 
-    /// Whether there is no row.
+    /// `true` if there is no row.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -35,7 +35,7 @@ pub trait Rows: Clone + Send + Sync {
         None
     }
 
-    /// Which rows are equal, so that a network need evaluate each distinct one only once.
+    /// The groups of equal rows, so that a network need evaluate each distinct one only once.
     ///
     /// The default tells none apart.
     fn group(&self) -> Grouping {
@@ -132,7 +132,7 @@ impl Grouping {
         out
     }
 
-    /// Whether some rows are equal.
+    /// `true` if some rows are equal.
     #[must_use]
     pub fn merges(&self) -> bool {
         self.first.len() < self.of.len()

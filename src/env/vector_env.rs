@@ -3,9 +3,8 @@
 use std::hash::Hash;
 use std::ops::Deref;
 
-use super::vector_batches::restrict;
 use super::{
-    BatchVectorRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, Walked,
+    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, Walked, restrict,
 };
 use crate::{Error, Result, Rng};
 
@@ -48,7 +47,7 @@ const LOOKED_AT: usize = 1 << 18;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait VectorRules: Send + Sync {
-    /// What tells states apart where all of them are listed: `Vec<u16>`, the entries themselves, is right for any space; a number is
+    /// The key that tells states apart where all of them are listed: `Vec<u16>`, the entries themselves, is right for any space; a number is
     /// smaller.
     type Key: Clone + Eq + Hash + Ord + Send + Sync + std::fmt::Debug;
 
@@ -78,18 +77,18 @@ pub trait VectorRules: Send + Sync {
         }
     }
 
-    /// Whether trajectories end by an exit action (the default); if not, they end when they reach a state that can be the end.
+    /// `true` if trajectories end by an exit action (the default); if not, they end when they reach a state that can be the end.
     fn has_exit(&self) -> bool {
         true
     }
 
-    /// Whether a trajectory can end in this state: any, by default.
+    /// `true` if a trajectory can end in this state: any, by default.
     fn can_end(&self, _row: &[u16]) -> bool {
         true
     }
 
-    /// Rules that forbid on top of these, asked about a batch at once; none, by default.
-    fn batched(&self) -> Option<&dyn BatchVectorRules> {
+    /// Rules that forbid on top of these, asked about a batch at once: a move is a row of the batch and a slot. None, by default.
+    fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         None
     }
 
@@ -119,7 +118,7 @@ fn is_zero(row: &[u16]) -> bool {
 }
 
 impl<R: VectorRules> VectorEnv<R> {
-    /// What is wrong with a slot of a state that can't be stepped by it.
+    /// The error of a slot of a state that can't be stepped by it.
     fn illegal(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Error {
         let masks = self.masks(direction, &states.select(&[row]));
         Error::IllegalAction {
@@ -154,7 +153,6 @@ impl<R: VectorRules> Env for VectorEnv<R> {
         let forward = direction == Direction::Forward;
         let exit_slot = (forward && rules.has_exit()).then(|| rules.n_moves(direction));
         let mut step = Step { reverse: Slots(vec![0; n]), exit: vec![false; n], done: vec![false; n] };
-        let mut illegal = None;
         for (i, (row, &slot)) in states.values_mut().chunks_exact_mut(rules.width()).zip(&actions.0).enumerate() {
             if exit_slot == Some(slot as usize) && rules.can_end(row) {
                 (step.exit[i], step.done[i]) = (true, true);
@@ -162,14 +160,10 @@ impl<R: VectorRules> Env for VectorEnv<R> {
                 step.reverse.0[i] = reverse as u32;
                 step.done[i] = if forward { exit_slot.is_none() && rules.can_end(row) } else { is_zero(row) };
             } else {
-                illegal = Some((i, slot));
-                break;
+                return Err(self.illegal(direction, states, i, slot));
             }
         }
-        match illegal {
-            None => Ok(step),
-            Some((row, slot)) => Err(self.illegal(direction, states, row, slot)),
-        }
+        Ok(step)
     }
 
     fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
@@ -203,7 +197,16 @@ impl<R: VectorRules> DiscreteEnv for VectorEnv<R> {
         }
         let mut masks = Masks::of_rows(direction, states.len(), width, legal, has_exit);
         if let Some(rules) = self.0.batched() {
-            restrict(&self.0, rules, states, &mut masks);
+            let forward = |row: usize, slot: u32, at: usize| {
+                if direction == Direction::Forward {
+                    return Some(((row, slot), None));
+                }
+                let mut parent = states.row(row).to_vec();
+                let redo = self.0.apply(direction, &mut parent, slot as usize)?;
+                Some(((at, redo as u32), Some(parent)))
+            };
+            let batch = |parents: Vec<Vec<u16>>| VectorStates::of_rows(states.width(), parents);
+            restrict(rules, states, &mut masks, forward, batch);
         }
         masks
     }

@@ -34,7 +34,7 @@ pub type Reals = Vectors<f64>;
 
 /// A number that vectors are made of.
 pub trait Entry: Copy + Send + Sync + std::fmt::Debug {
-    /// What tells it apart: equal entries have equal bits, others don't.
+    /// Bits that tell it apart: equal entries have equal bits, others don't.
     fn bits(self) -> u64;
 }
 
@@ -82,6 +82,11 @@ impl<T: Entry> Vectors<T> {
             ));
         }
         Ok(Self { width, values })
+    }
+
+    /// Vectors that are known to have `width` entries each.
+    pub(super) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
+        Self { width, values: rows.concat() }
     }
 
     /// Entries per vector.

@@ -10,18 +10,18 @@ mod symmetry;
 
 pub(crate) use action::reverse_move;
 pub use action::{
-    ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
-    RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, Anchor, GraphActionType, Head, Move, Reversed, Semantics, SetAttr,
+    SetEdgeAttr, SetNodeAttr,
 };
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 pub(crate) use env::misfit;
-pub use env::{BackwardRule, BatchMove, BatchRules, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
+pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use reward::PerGraph;
-pub use state::{Adjacency, Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
+pub use state::{Adjacency, Attributes, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{
     Canonical, CanonicalKey, Canonizer, MoveSymmetries, canonical_key, canonical_keys, labelled_key, log_automorphisms,
     with_canonizer,

@@ -4,11 +4,8 @@
 //! groups of processes, on one machine or many. A trainer takes either ([`Trainer::with_group`](crate::train::Trainer::with_group)): each
 //! replica then draws its share of every batch by a random stream of its own, and all make the same update, that of the whole batch.
 
-mod shares;
 mod threads;
 
-pub(crate) use crate::rng::hash;
-pub(crate) use shares::Shares;
 pub use threads::{Replica, replicate};
 
 use tch::Tensor;

@@ -30,9 +30,7 @@ pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, 
         |e: serde_json::Error| file_error(path, format!("not the manifest of a {noun} ({e})"), layout.damaged);
     let value: serde_json::Value = serde_json::from_slice(text).map_err(damaged)?;
     let found = value.get("format").and_then(serde_json::Value::as_u64);
-    if let Some(found) = found
-        && found != u64::from(format)
-    {
+    if let Some(found) = found.filter(|&found| found != u64::from(format)) {
         return Err(file_error(
             path,
             format!("{noun} format {found}, this version reads format {format}"),

@@ -1,7 +1,7 @@
 //! Folders of one tensor file and one manifest: written beside the old folder and swapped with it.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,12 +9,6 @@ use serde::Serialize;
 use crate::{Error, Result};
 
 const MANIFEST: &str = "manifest.json";
-
-/// Longest manifest that is read, in bytes. The library writes none that long, so a longer file isn't a manifest.
-const MAX_MANIFEST: u64 = 1 << 28;
-
-/// Most memory that a parsed manifest may take, in bytes.
-const MAX_PARSED: u64 = 1 << 29;
 
 /// A kind of folder that the library writes, with the words for its error messages.
 pub(crate) struct FolderKind {
@@ -36,14 +30,6 @@ impl FolderKind {
     /// Writes the folder and replaces an older one. On an error the older one is untouched.
     pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
-        if text.len() as u64 > MAX_MANIFEST || parsed_size(&text) > MAX_PARSED {
-            let problem = format!("a manifest of {} bytes couldn't be read again", text.len());
-            return Err(file_error(
-                path,
-                problem,
-                "save less in it: shorten the description or the state of observers",
-            ));
-        }
         replace(path, &[(self.tensors, data), (MANIFEST, &text)])
             .map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
     }
@@ -86,20 +72,7 @@ impl FolderKind {
     /// The manifest's path and bytes.
     pub(crate) fn manifest(&self, folder: &Path) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(MANIFEST);
-        let length = self.length(&file)?;
-        if length > MAX_MANIFEST {
-            return Err(file_error(
-                &file,
-                format!("{length} bytes are too many for the manifest of a {}", self.noun),
-                self.damaged,
-            ));
-        }
-        let text = self.read(&file, length)?;
-        let parsed = parsed_size(&text);
-        if parsed > MAX_PARSED {
-            let problem = format!("{length} bytes of JSON would take {} MiB of memory", parsed >> 20);
-            return Err(file_error(&file, problem, self.damaged));
-        }
+        let text = fs::read(&file).map_err(|e| self.cannot_read(&file, &e))?;
         Ok((file, text))
     }
 
@@ -107,41 +80,17 @@ impl FolderKind {
     /// read.
     pub(crate) fn tensors(&self, folder: &Path, bytes: u64) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(self.tensors);
-        let length = self.length(&file)?;
+        let length = fs::metadata(&file).map_err(|e| self.cannot_read(&file, &e))?.len();
         if length != bytes {
             return Err(file_error(&file, format!("{length} bytes, the manifest says {bytes}"), self.damaged));
         }
-        let data = self.read(&file, length)?;
+        let data = fs::read(&file).map_err(|e| self.cannot_read(&file, &e))?;
         Ok((file, data))
-    }
-
-    fn length(&self, file: &Path) -> Result<u64> {
-        fs::metadata(file).map(|metadata| metadata.len()).map_err(|e| self.cannot_read(file, &e))
-    }
-
-    /// Reads at most `length` bytes, even if the file grows meanwhile.
-    fn read(&self, file: &Path, length: u64) -> Result<Vec<u8>> {
-        let mut data = Vec::new();
-        let read = File::open(file).and_then(|opened| opened.take(length).read_to_end(&mut data));
-        read.map(|_| data).map_err(|e| self.cannot_read(file, &e))
     }
 
     fn cannot_read(&self, file: &Path, e: &std::io::Error) -> Error {
         file_error(file, format!("can't be read ({e})"), self.unreadable)
     }
-}
-
-/// A rough size in bytes of some JSON once it is parsed into [`serde_json::Value`]s. An object is a tree whose smallest
-/// node has room for eleven entries. Characters within strings are counted like any others.
-fn parsed_size(text: &[u8]) -> u64 {
-    const OBJECT: u64 = 704;
-    const VALUE: u64 = 64;
-    let each = text.iter().map(|byte| match byte {
-        b'{' => OBJECT,
-        b',' | b'[' => VALUE,
-        _ => 0,
-    });
-    text.len() as u64 + each.sum::<u64>()
 }
 
 /// The error for a file or folder of tensors.
@@ -176,12 +125,8 @@ fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
 /// is removed: on a full disk it would keep the disk full.
 fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     let partial = make_partial(path)?;
-    let done = write_and_swap(path, &partial, files);
-    if done.is_err() {
-        // The first error is the one worth reporting.
-        let _ = remove(&partial);
-    }
-    done
+    // The first error is the one worth reporting.
+    write_and_swap(path, &partial, files).inspect_err(|_| drop(remove(&partial)))
 }
 
 fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
@@ -240,14 +185,5 @@ mod tests {
             assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
         }
         fs::remove_dir_all(home).unwrap();
-    }
-
-    #[test]
-    fn what_json_takes_in_memory_is_told_from_its_text() {
-        // A measurement gave 110 times its length.
-        let objects = br#"{"":0},"#.repeat(1000);
-        assert!(parsed_size(&objects) > 100 * objects.len() as u64);
-        let numbers = b"1,".repeat(1000);
-        assert!((32..64).contains(&(parsed_size(&numbers) / numbers.len() as u64)));
     }
 }

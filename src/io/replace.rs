@@ -21,11 +21,8 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
         File::open(&temporary).and_then(|file| file.sync_all()).map_err(io)?;
         fs::rename(&temporary, path).map_err(io)
     });
-    if done.is_err() {
-        // The temporary file may not exist; the first error is the one worth reporting.
-        let _ = fs::remove_file(&temporary);
-    }
-    done
+    // The temporary file may not exist; the first error is the one worth reporting.
+    done.inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
 /// Replaces a file in one step by these bytes.
@@ -35,7 +32,7 @@ pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// What the system said, or that the folder isn't there.
+/// The system's word, or that the folder isn't there.
 fn no_folder(path: &Path, source: std::io::Error) -> std::io::Error {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         Some(folder) => {

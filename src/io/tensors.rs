@@ -11,6 +11,10 @@ use tch::{Device, Kind, Tensor};
 use super::layout::{FolderKind, file_error};
 use crate::{Error, Result};
 
+/// The kinds of tensors that a file can hold, as libtorch and safetensors name them.
+const DTYPES: [(Kind, Dtype); 4] =
+    [(Kind::Float, Dtype::F32), (Kind::Double, Dtype::F64), (Kind::Int64, Dtype::I64), (Kind::Uint8, Dtype::U8)];
+
 /// The kinds of tensors that a file can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TensorKind {
@@ -36,7 +40,7 @@ impl TensorKind {
         }
     }
 
-    /// Whether values of this kind may be NaN or infinite.
+    /// `true` if values of this kind may be NaN or infinite.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
@@ -70,12 +74,8 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
         if !names.insert(name) {
             return Err(refuse(format!("two tensors are named `{name}`")));
         }
-        let dtype = match TensorKind::of(tensor) {
-            Some(TensorKind::F32) => Dtype::F32,
-            Some(TensorKind::F64) => Dtype::F64,
-            Some(TensorKind::I64) => Dtype::I64,
-            Some(TensorKind::U8) => Dtype::U8,
-            None => return Err(refuse(format!("`{name}` has kind {:?}", tensor.kind()))),
+        let Some(&(_, dtype)) = DTYPES.iter().find(|(kind, _)| *kind == tensor.kind()) else {
+            return Err(refuse(format!("`{name}` has kind {:?}", tensor.kind())));
         };
         let host = tensor.detach().f_to_device(Device::Cpu)?.f_contiguous()?;
         let mut bytes = vec![0; host.numel() * host.kind().elt_size_in_bytes()];
@@ -83,13 +83,12 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
         let shape: Vec<usize> = host.size().iter().map(|&size| size as usize).collect();
         buffers.push((name, dtype, shape, bytes));
     }
-    let views = buffers
-        .iter()
-        .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)));
-    let views: std::result::Result<Vec<_>, safetensors::SafeTensorError> = views.collect();
-    views
-        .and_then(|views| safetensors::serialize(views, None))
-        .map_err(|e| refuse(format!("the tensors can't be written ({e})")))
+    let views = buffers.iter().map(|(name, dtype, shape, bytes)| {
+        TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name.as_str(), view))
+    });
+    let written =
+        views.collect::<std::result::Result<Vec<_>, _>>().and_then(|views| safetensors::serialize(views, None));
+    written.map_err(|e| refuse(format!("the tensors can't be written ({e})")))
 }
 
 /// The tensors in safetensors bytes, on the host and sorted by name.
@@ -98,12 +97,8 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());
     for (name, view) in file.iter() {
-        let kind = match view.dtype() {
-            Dtype::F32 => Kind::Float,
-            Dtype::F64 => Kind::Double,
-            Dtype::I64 => Kind::Int64,
-            Dtype::U8 => Kind::Uint8,
-            other => return Err(refuse(format!("`{name}` has kind {other:?}"))),
+        let Some(&(kind, _)) = DTYPES.iter().find(|(_, dtype)| *dtype == view.dtype()) else {
+            return Err(refuse(format!("`{name}` has kind {:?}", view.dtype())));
         };
         let size: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
         let tensor = Tensor::f_from_data_size(view.data(), &size, kind)?;

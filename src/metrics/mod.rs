@@ -12,29 +12,18 @@
 //! | how probable are these objects? | [`estimate_log_probs`] | any environment |
 //! | does probability follow the reward? | [`Correlation`] of log p(x) and log R(x) | a test set |
 //! | which modes were seen, and when? | [`ModeTracker`] | training runs, samples |
-//! | how far apart are two sets of points? | [`wasserstein2`], [`maximum_mean_discrepancy`] | continuous environments |
 //! | how good and how diverse are the best samples? | [`TopK`] | samples |
-//! | which trade-offs between objectives were found? | [`pareto_front`], [`hypervolume`], [`inverted_generational_distance`], [`r2_indicator`] | vectors of objectives |
-//! | do samples lie in the wanted direction? | [`focus_accuracy`] | vectors of objectives, under a focus |
-//!
-//! What takes long can be shared out among threads or processes: an [`Evaluator`] of a group gives the same bits.
 //!
 //! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
 //! correct for equivariant policies only, and others are refused ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
 mod distances;
-mod evaluator;
 mod exact;
-mod pareto;
 mod sampled;
 
 pub use distances::{Distances, modes_covered, modes_found};
-pub use evaluator::Evaluator;
 pub use exact::{ExactFlows, ExactPolicy, PrunedDistribution, Target, TerminatingDistribution, pruned_distribution};
-pub use pareto::{
-    focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
-};
 pub use sampled::{
     Correlation, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs, estimate_log_z,
-    eubo, importance_log_z, maximum_mean_discrepancy, wasserstein2, wasserstein2_watched,
+    eubo, importance_log_z, sample_objects,
 };

@@ -28,7 +28,7 @@ pub struct NetworkOutput {
 /// ```
 /// use gfn::nn::EstimatorsConfig;
 /// use gfn::objective::{DetailedBalance, Objective};
-/// use gfn::quantity::Quantity;
+/// use gfn::objective::Quantity;
 /// let needs = DetailedBalance::default().needs();
 /// let config = EstimatorsConfig::with_flow(needs.has(Quantity::LogFlow));
 /// assert!(config.flow && config.n_conditions == 0);

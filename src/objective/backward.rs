@@ -64,7 +64,7 @@ impl Balance for MaximumEntropyBackward {
 ///
 /// ```
 /// use gfn::objective::{Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
-/// use gfn::quantity::Quantity;
+/// use gfn::objective::Quantity;
 /// let objective = WithBackward::new(TrajectoryBalance, TrajectoryLikelihood);
 /// assert!(objective.needs().has(Quantity::LogZ));
 /// ```

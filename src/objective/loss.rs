@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
+use super::positive;
 use crate::{Error, Result};
 
 /// The loss of a residual: a non-negative function that is 0 only at 0.
@@ -35,12 +36,11 @@ impl RegressionLoss {
     /// # Errors
     /// [`Error::Config`] for a linex with `alpha` 0 and a Huber loss whose `delta` isn't positive.
     pub fn check(self) -> Result<()> {
-        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         match self {
             Self::Linex { alpha } if alpha == 0.0 || !alpha.is_finite() => {
-                refuse("alpha", alpha, "a number other than 0")
+                Err(Error::config("alpha", alpha, "a number other than 0"))
             }
-            Self::Huber { delta } if !(delta > 0.0 && delta.is_finite()) => refuse("delta", delta, "a positive number"),
+            Self::Huber { delta } => positive("delta", delta).map(drop),
             _ => Ok(()),
         }
     }

@@ -33,6 +33,7 @@ mod gradient;
 mod loss;
 mod score;
 
+pub use crate::quantity::{Per, Quantities, Quantity, Values};
 pub use backward::{MaximumEntropyBackward, TrajectoryLikelihood, WithBackward};
 pub use balance::{
     AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching, LogPartitionVariance,
@@ -48,7 +49,6 @@ use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// Residuals with weights: the loss is the sum of `weights * regression(values)`.
@@ -76,10 +76,7 @@ impl Residuals {
         if values.len() != 1 {
             return refuse(format!("the list of residuals of {objective}"), vec![self.values.numel() as i64], values);
         }
-        match values == weights {
-            true => Ok(()),
-            false => refuse(format!("the list of weights of {objective}"), values, weights),
-        }
+        if values == weights { Ok(()) } else { refuse(format!("the list of weights of {objective}"), values, weights) }
     }
 }
 
@@ -109,7 +106,7 @@ pub trait Objective: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// What it needs besides log-probabilities and rewards.
+    /// The quantities that it needs besides log-probabilities and rewards.
     fn needs(&self) -> Quantities;
 
     /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
@@ -117,7 +114,7 @@ pub trait Objective: Send + std::fmt::Debug {
         1
     }
 
-    /// Whether it learns from the way to an object, so that P_B would become uniform on paths drawn by uniform steps back.
+    /// `true` if it learns from the way to an object, so that P_B would become uniform on paths drawn by uniform steps back.
     fn needs_taken_paths(&self) -> bool {
         false
     }
@@ -172,7 +169,7 @@ pub trait Balance: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// What it needs besides log-probabilities and rewards.
+    /// The quantities that it needs besides log-probabilities and rewards.
     fn needs(&self) -> Quantities;
 
     /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
@@ -235,6 +232,11 @@ impl<B: Balance> Objective for B {
 fn as_json(settings: &impl Serialize) -> Value {
     // Settings are numbers and enums of numbers, which JSON can always represent.
     serde_json::to_value(settings).unwrap_or_default()
+}
+
+/// A setting that must be a positive number.
+fn positive(setting: &'static str, value: f64) -> Result<f64> {
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::config(setting, value, "a positive number")) }
 }
 
 /// Equal weights that sum to 1.

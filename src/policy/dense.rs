@@ -51,8 +51,8 @@ impl Default for MlpPolicyConfig {
     }
 }
 
-/// A multi-layer perceptron as the policy of an environment whose states are vectors of one length and which has the
-/// same number of actions in every state.
+/// A multi-layer perceptron as the policy of an environment which has the same number of actions in every state: one of vectors, or of
+/// graphs on labelled nodes that stay the same, whose states are given to it as vectors of one length.
 ///
 /// The heads of one torso are the columns of its last layer: logits of P_F (head by head), logits of P_B if it shares
 /// the torso, log F, log n. There is one copy to the device per call.
@@ -90,8 +90,8 @@ impl<F> MlpPolicy<F> {
     /// A network for the actions of an environment on these features, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose actions are not one block of one row per state (a graph environment),
-    /// for features without a column, and for sizes below 1.
+    /// [`Error::Config`] for features without a column, and for sizes below 1. States with other numbers of actions than the initial one
+    /// are refused when they are evaluated.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -159,8 +159,8 @@ impl<F> MlpPolicy<F> {
         network: impl Fn(&mut Scope<'_>, i64) -> Network,
     ) -> Result<Self> {
         let start = env.initial(&[0]);
-        let pf = n_actions(&env.masks(Direction::Forward, &start))?;
-        let pb = n_actions(&env.masks(Direction::Backward, &start))?;
+        let n_actions = |direction| n_actions(&masks(env, direction, &start)?);
+        let (pf, pb) = (n_actions(Direction::Forward)?, n_actions(Direction::Backward)?);
         config.check()?;
         let shared_pb = if config.backward == BackwardPolicy::SharedTorso { pb } else { 0 };
         let outputs =
@@ -251,6 +251,13 @@ impl MlpPolicyConfig {
     }
 }
 
+/// The masks as one block with one row per state.
+fn masks<E: DiscreteEnv<Actions = Slots>>(env: &E, direction: Direction, states: &E::States) -> Result<Masks> {
+    let masks = env.masks(direction, states).in_one_block();
+    n_actions(&masks)?;
+    Ok(masks)
+}
+
 /// The number of actions, if they are one block with one row per state.
 pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
@@ -258,7 +265,7 @@ pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
         blocks => Err(Error::config(
             "the environment of a policy on vectors",
             format!("one with {} blocks of actions", blocks.len()),
-            "one block of actions with one row per state; for graphs use a `GraphPolicy`",
+            "as many actions in every state; for graphs of different sizes use a `GraphPolicy`",
         )),
     }
 }
@@ -301,7 +308,8 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         let values = wanted.flat_map(|(quantity, _, at)| shared.iter().map(move |out| (quantity, out.select(1, at))));
         let values = values.collect();
         let pf_scale = pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
-        Evaluation::of_network(env, states, wants, NetworkOutput { pf, pb, values, pf_scale })
+        let output = NetworkOutput { pf, pb, values, pf_scale };
+        Evaluation::of_masks(|direction| masks(env, direction, states), wants, output)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
@@ -344,6 +352,6 @@ where
 {
     fn distribution(&self, env: &E, states: &E::States) -> Result<GraphActionCategorical> {
         let logits = self.network.forward(&self.features.encode(states), states.len())?;
-        GraphActionCategorical::on_host(env.masks(self.direction, states), logits)
+        GraphActionCategorical::on_host(masks(env, self.direction, states)?, logits)
     }
 }

@@ -19,19 +19,19 @@ impl Evaluation<GraphActionCategorical> {
         wants: Quantities,
         output: NetworkOutput,
     ) -> Result<Self> {
-        Self::of_masks(|direction| env.masks(direction, states), wants, output)
+        Self::of_masks(|direction| Ok(env.masks(direction, states)), wants, output)
     }
 
     /// The same, given the masks of each direction that is asked for, at most once.
     pub(crate) fn of_masks(
-        mut masks: impl FnMut(Direction) -> Masks,
+        mut masks: impl FnMut(Direction) -> Result<Masks>,
         wants: Quantities,
         output: NetworkOutput,
     ) -> Result<Self> {
         let pf = match output.pf.filter(|_| wants.has(Quantity::LogPf)) {
             None => None,
             Some(blocks) => {
-                let pf = GraphActionCategorical::new(masks(Direction::Forward), &blocks)?;
+                let pf = GraphActionCategorical::new(masks(Direction::Forward)?, &blocks)?;
                 Some(match &output.pf_scale {
                     Some(scale) => pf.scaled(scale)?,
                     None => pf,
@@ -40,8 +40,8 @@ impl Evaluation<GraphActionCategorical> {
         };
         let pb = match (wants.has(Quantity::LogPb), output.pb) {
             (false, _) => None,
-            (true, Some(blocks)) => Some(GraphActionCategorical::new(masks(Direction::Backward), &blocks)?),
-            (true, None) => Some(GraphActionCategorical::uniform(masks(Direction::Backward))),
+            (true, Some(blocks)) => Some(GraphActionCategorical::new(masks(Direction::Backward)?, &blocks)?),
+            (true, None) => Some(GraphActionCategorical::uniform(masks(Direction::Backward)?)),
         };
         Ok(Self { pf, pb, prior: None, values: output.values })
     }

@@ -22,7 +22,6 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        env.check_listed(states)?;
         let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, self.0.parameters().device())?;
         let mut batch = batch.with_label_classes(env.label_classes());
         let mut made: Vec<Masks> = Vec::new();
@@ -35,9 +34,9 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
             }
         }
         let output = self.0.forward(&batch, wants)?;
-        let masks = |direction| match made.iter().position(|masks| masks.direction == direction) {
-            Some(at) => made.swap_remove(at),
-            None => env.masks(direction, states),
+        let masks = |direction| {
+            let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
+            Ok(made.unwrap_or_else(|| env.masks(direction, states)))
         };
         Evaluation::of_masks(masks, wants, output)
     }
@@ -63,7 +62,6 @@ struct HostGraphPolicy {
 
 impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy {
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
-        env.check_listed(states)?;
         self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);
         let seen = self.network.sees_symmetry().then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;

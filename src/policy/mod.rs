@@ -45,7 +45,7 @@ use crate::quantity::{Quantities, Quantity, Values};
 ///
 /// ```
 /// use gfn::policy::Evaluation;
-/// use gfn::quantity::Quantity;
+/// use gfn::objective::Quantity;
 /// // Two states: what any objective may ask for by this name.
 /// let surprise = tch::Tensor::from_slice(&[0.5, 2.0]);
 /// let evaluation = Evaluation::<()>::default().with(Quantity::Own("the surprise of each state"), surprise);

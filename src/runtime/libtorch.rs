@@ -1,4 +1,4 @@
-//! Which libtorch this process runs with, and whether it can use CUDA.
+//! The libtorch that this process runs with, and its use of CUDA.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Libtorch {
     }
 }
 
-/// Whether CUDA can be used.
+/// The use that can be made of CUDA.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cuda {
     /// Yes, with this many GPUs.
@@ -85,12 +85,12 @@ pub enum Cuda {
     Absent {
         /// Why not.
         reason: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: &'static str,
     },
 }
 
-/// Whether CUDA can be used, and why not. The first call loads libtorch's CUDA part; the answer is kept.
+/// The use that can be made of CUDA, and why none. The first call loads libtorch's CUDA part; the answer is kept.
 ///
 /// Nothing in a binary refers to `libtorch_cuda`, so the linker drops it and CUDA seems absent on any machine. It is
 /// therefore loaded here, from the folder of the running libtorch, before libtorch is asked.
@@ -182,14 +182,8 @@ fn version_beside(lib: &Path) -> Option<String> {
     let lib = fs::canonicalize(lib).ok()?;
     let home = lib.parent()?;
     let read = |file: &str| fs::read_to_string(home.join(file)).ok();
-    if let Some(version) = read("build-version") {
-        return Some(version.trim().to_owned());
-    }
-    read("version.py").as_deref().and_then(python_version).or_else(|| {
-        ["torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"]
-            .iter()
-            .find_map(|header| header_version(&read(&format!("include/{header}"))?))
-    })
+    let stated = read("build-version").map(|version| version.trim().to_owned());
+    stated.or_else(|| read("version.py").as_deref().and_then(python_version))
 }
 
 /// The version that PyTorch's `version.py` states: `__version__ = '2.13.0+cu130'`.
@@ -197,17 +191,6 @@ fn python_version(text: &str) -> Option<String> {
     text.lines()
         .find_map(|line| line.strip_prefix("__version__ = "))
         .map(|version| version.trim_matches(['\'', '"']).to_owned())
-}
-
-/// The version that `version.h` states: `#define TORCH_VERSION_MAJOR 2`, and so on.
-fn header_version(text: &str) -> Option<String> {
-    let part = |name: &str| {
-        text.lines()
-            .find_map(|line| line.strip_prefix("#define TORCH_VERSION_")?.strip_prefix(name))
-            .map(str::trim)
-            .filter(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    Some([part("MAJOR")?, part("MINOR")?, part("PATCH")?].join("."))
 }
 
 #[cfg(test)]
@@ -253,10 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_from_both_kinds_of_file() {
+    fn the_version_of_a_python_file_is_read() {
         assert_eq!(python_version("x\n__version__ = '2.13.0+cu130'\n").as_deref(), Some("2.13.0+cu130"));
-        let header = "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 13\n#define TORCH_VERSION_PATCH 0\n";
-        assert_eq!(header_version(header).as_deref(), Some("2.13.0"));
-        assert_eq!(header_version("#define TORCH_VERSION_MAJOR 2\n"), None);
     }
 }

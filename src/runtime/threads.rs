@@ -54,10 +54,7 @@ impl Threads {
 
     fn set_rayon(self) -> Result<()> {
         let built = rayon::ThreadPoolBuilder::new().num_threads(self.rayon).build_global();
-        match built.is_err() && rayon::current_num_threads() != self.rayon {
-            true => Err(other_threads(self)),
-            false => Ok(()),
-        }
+        if built.is_err() && rayon::current_num_threads() != self.rayon { Err(other_threads(self)) } else { Ok(()) }
     }
 
     fn set_libtorch(self, threads: i32) -> Result<()> {
@@ -110,7 +107,7 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Whether the program or its user chose the number of libtorch threads. libtorch's own default (a thread per core or
+/// `true` if the program or its user chose the number of libtorch threads. libtorch's own default (a thread per core or
 /// per pair of hyperthreads) doesn't count as a choice.
 fn chose_libtorch_threads() -> bool {
     let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());

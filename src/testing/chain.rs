@@ -1,4 +1,4 @@
-use crate::env::{Block, Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Rows, Slots, Step};
+use crate::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Rows, Slots, Step};
 use crate::{Error, Result};
 
 /// Positions on a [`Chain`]: a batch of states.
@@ -101,15 +101,8 @@ impl DiscreteEnv for Chain {
             Direction::Forward => vec![x + 1 < self.n, x + 2 < self.n, true],
             Direction::Backward => vec![x >= 1, x >= 2],
         };
-        let width = row(0).len();
-        let row_ptr: Vec<usize> = (0..=states.len()).collect();
-        Masks {
-            direction,
-            slot_ptr: row_ptr.iter().map(|row| row * width).collect(),
-            blocks: vec![Block { name: "steps".into(), width, row_ptr }],
-            legal: states.0.iter().flat_map(|&x| row(x)).collect(),
-            has_exit: direction == Direction::Forward,
-        }
+        let legal = states.0.iter().flat_map(|&x| row(x)).collect();
+        Masks::of_rows(direction, states.len(), row(0).len(), legal, direction == Direction::Forward)
     }
 
     fn describe(&self, direction: Direction, states: &Positions, row: usize, slot: u32) -> String {

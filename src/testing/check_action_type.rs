@@ -86,13 +86,10 @@ impl Check<'_> {
         Ok(after)
     }
 
-    /// Checks what is said of the nodes that `action` takes from `before` and `undo` from `after`; undone, the move gave `back`.
-    fn check_removed(
-        &self,
-        direction: Direction,
-        (before, after, back): (&GraphState, &GraphState, &GraphState),
-        (action, undo): (Move, Move),
-    ) -> Result<()> {
+    /// Checks what is said of the nodes that `action` takes from the graph before it and `undo` from the one after it; the third graph is
+    /// that after both.
+    fn check_removed(&self, direction: Direction, graphs: [&GraphState; 3], action: Move, undo: Move) -> Result<()> {
+        let [before, after, back] = graphs;
         let removed = self.action_type.removed_nodes(direction, before, action);
         let added = self.action_type.removed_nodes(direction.opposite(), after, undo);
         let mut order: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !removed.contains(a)).collect();
@@ -126,7 +123,7 @@ impl Check<'_> {
         if !self.same(&back, graph) {
             return Err(self.broken("the reverse of a move restores the graph"));
         }
-        self.check_removed(Direction::Forward, (graph, &child, &back), (action, undo))?;
+        self.check_removed(Direction::Forward, [graph, &child, &back], action, undo)?;
         if self.semantics == Semantics::Labelled && redo != action {
             return Err(self.broken("where nodes are labelled, the reverse of the reverse is the move"));
         }
@@ -138,6 +135,6 @@ impl Check<'_> {
         if !self.same(&again, &child) {
             return Err(self.broken("redoing an undone move leads to the child"));
         }
-        self.check_removed(Direction::Backward, (&child, &back, &again), (undo, redo))
+        self.check_removed(Direction::Backward, [&child, &back, &again], undo, redo)
     }
 }

@@ -1,12 +1,12 @@
-//! Whether steps, reverses and masks of an environment agree with each other.
+//! Steps, reverses and masks of an environment agree with each other.
 
 use std::collections::HashSet;
 
 use super::Coverage;
 use super::ways_back::Followed;
 use crate::env::{
-    Direction, EnumerableEnv, Forms, Masks, Moved, Rows, Slots, Step, check_counts, describe_move, describe_state,
-    instances_in_turn, random_moves,
+    Direction, EnumerableEnv, Forms, Masks, Moves, Rows, Slots, Step, Steps, check_counts, describe_move,
+    describe_state, instances_in_turn, random_moves,
 };
 use crate::testing::broken;
 use crate::{Result, Rng};
@@ -70,8 +70,7 @@ pub fn check_env_watched<E: EnumerableEnv>(
             check_masks(env, &states, &forward, &backward)?;
             check_forward(env, &states, &forward)?;
             check_backward(env, &states, &backward)?;
-            let Expansion { rows, exit, after, keys_after: keys, .. } = &forward;
-            check_counts(env, &states, &Moved { rows, exit, after, keys }, usize::MAX)?;
+            check_counts(env, &states, usize::MAX)?;
             check_forms(env, &states)?;
             followed.add(&states, &backward);
         }
@@ -137,7 +136,7 @@ pub(super) struct Expansion<E: EnumerableEnv> {
     /// The state of each move.
     pub(super) rows: Vec<usize>,
     pub(super) slots: Vec<u32>,
-    /// Whether the move is the exit, as the masks have it.
+    /// `true` if the move is the exit, as the masks have it.
     exit: Vec<bool>,
     /// Where each move led to.
     pub(super) after: E::States,
@@ -151,14 +150,7 @@ impl<E: EnumerableEnv> Expansion<E> {
     pub(super) fn of(env: &E, states: &E::States, direction: Direction) -> Result<Self> {
         let masks = env.masks(direction, states);
         check_shape(&masks, states.len(), direction)?;
-        let (mut rows, mut slots, mut exit) = (Vec::new(), Vec::new(), Vec::new());
-        for row in 0..states.len() {
-            for slot in masks.legal_slots(row) {
-                rows.push(row);
-                slots.push(slot);
-                exit.push(masks.is_exit(row, slot));
-            }
-        }
+        let Moves { rows, slots, exit } = Moves::of(&masks);
         let slots = Slots(slots);
         let mut after = states.select(&rows);
         let step = env.step(direction, &mut after, &slots)?;
@@ -251,63 +243,37 @@ fn check_masks<E: EnumerableEnv>(
 
 fn check_forward<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansion<E>) -> Result<()> {
     let keys = env.keys(states);
-    let ways_on = env.masks(Direction::Forward, &forward.after);
-    let mut inner = Vec::new();
     for (k, &row) in forward.rows.iter().enumerate() {
         let fail = |check| Err(forward.broken(env, states, k, check));
         if forward.step.exit[k] != forward.exit[k] {
             return fail("`step` reports as an exit what the masks have as the exit slot");
         }
-        if forward.exit[k] {
-            if forward.keys_after[k] != keys[row] || !forward.step.done[k] {
-                return fail("the exit leaves the state as it is, and is done");
-            }
-            continue;
+        if forward.exit[k] && (forward.keys_after[k] != keys[row] || !forward.step.done[k]) {
+            return fail("the exit leaves the state as it is, and is done");
         }
-        if forward.keys_after[k] == keys[row] {
+        if !forward.exit[k] && forward.keys_after[k] == keys[row] {
             return fail("a move other than the exit changes the state");
         }
-        if forward.step.done[k] != (ways_on.n_legal(k) == 0) {
-            return fail("a forward step is done at the exit, and where no forward move is legal");
-        }
-        if forward.masks_after.row(k).get(forward.step.reverse.0[k] as usize) != Some(&true) {
-            return fail("the reverse of a legal forward move is a legal backward move of the child");
-        }
-        inner.push(k);
     }
+    let inner: Vec<usize> = (0..forward.rows.len()).filter(|&k| !forward.exit[k]).collect();
     let rows: Vec<usize> = inner.iter().map(|&k| forward.rows[k]).collect();
-    let slots = Slots(inner.iter().map(|&k| forward.slots[k]).collect());
-    let child_keys = env.child_keys(states, &rows, &slots)?;
-    let mut back = forward.after.select(&inner);
-    let step = env.step(Direction::Backward, &mut back, &forward.step.reverse.select(&inner))?;
-    let is_initial = env.is_initial(&back);
-    let back_keys = env.keys(&back);
-    let mut again = back;
-    let back_masks = env.masks(Direction::Forward, &again);
-    for (place, &k) in inner.iter().enumerate() {
-        let fail = |check| Err(forward.broken(env, states, k, check));
-        let redo = step.reverse.0[place];
-        if child_keys.get(place) != Some(&forward.keys_after[k]) {
-            return fail("`child_keys` gives the key of the state that `step` leads to");
-        }
-        if back_keys[place] != keys[forward.rows[k]] {
-            return fail("undoing a forward move restores the state");
-        }
-        if step.done[place] != is_initial[place] {
-            return fail("a backward step is done at the initial state and nowhere else");
-        }
-        if back_masks.row(place).get(redo as usize) != Some(&true) {
-            return fail("the reverse of a move's reverse is a legal forward move");
-        }
-        if !env.merges_isomorphic() && redo != forward.slots[k] {
-            return fail("where nodes are labelled, the reverse of a move's reverse is the move");
-        }
+    let steps = Steps::<E> {
+        before: states.select(&rows),
+        slots: Slots(inner.iter().map(|&k| forward.slots[k]).collect()),
+        reverse: forward.step.reverse.select(&inner),
+        done: inner.iter().map(|&k| forward.step.done[k]).collect(),
+        after: forward.after.select(&inner),
+    };
+    if let Some((k, check)) = steps.first_broken(env)? {
+        return Err(forward.broken(env, states, inner[k], check));
     }
-    env.step(Direction::Forward, &mut again, &step.reverse)?;
-    let again = env.keys(&again);
-    match inner.iter().zip(&again).find(|(k, key)| forward.keys_after[**k] != **key) {
+    let child_keys = env.child_keys(states, &rows, &steps.slots)?;
+    match (0..inner.len()).find(|&k| child_keys.get(k) != Some(&forward.keys_after[inner[k]])) {
         None => Ok(()),
-        Some((&k, _)) => Err(forward.broken(env, states, k, "redoing an undone move leads to the same state")),
+        Some(k) => {
+            let check = "`child_keys` gives the key of the state that `step` leads to";
+            Err(forward.broken(env, states, inner[k], check))
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether every way back ends in the initial state: what P_B gives to one that doesn't is lost.
+//! Every way back ends in the initial state: what P_B gives to one that doesn't is lost.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ const DRAWN: usize = 4;
 /// Steps of a drawn way back.
 const MAX_STEPS: usize = 100_000;
 
-/// How much of a state space a checker looked at.
+/// The part of a state space that a checker looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
     /// Distinct states that random walks visited, each of which was checked.
     pub visited: usize,
-    /// Whether all ways back from them were followed.
+    /// All ways back from them, or some.
     pub ways_back: WaysBack,
 }
 
-/// How ways back were looked at.
+/// The ways back that were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaysBack {
     /// All of them: every backward move of the visited states, and of all that backward moves lead to.

@@ -55,7 +55,7 @@ pub use config::{ReplayPath, StepStats, TrainerConfig};
 pub use context::Context;
 #[cfg(feature = "signals")]
 pub use fit::interrupted;
-pub use fit::{Ended, Fit};
+pub use fit::{Ended, Fit, Progress};
 pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
     Validation,

@@ -102,12 +102,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// What works out the figures of a policy for this trainer.
-    #[must_use]
-    pub fn evaluator(&self) -> crate::metrics::Evaluator<'_, E> {
-        crate::metrics::Evaluator::of(&self.context.env).shared_by(self.context.replicas())
-    }
-
     /// For an observer that must see every trajectory: the first replica, which alone has observers, sees its own share of each batch.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use gfn::Result;
 use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
 use gfn::graph::{
     ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Node, RemoveEdge, Semantics,
+    Node, Semantics,
 };
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
@@ -96,7 +96,7 @@ impl Pruning {
                 initial.add_edge(b, a, Edge::default()).unwrap();
             }
         }
-        let remove: RemoveEdge = gfn::graph::Reversed(AddEdge::new(1));
+        let remove = gfn::graph::Reversed(AddEdge::new(1));
         let actions = ActionSet::new(semantics).with(remove);
         GraphEnv::new(Self, actions, GraphSchema::plain(kind, 3), initial).unwrap().with_backward(rule)
     }

@@ -6,7 +6,7 @@ use gfn::graph::{
 };
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::objective::{Quantities, Quantity};
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Dealt, off, share};
+use crate::noted::NotedGradients;
 use crate::trainers::colour_reward;
 use crate::words::{count, fresh, policy, words};
 use gfn::env::{Reward, VectorEnv, VectorStates};
@@ -15,10 +16,9 @@ use gfn::objective::{
     PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
-use gfn::testing::NotedGradients;
 use gfn::train::{StepStats, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

@@ -41,7 +41,7 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
     };
     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?.with_group(replica)?;
     (0..STEPS).try_for_each(|_| trainer.step().map(drop))?;
-    let learned = trainer.evaluator().terminating_distribution(&space, trainer.policy(), None)?;
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
     Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
 }
 

@@ -58,9 +58,8 @@
 //! # Several learners
 //!
 //! Learners of trainers that train as one ([`Trainer::with_group`](gfn::train::Trainer::with_group)) each have actors of their own. Made
-//! [`sharded`](Learner::sharded), they pass walks on, so that each buffer holds the objects whose keys fall to it; each trainer draws from its own. What they
-//! measure they work out in shares ([`Trainer::evaluator`](gfn::train::Trainer::evaluator)), to the bits of one alone on the same parameters; actors draw on meanwhile, until the
-//! queue is full.
+//! [`sharded`](Learner::sharded), they pass walks on, so that each buffer holds the objects whose keys fall to it; each trainer draws from its own. Actors draw on while the first of
+//! them measures, until the queue is full.
 //!
 //! # What goes wrong
 //!

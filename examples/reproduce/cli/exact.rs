@@ -5,12 +5,12 @@ use std::sync::Arc;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules};
-use gfn::metrics::{Distances, Evaluator, Target, modes_covered};
-use gfn::plot::{GraphSheet, Panel};
+use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use gfn::{Error, Result};
+use gfn_plot::{GraphSheet, Panel};
 use serde_json::{Value, json};
 
 use super::{Common, Distance, members};
@@ -42,9 +42,8 @@ impl<E: EnumerableEnv + 'static> Exact<E> {
     /// Lists the states; an error where there are more than `limit`.
     pub(crate) fn new<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Self> {
         let graph = listed(limit, env)?.ok_or(Error::TooManyStates { limit })?;
-        let target =
-            members::together(|group| Evaluator::of(env).shared_by(group).target_distribution(&graph, reward, None));
-        Ok(Self { graph, target: target? })
+        let target = graph.target_distribution(reward, None)?;
+        Ok(Self { graph, target })
     }
 
     /// Lists the states; `None` where there are more than `limit`, and where the policy is frozen: what is timed then isn't compared.
@@ -71,7 +70,7 @@ impl<E: EnumerableEnv> Exact<E> {
         E: ReplayEnv,
         P: Policy<E, Dist = GraphActionCategorical>,
     {
-        let probs = trainer.evaluator().terminating_distribution(&self.graph, trainer.policy(), None)?.probs;
+        let probs = self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs;
         let d = Distances::between(&probs, &self.target.probs)?;
         Ok((d.into(), probs))
     }

@@ -3,12 +3,12 @@
 use clap::ValueEnum;
 use gfn::Result;
 use gfn::nn::EstimatorsConfig;
+use gfn::objective::Quantity;
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
     Objective, Origin, PolicyGradient, ProximalPolicy, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
     TrajectoryLikelihood, Weighting, WithBackward,
 };
-use gfn::quantity::Quantity;
 use gfn::train::ReplayPath;
 
 /// What is minimised.

@@ -2,8 +2,8 @@
 
 use gfn::Result;
 use gfn::metrics::Distances;
-use gfn::plot::Panel;
-use gfn::report::{Cell, Table};
+use gfn_plot::Panel;
+use gfn_plot::{Cell, Table};
 use serde_json::{Map, Value, json};
 
 use super::words::{cell, fields, rows, words};

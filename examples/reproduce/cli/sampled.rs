@@ -1,9 +1,8 @@
 //! What samples say of a policy where states can't be listed.
 
-use std::ops::Range;
-
 use gfn::Result;
-use gfn::env::{EnumerableEnv, Rows, log_rewards};
+use gfn::env::{EnumerableEnv, log_rewards};
+use gfn::metrics::{estimate_log_z, sample_objects};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
@@ -19,14 +18,12 @@ where
     P: Policy<E>,
 {
     let (env, reward, rng) = (trainer.env(), trainer.reward(), &mut trainer.evaluation_rng());
-    let evaluator = trainer.evaluator();
-    let estimate = evaluator.estimate_log_z(trainer.policy(), reward, n, rng)?;
-    let states = evaluator.sample(trainer.policy(), n, rng)?;
+    let estimate = estimate_log_z(env, trainer.policy(), reward, n, rng)?;
+    let states = sample_objects(env, trainer.policy(), n, rng)?;
     let mut keys = env.keys(&states);
     keys.sort_unstable();
     keys.dedup();
-    let of = |range: Range<usize>| log_rewards(reward, &states.select(&range.collect::<Vec<_>>()), None);
-    let log_rewards = evaluator.figures(n, of)?;
+    let log_rewards = log_rewards(reward, &states, None)?;
     Ok(vec![
         ("log_z_importance", json!(estimate.log_z)),
         ("log_z_interval", json!([estimate.interval.0, estimate.interval.1])),

@@ -8,13 +8,13 @@ use clap::ValueEnum;
 use gfn::Result;
 use gfn::env::EnumerableEnv;
 use gfn::optim::Schedule;
-use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, StepStats,
     TensorBoard, Trainer, Validation,
 };
+use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::json;
 
 use super::members::{self, Ready};
@@ -132,17 +132,13 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     let measure = |trainer: &Trainer<E, P>| {
         Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())
     };
-    let validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
-    let mut validation = validation.map(Validation::shared);
+    let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
     let save = common.save();
     let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
     let mut out = Trained { example, steps, batch, params, members, train_s: filled, ..Trained::default() };
     if trainer.replica() > 0 {
         // What is written and shown is the first one's.
         let mut fit = Fit::new(steps);
-        if let Some(validation) = &mut validation {
-            fit = fit.observe(validation);
-        }
         // Those that the first alone has see nothing here.
         for observer in observers {
             fit = fit.observe(observer);

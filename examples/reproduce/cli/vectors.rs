@@ -3,11 +3,11 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
 use gfn::nn::{BackwardPolicy, MlpConfig, SequenceKind, SequenceNetConfig};
-use gfn::plot::Panel;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig};
 use gfn::replay::{Diversity, ReplayBuffer};
 use gfn::train::{CountModes, Observer, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
+use gfn_plot::Panel;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

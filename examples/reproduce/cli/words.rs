@@ -1,7 +1,7 @@
 //! The figures of a result in words: the line of JSON has short names, people get what they mean, with units.
 
 use clap::ValueEnum;
-use gfn::report::{Cell, Table};
+use gfn_plot::{Cell, Table};
 use serde_json::{Map, Value};
 
 /// What the names that don't say it themselves stand for.
@@ -181,7 +181,7 @@ fn spelt(name: &str) -> String {
 /// A value in a line of text.
 fn text(value: &Value) -> String {
     match value {
-        Value::Number(number) if number.is_f64() => gfn::report::number(number.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(number) if number.is_f64() => gfn_plot::number(number.as_f64().unwrap_or(f64::NAN)),
         Value::String(text) => text.replace('_', " "),
         other => other.to_string(),
     }

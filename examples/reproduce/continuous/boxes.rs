@@ -2,14 +2,15 @@
 
 use clap::Parser;
 use gfn::env::{Reals, Rows, log_rewards};
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
-use gfn::plot::Panel;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{ReplayEnv, Walks};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
+use gfn_plot::Panel;
 use serde_json::json;
 
 use crate::cli::{Common, Defaults, Distance, Report, members, train};
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
     let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
-        trainer.evaluator().sample(trainer.policy(), n, &mut trainer.evaluation_rng())
+        sample_objects(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
     let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else {

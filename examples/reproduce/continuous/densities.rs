@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use gfn::env::{Reals, Rows};
-use gfn::metrics::{Evaluator, maximum_mean_discrepancy, wasserstein2};
-use gfn::plot::{Curve, Figure, Panel, contours};
+use gfn::metrics::{estimate_log_z, eubo, sample_objects};
 use gfn::policy::Policy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{CoxProcess, DiffusionSampling, Energy, FromTensors, Funnel, ManyWell, Mixture, Target};
+use gfn_gym::transport::{maximum_mean_discrepancy, wasserstein2};
+use gfn_plot::{Curve, Figure, Panel, contours};
 use serde_json::{Value, json};
 
 use crate::cli::{Common, refuse};
@@ -91,16 +92,16 @@ const PAIRED: usize = 1_000;
 
 /// What a policy's trajectories say of log Z, and its samples.
 pub(crate) fn estimates<P: Policy<DiffusionSampling>>(
-    (env, evaluator): (&DiffusionSampling, &Evaluator<'_, DiffusionSampling>),
+    env: &DiffusionSampling,
     policy: &P,
     energy: &Energy,
     rng: &mut Rng,
 ) -> Result<(Vec<(&'static str, Value)>, Reals)> {
     let target = energy.target();
-    let estimate = evaluator.estimate_log_z(policy, energy, EVALUATED, rng)?;
+    let estimate = estimate_log_z(env, policy, energy, EVALUATED, rng)?;
     let log_z = target.log_z();
     let error = |value: f64| json!(log_z.map(|true_value| (value - true_value).abs()));
-    let points = evaluator.sample(policy, EVALUATED, rng)?.points;
+    let points = sample_objects(env, policy, EVALUATED, rng)?.points;
     let mut out = vec![
         ("log_z_bound", json!(estimate.elbo.mean)),
         ("log_z_error", error(estimate.elbo.mean)),
@@ -110,7 +111,7 @@ pub(crate) fn estimates<P: Policy<DiffusionSampling>>(
         ("ess", json!(estimate.effective_samples / EVALUATED as f64)),
     ];
     if let Some(exact) = target.sample(EVALUATED, rng) {
-        out.push(("eubo", json!(evaluator.eubo(policy, energy, &env.terminal(exact), rng)?.mean)));
+        out.push(("eubo", json!(eubo(env, policy, energy, &env.terminal(exact), rng)?.mean)));
     }
     Ok((out, points))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
+use gfn::metrics::estimate_log_z;
 use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::train::{Metrics, Observer, ReplayPath, Trainer, TrainerConfig, Validation};
@@ -146,14 +147,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let measure = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
         let rng = &mut trainer.evaluation_rng();
         trainer.averaged(|policy| {
-            let estimate = trainer.evaluator().estimate_log_z(policy, &energy, EVALUATED, rng)?;
+            let estimate = estimate_log_z(trainer.env(), policy, &energy, EVALUATED, rng)?;
             let figures = [("log_z_error", estimate.elbo.mean), ("log_z_reweighted_error", estimate.log_z)];
             let off = |truth: f64| figures.map(|(name, value)| (name.to_owned(), (value - truth).abs()));
             Ok(target.log_z().map(off).into_iter().flatten().collect::<Metrics>())
         })
     };
-    let validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
-    let mut validation = validation.map(Validation::shared);
+    let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
     let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
     let Some((trainer, trained)) = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
         return Ok(());
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Before evaluation, which holds more states at once.
     let memory = crate::cli::peak_memory_mib();
     let rng = &mut trainer.evaluation_rng();
-    let (mut extra, points) = estimates((trainer.env(), &trainer.evaluator()), trainer.policy(), &energy, rng)?;
+    let (mut extra, points) = estimates(trainer.env(), trainer.policy(), &energy, rng)?;
     if !members::is_first() {
         return Ok(());
     }

@@ -1,14 +1,14 @@
 //! The line: steps of any length towards a mixture of Gaussians, a continuous environment without an exit.
 
 use clap::Parser;
-use gfn::metrics::Distances;
+use gfn::metrics::{Distances, sample_objects};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
-use gfn::plot::{Curve, Panel};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
+use gfn_plot::{Curve, Panel};
 use serde_json::json;
 
 use crate::cli::{Common, Defaults, Distance, Report, members, refuse, train};
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let target = target(&reward);
     let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
         let rng = &mut trainer.evaluation_rng();
-        let samples = trainer.evaluator().sample(trainer.policy(), args.samples, rng)?;
+        let samples = sample_objects(trainer.env(), trainer.policy(), args.samples, rng)?;
         let positions: Vec<f64> = samples.rows().map(|state| state[0]).collect();
         Ok(histogram(&positions))
     };

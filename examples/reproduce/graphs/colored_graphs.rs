@@ -1,13 +1,14 @@
 //! Growth up to isomorphism: connected graphs of two-coloured nodes, with and without the correction for symmetry.
 
 use clap::{Parser, ValueEnum};
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Symmetry};
-use gfn::plot::{GraphSheet, Layout, NodeLabels};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use gfn_plot::{GraphSheet, Layout, NodeLabels};
 use serde_json::json;
 
 use crate::cli::{
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     };
 
-    let samples = trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let samples = sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
     let graphs = samples.graphs();
     // An independent look: petgraph's components in place of the environment's masks.
     let valid = graphs.iter().filter(|graph| {

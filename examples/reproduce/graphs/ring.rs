@@ -2,14 +2,14 @@
 
 use clap::{Parser, ValueEnum};
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
-use gfn::metrics::modes_found;
+use gfn::metrics::{modes_found, pruned_distribution, sample_objects};
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig};
-use gfn::plot::{GraphSheet, Layout, Panel};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
+use gfn_plot::{GraphSheet, Layout, Panel};
 use serde::Serialize;
 use serde_json::json;
 
@@ -132,7 +132,7 @@ fn run_with<N: GraphNetwork + Send + 'static>(
         return Ok(());
     };
 
-    let samples = trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let samples = sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
     let rings: Vec<Option<usize>> = samples.graphs().iter().map(|g| env.ring_index(g)).collect();
     let valid = rings.iter().flatten().count() as f64 / SAMPLES as f64;
     let mut distinct: Vec<usize> = rings.iter().flatten().copied().collect();
@@ -193,7 +193,7 @@ fn bound<N: GraphNetwork>(
     trainer: &RingTrainer<N>,
     reward: RingReward,
 ) -> Result<Option<(f64, f64)>> {
-    let look = |(tau, most)| trainer.evaluator().pruned_distribution(trainer.policy(), tau, most);
+    let look = |(tau, most)| pruned_distribution(trainer.env(), trainer.policy(), tau, most);
     let pruned = match look(FIRST_LOOK).map(drop).and_then(|()| look(PRUNE)) {
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,

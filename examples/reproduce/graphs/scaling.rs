@@ -1,5 +1,4 @@
-//! What a state costs, by its nodes, its edges, the batch and the classes; growth of random trees to many nodes, of edges among
-//! candidates; long trajectories on one large graph.
+//! What a state costs, by its nodes, its edges, the batch and the classes; growth of random trees to many nodes; long trajectories on one large graph.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -13,14 +12,14 @@ use gfn::graph::{
     GraphStates, MoveMask, Node, Semantics, SetNodeAttr,
 };
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
-use gfn::plot::{Curve, Figure, Panel, Scale};
+use gfn::objective::Quantities;
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{RbModel, erdos_renyi};
+use gfn_plot::{Cell, Table};
+use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::{Value, json};
 use tch::{Device, Kind};
 
@@ -35,9 +34,6 @@ pub(crate) struct Args {
     /// How many trees are grown
     #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     trees: usize,
-    /// Graphs of as many nodes that grow by edges among three candidates a node
-    #[arg(long, default_value_t = 10, value_parser = at_least_one)]
-    joined: usize,
     /// Steps of 16 trajectories that mark nodes of an input graph of 1,200
     #[arg(long, default_value_t = 1_000, value_parser = at_least_one)]
     marks: usize,
@@ -212,43 +208,6 @@ fn grow(args: &Args, rng: &mut Rng) -> Result<Value> {
         "mean_depth": depths, "mean_depth_expected": expected }))
 }
 
-/// Edges are added until there are so many.
-struct Joins(usize);
-
-impl GraphRules for Joins {
-    fn can_exit(&self, graph: &GraphState) -> bool {
-        graph.n_edges() == self.0
-    }
-}
-
-/// Joins nodes that are near each other on a circle, as many times as there are nodes.
-fn join(args: &Args, rng: &mut Rng) -> Result<Value> {
-    let (n, kind) = (args.tree_nodes.max(7), GraphKind::Undirected);
-    let near = (0..n).flat_map(|a| (1..=3).map(move |k| (a as u32, ((a + k) % n) as u32)));
-    let initial = GraphState::with_nodes(kind, n).with_candidates(near)?;
-    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).at_most(n).among_candidates());
-    let env = GraphEnv::new(Joins(n), actions, GraphSchema::plain(kind, n), initial)?;
-    let started = Instant::now();
-    let walks = Sampler::new(&env, &UniformPolicy).max_steps(n + 1).walks(args.joined, rng)?;
-    let seconds = started.elapsed().as_secs_f64();
-    // Each candidate has the same chance, so a third is taken, whatever its place in the list.
-    let taken = |k: u32| {
-        let apart = |&(a, b): &(u32, u32)| (b - a).min(n as u32 - (b - a)) == k;
-        walks.terminal.graphs().iter().map(|graph| graph.edges().filter(apart).count()).sum::<usize>()
-    };
-    let shares = [1, 2, 3].map(|k| taken(k) as f64 / (n * args.joined) as f64);
-    if walks.terminal.graphs().iter().any(|graph| graph.n_edges() != n)
-        || (shares.iter().sum::<f64>() - 1.0).abs() > 1e-9
-    {
-        return Err(Error::contract(
-            "edges are added among candidates, as many as there are nodes",
-            format!("{shares:?}"),
-        ));
-    }
-    Ok(json!({ "graphs": args.joined, "nodes": n, "candidates": 3 * n, "seconds": seconds,
-        "peak_memory_mib": peak_memory_mib(), "shares_by_distance": shares }))
-}
-
 /// Nodes of one input graph are marked, until so many are.
 struct Marks(usize);
 
@@ -288,8 +247,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let marked = mark(args, rng)?;
     forget_peak_memory();
     let grown = grow(args, rng)?;
-    forget_peak_memory();
-    let joined = join(args, rng)?;
     let (mut lines, mut tables) = (Vec::new(), Vec::new());
     let mut figure = Figure::new("Microseconds a state");
     for (axis, name, sizes) in AXES {
@@ -317,17 +274,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         lines.push(json!({ "axis": name, "sizes": sizes, "parts": PARTS, "us_per_state": timed, "powers": powers }));
     }
     if args.json {
-        println!(
-            "{}",
-            json!({ "threads": args.threads, "growth": grown, "joins": joined, "marks": marked, "axes": lines })
-        );
+        println!("{}", json!({ "threads": args.threads, "growth": grown, "marks": marked, "axes": lines }));
     } else {
         tables.iter().for_each(|table| println!("{table}"));
-        let large = [
-            ("random trees", &grown),
-            ("graphs that grow by edges among candidates", &joined),
-            ("trajectories that mark nodes of one graph", &marked),
-        ];
+        let large = [("random trees", &grown), ("trajectories that mark nodes of one graph", &marked)];
         for (name, found) in large {
             let fields = found.as_object().into_iter().flatten();
             let fields = fields.map(|(name, value)| vec![name.replace('_', " ").into(), value.to_string().into()]);

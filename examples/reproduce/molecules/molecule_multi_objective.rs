@@ -9,19 +9,20 @@ use gfn::condition::{
 };
 use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
-use gfn::metrics::{
-    Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
-};
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
-use gfn::plot::{Curve, Panel};
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
+use gfn_molecules::pareto::{
+    focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
+};
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
+use gfn_plot::{Curve, Panel};
 use serde_json::json;
 use tch::Tensor;
 
@@ -203,8 +204,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
         }
         if let Some(graph) = &graph {
-            let target = trainer.evaluator().target_distribution(graph, &reward, Some(&vector))?;
-            let learned = trainer.evaluator().terminating_distribution(graph, trainer.policy(), Some(&vector))?;
+            let target = graph.target_distribution(&reward, Some(&vector))?;
+            let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&vector))?;
             let d = Distances::between(&learned.probs, &target.probs)?;
             let log_z = Policy::<GraphEnv<MoleculeEnv>>::log_z(trainer.policy(), Some(&vector), 1)
                 .map(|z| z.double_value(&[0]));

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use clap::Parser;
 use gfn::policy::UniformPolicy;
-use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use gfn_molecules::{ExternalScorer, ExternalScorerConfig, MoleculeConfig, MoleculeEnv};
+use gfn_plot::Table;
 use serde_json::json;
 
 /// Time an external scorer beside its program

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use gfn::Result;
-use gfn::report::{Cell, Table};
+use gfn_plot::{Cell, Table};
 use serde_json::{Map, Value, json};
 
 use super::pictures;

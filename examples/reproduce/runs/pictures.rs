@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gfn::Result;
-use gfn::plot::{Curve, Figure, Panel, Scale};
+use gfn_plot::{Curve, Figure, Panel, Scale};
 
 use super::recorded::{Recorded, labels, measured, smoothed};
 use crate::cli::{Written, words};

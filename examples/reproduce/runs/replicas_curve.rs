@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Parser;
-use gfn::plot::{Curve, Figure, Panel};
-use gfn::report::{Cell, Table};
 use gfn::{Error, Result, Rng};
+use gfn_plot::{Cell, Table};
+use gfn_plot::{Curve, Figure, Panel};
 use serde_json::{Value, json};
 
 use super::spread::Spread;

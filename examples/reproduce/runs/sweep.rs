@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant;
 
 use clap::{CommandFactory, Parser};
-use gfn::report::{Cell, Table, number};
 use gfn::{Error, Result};
+use gfn_plot::{Cell, Table, number};
 use serde_json::{Map, Value, json};
 
 use super::INTERRUPTED;

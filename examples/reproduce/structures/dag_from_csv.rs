@@ -4,13 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Arg, Parser};
-use gfn::env::Env;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
@@ -19,6 +17,7 @@ use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
+use gfn_plot::{Cell, Table};
 use tch::{Device, Kind};
 
 /// Learn how probable each edge between the variables of a CSV file is
@@ -80,7 +79,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
     let (env, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
-    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0));
+    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
     let exact = exact(&env, &reward)?;
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };

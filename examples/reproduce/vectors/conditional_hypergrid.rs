@@ -4,13 +4,13 @@ use clap::Parser;
 use gfn::env::VectorEnv;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
-use gfn::plot::{Curve, Panel};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
+use gfn_plot::{Curve, Panel};
 use serde_json::json;
 use tch::Tensor;
 
@@ -84,8 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let graph = listed(EXACT_LIMIT, &env)?;
     let exact = |trainer: &Trainer<_, MlpPolicy<KHot>>, c: f64| -> Result<Option<Distances>> {
         let (Some(graph), condition) = (&graph, condition(c)) else { return Ok(None) };
-        let target = trainer.evaluator().target_distribution(graph, &reward, Some(&condition))?;
-        let learned = trainer.evaluator().terminating_distribution(graph, trainer.policy(), Some(&condition))?;
+        let target = graph.target_distribution(&reward, Some(&condition))?;
+        let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&condition))?;
         Distances::between(&learned.probs, &target.probs).map(Some)
     };
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Ok(exact(trainer, 1.0)?.map(|distances| distances.jsd));

@@ -2,12 +2,12 @@
 
 use clap::Parser;
 use gfn::env::{EnumerableEnv, Rows, VectorEnv};
-use gfn::metrics::modes_covered;
+use gfn::metrics::{modes_covered, sample_objects};
 use gfn::nn::BackwardPolicy;
-use gfn::plot::Panel;
 use gfn::policy::KHot;
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
+use gfn_plot::Panel;
 use serde_json::json;
 
 use crate::cli::{BufferName, Common, Defaults, Exact, ObjectiveName, VectorTask};
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     task.run(common, |run| {
         let trainer = &run.trainer;
-        let points = &trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+        let points = &sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
         let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < args.height)).count();
         let is_mode = reward.is_mode(points);
         let sampled_modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();

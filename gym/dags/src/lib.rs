@@ -9,14 +9,14 @@
 //! | simulated data | a graph from a [`GraphLaw`], then a [`Sem`] (linear or of random networks) or a [`DiscreteNetwork`] |
 //! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
 //! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
-//! | environment | [`BayesianStructure`] with the expert knowledge of a [`StructureConfig`]; [`DagGraphs`] is its twin on petgraph states |
-//! | policy | [`gfn::policy::MlpPolicy`] on [`AdjacencyFeatures`], any graph network by [`DagPolicy`], attention among nodes after a round of messages, [`NodeAttention`], or between pairs of nodes, [`EdgeTransformer`] |
+//! | environment | [`BayesianStructure`], rules of [`GraphEnv`](gfn::graph::GraphEnv), with the expert knowledge of a [`StructureConfig`] |
+//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) of any graph network: [`GraphNet`](gfn::nn::GraphNet), or attention between pairs of nodes, [`EdgeTransformer`] |
 //! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
 //! The distribution of a policy over all graphs of few nodes is
 //! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution); samples go to files by
-//! [`DagStates::to_graphs`] and [`write_graphs`](gfn::graph::write_graphs).
+//! [`write_graphs`](gfn::graph::write_graphs). [`acyclic`] makes a graph of its edges, and [`Ancestry`] says who leads to whom.
 //!
 //! ```
 //! use gfn::{env::StateGraph, metrics::Distances};
@@ -50,11 +50,8 @@ pub use data::{
     ContinuousData, DiscreteData, DiscreteNetwork, FromTable, GraphLaw, Labels, Mechanism, Observations, Sem,
     SemConfig, TextTable, named_edges,
 };
-pub use env::{BayesianStructure, Dag, DagGraphs, DagStates, MAX_NODES, NodeSet, StructureConfig};
-pub use policy::{
-    AdjacencyFeatures, DagPolicy, EdgeTransformer, EdgeTransformerConfig, EdgeTransformerNetwork, HostDags,
-    NodeAttention, NodeAttentionConfig, NodeAttentionNetwork, PairNetwork, PairPolicy,
-};
+pub use env::{AddArc, Ancestry, BayesianStructure, MAX_NODES, NodeSet, StructureConfig, acyclic};
+pub use policy::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig};
 pub use posterior::{
     Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
     held_out_log_likelihoods, log_model_average, most_probable,

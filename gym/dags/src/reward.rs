@@ -1,28 +1,30 @@
-use gfn::env::{Reward, Rows, Slots};
+use gfn::env::Reward;
+use gfn::graph::{GraphState, GraphStates};
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
-use crate::{Dag, DagStates, LocalScore, NodeSet, StructurePrior};
+use crate::env::parent_sets;
+use crate::{LocalScore, NodeSet, StructurePrior};
 
 /// Graphs that a thread takes at least.
-const MIN_DAGS_PER_THREAD: usize = 64;
+const MIN_GRAPHS_PER_THREAD: usize = 64;
 
 /// The log-reward of a graph: the sum of its local scores and of the structure prior's terms, log p(data, graph).
 ///
-/// Every graph can be finished, so the same is given for unfinished ones (forward-looking objectives), and
-/// [`deltas`](Self::deltas) gives what one more edge changes, which takes two local scores.
+/// Every graph can be finished, so the same is given for unfinished ones (forward-looking objectives), and the change that one more
+/// edge makes takes two local scores ([`Reward::log_reward_change`]). A reward reads the parents of each node; that they form no cycle
+/// is the environment's to see to.
 ///
 /// ```
-/// use gfn::env::{Env, Reward, Slots};
+/// use gfn::env::{Env, Reward};
 /// use gfn_dags::*;
 /// let rows = [[0.5, 1.0, -0.2], [-1.0, -0.5, 0.3], [0.2, 0.8, 1.1], [1.5, 0.1, -0.7], [-0.3, 0.6, 0.4]];
 /// let bge = Bge::new(&ContinuousData::from_rows(&rows)?, BgeConfig::default())?;
 /// let reward = DagReward::new(CachedScores::ahead(bge, None)?, StructurePrior::Uniform)?;
-/// let env = BayesianStructure::new(StructureConfig::new(3))?;
-/// let empty = reward.log_reward(&env.initial(&[0]), None)?[0];
-/// assert!((empty + 20.576018533636898).abs() < 1e-9);
-/// let delta = reward.deltas(&env.initial(&[0]), &Slots(vec![1]))?[0];
-/// assert!((empty + delta + 21.403017182745014).abs() < 1e-9);
+/// let graphs = vec![acyclic(3, &[])?, acyclic(3, &[(0, 1)])?].into();
+/// let log_rewards = reward.log_reward(&graphs, None)?;
+/// assert!((log_rewards[0] + 20.576018533636898).abs() < 1e-9);
+/// assert!((log_rewards[1] + 21.403017182745014).abs() < 1e-9);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
@@ -45,11 +47,13 @@ impl<S: LocalScore> DagReward<S> {
 
     /// Rewards relative to that of a graph, such as the environment's initial one: the same posterior, with numbers near 0 for
     /// networks and log Z to learn. What torchgfn and jax-dag-gflownet do with the empty graph.
-    #[must_use]
-    pub fn relative_to(mut self, start: &Dag<'_>) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a graph of other nodes than the scores.
+    pub fn relative_to(mut self, start: &GraphState) -> Result<Self> {
         self.start = 0.0;
-        self.start = self.log_joint(start);
-        self
+        self.start = self.log_joint(start)?;
+        Ok(self)
     }
 
     /// The value that is subtracted from each log-reward: log p(data, graph) of the graph that rewards are relative to, or 0.
@@ -70,77 +74,52 @@ impl<S: LocalScore> DagReward<S> {
     }
 
     /// The log-reward of one graph.
-    pub fn log_joint(&self, dag: &Dag<'_>) -> f64 {
-        (0..dag.n_nodes()).map(|node| self.term(node, &dag.parents(node))).sum::<f64>() - self.start
-    }
-
-    /// log R of the state that each forward action leads to, less log R of the state; 0 for an exit.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one action per state, and the graphs have as many nodes as the scores.
-    pub fn deltas(&self, states: &DagStates, actions: &Slots) -> Result<Vec<f64>> {
-        self.check(states)?;
-        if states.len() != actions.len() {
-            return Err(Error::shape(
-                "actions",
-                [states.len() as i64],
-                [actions.len() as i64],
-                "give one action per state",
-            ));
-        }
-        let n = states.n_nodes();
-        let delta = |(dag, &slot): (Dag<'_>, &u32)| {
-            let (source, target) = (slot as usize / n, slot as usize % n);
-            if source >= n {
-                return 0.0;
-            }
-            let parents = dag.parents(target);
-            self.term(target, &parents.with(source)) - self.term(target, &parents.without(source))
-        };
-        Ok(states.dags().zip(&actions.0).map(delta).collect())
-    }
-
-    fn check(&self, states: &DagStates) -> Result<()> {
-        if states.n_nodes() == self.score.n_nodes() {
-            return Ok(());
-        }
-        Err(Error::shape(
-            "graphs to score",
-            [states.len() as i64, self.score.n_nodes() as i64],
-            [states.len() as i64, states.n_nodes() as i64],
-            "give graphs with one node for each variable of the data",
-        ))
+    /// [`Error::Shape`] for a graph of other nodes than the scores.
+    pub fn log_joint(&self, graph: &GraphState) -> Result<f64> {
+        check_nodes(&self.score, graph)?;
+        let parents = parent_sets(graph);
+        Ok(parents.iter().enumerate().map(|(node, parents)| self.term(node, parents)).sum::<f64>() - self.start)
     }
 }
 
-impl<S: LocalScore> Reward<DagStates> for DagReward<S> {
-    fn log_reward(&self, states: &DagStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        self.check(states)?;
-        if states.len() < 2 * MIN_DAGS_PER_THREAD || rayon::current_num_threads() == 1 {
-            return Ok(states.dags().map(|dag| self.log_joint(&dag)).collect());
+/// Refuses graphs of other nodes than the scores.
+pub(crate) fn check_nodes(score: &(impl LocalScore + ?Sized), graph: &GraphState) -> Result<()> {
+    if graph.n_nodes() == score.n_nodes() {
+        return Ok(());
+    }
+    let remedy = "give graphs with one node for each variable of the data";
+    Err(Error::shape("a graph to score", [score.n_nodes() as i64], [graph.n_nodes() as i64], remedy))
+}
+
+impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
+    fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        let graphs = states.graphs();
+        if graphs.len() < 2 * MIN_GRAPHS_PER_THREAD || rayon::current_num_threads() == 1 {
+            return graphs.iter().map(|graph| self.log_joint(graph)).collect();
         }
-        let rows = (0..states.len()).into_par_iter().with_min_len(MIN_DAGS_PER_THREAD);
-        Ok(rows.map(|row| self.log_joint(&states.dag(row))).collect())
+        graphs.par_iter().with_min_len(MIN_GRAPHS_PER_THREAD).map(|graph| self.log_joint(graph)).collect()
     }
 
-    fn partial_log_reward(&self, states: &DagStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 
     fn log_reward_change(
         &self,
-        before: &DagStates,
-        after: &DagStates,
+        before: &GraphStates,
+        after: &GraphStates,
         _: Option<&tch::Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        self.check(before)?;
-        self.check(after)?;
         // One edge changes the parents of one node: the others' terms cancel.
-        let change = |(before, after): (Dag<'_>, Dag<'_>)| {
-            let terms = (0..before.n_nodes()).map(|node| (node, before.parents(node), after.parents(node)));
-            let changed = terms.filter(|(_, before, after)| before != after);
-            changed.map(|(node, before, after)| self.term(node, &after) - self.term(node, &before)).sum()
+        let change = |(before, after): (&GraphState, &GraphState)| {
+            check_nodes(&self.score, before)?;
+            check_nodes(&self.score, after)?;
+            let (before, after) = (parent_sets(before), parent_sets(after));
+            let terms = before.iter().zip(&after).enumerate().filter(|(_, (before, after))| before != after);
+            Ok(terms.map(|(node, (before, after))| self.term(node, after) - self.term(node, before)).sum())
         };
-        Ok(Some(before.dags().zip(after.dags()).map(change).collect()))
+        before.graphs().iter().zip(after.graphs()).map(change).collect::<Result<_>>().map(Some)
     }
 }

@@ -1,7 +1,7 @@
 //! Data: what files are refused for, networks from BIF files, simulated models.
 
 use gfn::Rng;
-use gfn::env::Rows;
+use gfn::graph::GraphState;
 use gfn_dags::*;
 
 #[test]
@@ -183,7 +183,7 @@ fn networks_are_read() {
     let network = DiscreteNetwork::from_bif(NETWORK).unwrap();
     assert_eq!(network.names(), ["C", "A", "B"]);
     assert_eq!(network.labels()[0], ["<5", "5-9", ">=10"]);
-    assert_eq!(network.dag().dag(0).edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
+    assert_eq!(network.dag().edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
     // p(B = yes | A = no) = 0.4; p(C | B = no, A = yes) is the second row, whatever the order of the parents.
     assert_eq!(network.probs(2, &[0, 1, 0]), [0.4, 0.6]);
     assert_eq!(network.probs(0, &[0, 0, 1]), [0.5, 0.25, 0.25]);
@@ -201,11 +201,11 @@ fn bad_networks_are_refused_with_their_line() {
     refused("[ 3 ]", "[ 4 ]", "line 4: `C` announces");
     refused("(no, yes)", "(maybe, yes)", "line 9: `B` has no value `maybe`");
     refused("(no, yes)", "(no)", "1 values for 2 parents");
-    refused("0.5, 0.25, 0.25", "0.5, 0.5", "2 probabilities for the 3 values of `C`");
+    refused("0.5, 0.25, 0.25", "0.5, 0.5", "2 probabilities for the 3 of `C`");
     refused("0.5, 0.25", "0.5, x", "`x` isn't a probability");
     refused("0.5, 0.25", "0.9, 0.25", "that sum to 1");
     refused("default 0.0, 0.0, 1.0;", "", "rows without probabilities");
-    refused("table 0.25, 0.75", "table 0.25", "1 numbers for the 2 of `A`");
+    refused("table 0.25, 0.75", "table 0.25", "1 probabilities for the 2 of `A`");
     refused("( C | B, A )", "( C | B, D )", "there is no variable `D`");
     refused("probability ( A ) { table 0.25, 0.75; }", "", "`A` has no table");
     refused("probability ( A )", "probability ( B )", "`B` has two tables");
@@ -239,13 +239,13 @@ fn samples_of_a_network_have_its_probabilities() {
 #[test]
 fn random_graphs_have_the_edges_asked_for() {
     let mut rng = Rng::seeded(0);
-    let edges = |law: GraphLaw, rng: &mut Rng| law.draw(20, rng).unwrap().dag(0).n_edges();
+    let edges = |law: GraphLaw, rng: &mut Rng| law.draw(20, rng).unwrap().n_edges();
     let mean = (0..200).map(|_| edges(GraphLaw::ErdosRenyi { edges: 40.0 }, &mut rng) as f64).sum::<f64>() / 200.0;
     assert!((mean - 40.0).abs() < 1.5, "{mean}");
     assert_eq!(edges(GraphLaw::ErdosRenyi { edges: 190.0 }, &mut rng), 190);
     // The most children of a node, on average: scale-free graphs have hubs.
     let mut hub = |law: GraphLaw| {
-        let most = |dag: DagStates| (0..20).map(|node| dag.dag(0).children(node).len()).max().unwrap() as f64;
+        let most = |graph: GraphState| (0..20).map(|node| graph.out_degree(node)).max().unwrap() as f64;
         (0..60).map(|_| most(law.draw(20, &mut rng).unwrap())).sum::<f64>() / 60.0
     };
     let (even, hubs) = (hub(GraphLaw::ErdosRenyi { edges: 19.0 }), hub(GraphLaw::ScaleFree { edges_per_node: 1 }));
@@ -259,7 +259,7 @@ fn random_graphs_have_the_edges_asked_for() {
 #[test]
 fn models_follow_their_mechanisms() {
     let mut rng = Rng::seeded(2);
-    let dag = DagStates::from_edges(3, [[(0, 2), (1, 2)].as_slice()]).unwrap();
+    let dag = acyclic(3, &[(0, 2), (1, 2)]).unwrap();
     let linear = Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 0.0, &mut rng).unwrap();
     let Mechanism::Linear { weights } = &linear.mechanisms()[2] else { unreachable!("it was drawn linear") };
     assert!(weights.len() == 2 && weights.iter().all(|w| (0.5..=2.0).contains(&w.abs())));
@@ -276,8 +276,10 @@ fn models_follow_their_mechanisms() {
     assert!(Sem::draw(dag.clone(), SemConfig::Linear, -1.0, &mut rng).is_err());
     assert!(Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 2.0, high: 1.0 }, 0.1, &mut rng).is_err());
     assert!(Sem::new(dag.clone(), vec![Mechanism::Linear { weights: vec![] }; 3], 0.1).is_err());
-    assert!(Sem::draw(dag.select(&[]), SemConfig::Linear, 0.1, &mut rng).is_err());
-    assert!(DiscreteNetwork::draw(dag.select(&[]), 2, &mut rng).is_err());
+    let mut cyclic = dag.clone();
+    cyclic.add_edge(2, 0, Default::default()).unwrap();
+    assert!(Sem::draw(cyclic.clone(), SemConfig::Linear, 0.1, &mut rng).is_err());
+    assert!(DiscreteNetwork::draw(cyclic, 2, &mut rng).is_err());
     assert!(DiscreteNetwork::draw(dag, 1, &mut rng).is_err());
     // The same seed gives the same data.
     let again = |seed| linear.sample(5, &mut Rng::seeded(seed)).unwrap();
@@ -302,7 +304,7 @@ fn tables_have_one_limit_together() {
     assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
     // The largest table of a complete graph of 24 nodes is within the limit, all of them aren't.
     let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
-    let complete = DagStates::from_edges(24, [edges.as_slice()]).unwrap();
+    let complete = acyclic(24, &edges).unwrap();
     let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();
     assert!(message.contains("in all"), "{message}");
 }

@@ -2,7 +2,7 @@
 
 use gfn::env::Rows;
 use gfn::env::StateGraph;
-use gfn::graph::{read_graphs, write_graphs};
+use gfn::graph::{GraphState, read_graphs, write_graphs};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
@@ -10,7 +10,7 @@ use gfn::{Error, Rng};
 use gfn_dags::*;
 
 /// Simulated data of a linear model: the truth and observations.
-fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (DagStates, ContinuousData) {
+fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (GraphState, ContinuousData) {
     let mut rng = Rng::seeded(seed);
     let dag = GraphLaw::ErdosRenyi { edges }.draw(n, &mut rng).unwrap();
     let data = Sem::draw(dag.clone(), SemConfig::Linear, 0.1, &mut rng).unwrap().sample(rows, &mut rng).unwrap();
@@ -42,7 +42,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
         let env = BayesianStructure::new(config).unwrap();
         let graph = StateGraph::build(&env, 30_000).unwrap();
         for prior in [StructurePrior::Uniform, StructurePrior::EdgePenalty { beta: 0.3 }] {
-            let reward = reward_of(&data, prior).relative_to(&graph.states().dag(0));
+            let reward = reward_of(&data, prior).relative_to(&graph.states().graphs()[0]).unwrap();
             let listed = ExactPosterior::of(graph.states(), &reward).unwrap();
             let summed = EdgeMarginals::sum(&env, &reward).unwrap();
             let gap = worst(&summed.edge, &listed.marginals().unwrap().edge);
@@ -138,7 +138,7 @@ fn more_data_finds_the_truth() {
     let truth = GraphLaw::ErdosRenyi { edges: 5.0 }.draw(5, &mut rng).unwrap();
     let strong = SemConfig::LinearAwayFromZero { low: 0.8, high: 1.6 };
     let data = Sem::draw(truth.clone(), strong, 1.0, &mut rng).unwrap().sample(400, &mut rng).unwrap();
-    let truth: Vec<(u32, u32)> = truth.dag(0).edges().collect();
+    let truth: Vec<(u32, u32)> = truth.edges().collect();
     let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
     let graph = StateGraph::build(&env, 30_000).unwrap();
     let posterior = |rows: usize| {
@@ -181,9 +181,8 @@ fn graphs_and_marginals_go_to_files() {
     let folder = std::env::temp_dir().join(format!("gfn-dags-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for name in ["top.d6", "top.edges"] {
-        write_graphs(folder.join(name), top.to_graphs().unwrap().graphs()).unwrap();
-        let back = DagStates::from_graphs(5, &read_graphs(folder.join(name)).unwrap().into()).unwrap();
-        assert_eq!(back, top);
+        write_graphs(folder.join(name), top.graphs()).unwrap();
+        assert_eq!(read_graphs(folder.join(name)).unwrap(), top.graphs());
     }
     let edge = posterior.marginals().unwrap().edge;
     let names: Vec<String> = ["a", "b,c", "d", "e", "f"].map(String::from).to_vec();
@@ -198,12 +197,20 @@ fn graphs_and_marginals_go_to_files() {
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
-    let dags = DagStates::from_edges(3, [[(0, 1)].as_slice(), &[]]).unwrap();
+    let dags = crate::graphs(3, &[&[(0, 1)], &[]]);
     assert!(Marginals::of(&dags, Some(&[1.0])).is_err());
     assert!(Marginals::of(&dags, Some(&[1.0, -0.5])).is_err());
     assert!(Marginals::of(&dags, Some(&[0.0, 0.0])).is_err());
     assert!(Marginals::of(&dags.select(&[]), None).is_err());
     assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
+    // Graphs of other nodes, and with a cycle.
+    let mut mixed = dags.clone();
+    mixed.append(crate::graphs(4, &[&[(0, 3)]]));
+    assert!(matches!(Marginals::of(&mixed, None), Err(Error::Shape { .. })));
+    assert!(matches!(expected_shd(&mixed, None, &[(0, 1)]), Err(Error::Shape { .. })));
+    let mut cyclic = dags.graphs()[0].clone();
+    cyclic.add_edge(1, 0, Default::default()).unwrap();
+    assert!(matches!(Marginals::of(&vec![cyclic].into(), None), Err(Error::Contract { .. })));
     let edge = Marginals::of(&dags, None).unwrap().edge;
     assert!(edge.detection(&[]).unwrap_err().to_string().contains("0 of 6 pairs"));
     assert!(edge.rmse(&PairMatrix::zeros(4)).is_err());

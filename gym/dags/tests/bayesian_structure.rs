@@ -3,14 +3,14 @@
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
-use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
-use gfn::graph::GraphState;
-use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+use gfn::graph::{GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig};
+use gfn::objective::{Quantities, Quantity};
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::{check_env, check_graph_env};
-use gfn_dags::{BayesianStructure, DagGraphs, DagPolicy, DagStates, MAX_NODES, StructureConfig};
+use gfn::testing::{check_action_type, check_env, check_graph_env};
+use gfn_dags::{AddArc, AdjacencyFeatures, BayesianStructure, MAX_NODES, StructureConfig, acyclic};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
@@ -30,7 +30,9 @@ fn the_contract_is_kept() {
     for config in [StructureConfig::new(1), StructureConfig::new(4), StructureConfig::new(9), with_knowledge()] {
         let env = BayesianStructure::new(config).unwrap();
         check_env(&env, 30, &mut Rng::seeded(1)).unwrap();
-        check_graph_env(&DagGraphs::new(&env).unwrap(), 12, &mut Rng::seeded(2)).unwrap();
+        check_graph_env(&env, 12, &mut Rng::seeded(2)).unwrap();
+        let walks = Sampler::new(&env, &UniformPolicy).forward(6, &mut Rng::seeded(3)).unwrap();
+        check_action_type(&AddArc, Semantics::Labelled, walks.states().graphs()).unwrap();
     }
 }
 
@@ -75,7 +77,7 @@ proptest! {
         for k in 0..80 {
             let direction = if rng.uniform() < 0.7 { Direction::Forward } else { Direction::Backward };
             let masks = env.masks(direction, &states);
-            let legal: Vec<u32> = masks.legal_slots(0).filter(|&slot| env.edge_of(slot).is_some()).collect();
+            let legal: Vec<u32> = masks.legal_slots(0).filter(|&slot| (slot as usize) < nodes * nodes).collect();
             if legal.is_empty() {
                 continue;
             }
@@ -84,50 +86,16 @@ proptest! {
             if k % 20 != 19 {
                 continue;
             }
-            let graph = states.to_graphs().unwrap().into_graphs().swap_remove(0);
+            let graph = &states.graphs()[0];
             let (forward, backward) = (env.masks(Direction::Forward, &states), env.masks(Direction::Backward, &states));
             for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))) {
-                prop_assert_eq!(forward.row(0)[a * nodes + b], is_legal(&config, &graph, a, b), "{} -> {}", a, b);
+                prop_assert_eq!(forward.row(0)[a * nodes + b], is_legal(&config, graph, a, b), "{} -> {}", a, b);
                 let edge = (a as u32, b as u32);
                 let removable = graph.has_edge(edge.0, edge.1) && !config.required.contains(&edge);
                 prop_assert_eq!(backward.row(0)[a * nodes + b], removable);
             }
             prop_assert!(forward.row(0)[nodes * nodes]);
-            prop_assert_eq!(&DagStates::from_graphs(nodes, &vec![graph].into()).unwrap(), &states);
         }
-    }
-}
-
-/// The same walk on bit rows and on petgraph states: forward slots are the same, removals name the same edges.
-#[test]
-fn petgraph_states_have_the_same_moves() {
-    for config in [StructureConfig::new(6), with_knowledge()] {
-        let env = BayesianStructure::new(config).unwrap();
-        let graphs = DagGraphs::new(&env).unwrap();
-        let mut rng = Rng::seeded(5);
-        let (mut states, mut petgraphs) = (env.initial(&[0; 8]), graphs.initial(&[0; 8]));
-        for _ in 0..12 {
-            let masks = env.masks(Direction::Forward, &states);
-            assert_eq!(masks.legal, graphs.masks(Direction::Forward, &petgraphs).legal);
-            let back = env.masks(Direction::Backward, &states);
-            let petgraph_back = graphs.masks(Direction::Backward, &petgraphs);
-            for row in 0..8 {
-                let edges: Vec<(u32, u32)> = petgraphs.graphs()[row].edges().collect();
-                let listed = petgraph_back.legal_slots(row).map(|rank| edges[rank as usize]);
-                let named = back.legal_slots(row).filter_map(|slot| env.edge_of(slot));
-                assert!(listed.eq(named.map(|(a, b)| (a as u32, b as u32))));
-            }
-            let exit = (env.n_nodes() * env.n_nodes()) as u32;
-            let slot = |row| {
-                let legal: Vec<u32> = masks.legal_slots(row).filter(|&slot| slot != exit).collect();
-                if legal.is_empty() { exit } else { legal[rng.below(legal.len())] }
-            };
-            let slots = Slots((0..8).map(slot).collect());
-            let step = env.step(Direction::Forward, &mut states, &slots).unwrap();
-            assert_eq!(step.done, graphs.step(Direction::Forward, &mut petgraphs, &slots).unwrap().done);
-            assert_eq!(states.to_graphs().unwrap(), petgraphs);
-        }
-        assert!(states.dags().any(|dag| dag.n_edges() > 5));
     }
 }
 
@@ -154,63 +122,66 @@ fn knowledge_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn illegal_moves_are_refused_in_words() {
+fn graphs_of_other_nodes_lead_nowhere() {
     let env = BayesianStructure::new(with_knowledge()).unwrap();
-    let refused = |direction, slot, words: &str| {
-        let message = env.step(direction, &mut env.initial(&[0]), &Slots(vec![slot])).unwrap_err().to_string();
-        assert!(message.contains(words), "{message}");
-    };
-    refused(Direction::Forward, 7, "edge 1 -> 2, which would close a cycle");
-    refused(Direction::Forward, 10, "which is required and there");
-    refused(Direction::Forward, 6, "which would close a cycle");
-    refused(Direction::Backward, 4, "remove edge 0 -> 4, which isn't there");
-    refused(Direction::Forward, 26, "slots");
-    refused(Direction::Forward, 3, "add edge 0 -> 3, which is forbidden");
-    refused(Direction::Backward, 10, "remove edge 2 -> 0, which is required and there");
-    // Of as many parents as a node may have, 2 and 0 of node 1 are required.
-    refused(Direction::Forward, 16, "add edge 3 -> 1, into a node that has all the parents that it may have");
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let message = env.step(Direction::Forward, &mut other.initial(&[0]), &Slots(vec![0])).unwrap_err().to_string();
-    assert!(message.contains("states of this environment"), "{message}");
-    assert!(DagStates::from_edges(3, [[(0, 1), (0, 1)].as_slice()]).is_err());
-    assert_eq!(other.initial(&[0; 3]).select(&[0, 2]).len(), 2);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let masks = env.masks(direction, &crate::graphs(4, &[&[(0, 1)]]));
+        // The exit is all that is left.
+        assert_eq!(masks.n_legal(0), usize::from(direction == Direction::Forward));
+    }
+    assert!(acyclic(3, &[(0, 1), (0, 1)]).is_err() && acyclic(3, &[(0, 3)]).is_err());
+    // What an author forbids is said of any of them.
+    let sinks = other.with_rules(FirstIsSink);
+    let graph = StateGraph::build(&sinks, 1000).unwrap();
+    assert!(graph.states().graphs().iter().all(|graph| graph.out_degree(0) == 0));
+    assert!(graph.len() > 25 && graph.len() < 543);
 }
 
-/// A graph network says the same of rows of bits as of petgraph states: P_F slot by slot, P_B edge by edge, and flows.
-#[test]
-fn a_graph_network_reads_either_kind_of_state() {
-    let env = BayesianStructure::new(with_knowledge()).unwrap();
-    let graphs = DagGraphs::new(&env).unwrap();
-    let config = GraphNetConfig {
-        identity: true,
-        embedding: 16,
-        backward: BackwardPolicy::SharedTorso,
-        estimators: EstimatorsConfig::with_flow(true),
-        ..GraphNetConfig::default()
-    };
-    let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
-    let walks = Sampler::new(&env, &UniformPolicy).forward(20, &mut Rng::seeded(1)).unwrap();
-    let states = walks.terminal_states().clone();
-    let petgraphs = states.to_graphs().unwrap();
-    let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;
-    let bits = DagPolicy(&net).evaluate(&env, &states, None, wants).unwrap();
-    let other = GraphPolicy(&net).evaluate(&graphs, &petgraphs, None, wants).unwrap();
-    let close = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
-    let log_probs = |dist: &Option<GraphActionCategorical>| dist.as_ref().unwrap().host_log_probs().unwrap().to_vec();
-    let pf = log_probs(&bits.pf);
-    assert!(close(&pf, &log_probs(&other.pf)));
-    // Legal slots ascend in both: by source, then target.
-    let pb = log_probs(&bits.pb);
-    assert!(close(&pb, &log_probs(&other.pb)) && pb.len() > 20);
-    assert!(pb.iter().any(|p| (p - pb[0]).abs() > 1e-3), "P_B is learned");
-    assert_eq!(bits.values.get(Quantity::LogFlow).unwrap().size(), [20]);
+/// Node 0 has no children, on top of the rules that it is given.
+struct FirstIsSink(BayesianStructure);
 
-    let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
-    let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    let policy = DagPolicy(&net);
-    let frozen = Policy::<BayesianStructure>::on_host(&policy, Direction::Forward).unwrap();
-    let got = frozen.distribution(&env, &states).unwrap().host_log_probs().unwrap().to_vec();
-    let expected = log_probs(&policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf);
-    let off = got.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    assert!(got.len() == expected.len() && off < 1e-4, "{off}");
+impl GraphRules for FirstIsSink {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.0.restrict(graph, moves);
+        moves.retain(|action| action.a != 0);
+    }
+}
+
+/// A perceptron and a graph network, each with a learned P_B, on graphs whose slots are pairs both ways.
+#[test]
+fn policies_give_each_legal_slot_a_probability() {
+    let env = BayesianStructure::new(with_knowledge()).unwrap();
+    let walks = Sampler::new(&env, &UniformPolicy).forward(20, &mut Rng::seeded(1)).unwrap();
+    let states = walks.terminal_states();
+    let estimators = EstimatorsConfig::with_flow(true);
+    let backward = BackwardPolicy::SharedTorso;
+    let config =
+        GraphNetConfig { embedding: 16, backward, estimators: estimators.clone(), ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let config = MlpPolicyConfig { backward, estimators, ..MlpPolicyConfig::default() };
+    let mlp = MlpPolicy::new(&env, AdjacencyFeatures::new(5), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let policies: [Box<dyn Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>>; 2] =
+        [Box::new(GraphPolicy(net)), Box::new(mlp.unwrap())];
+    for policy in &policies {
+        let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;
+        let evaluation = policy.evaluate(&env, states, None, wants).unwrap();
+        let log_probs = |dist: &GraphActionCategorical| dist.host_log_probs().unwrap().to_vec();
+        for (direction, dist) in [(Direction::Forward, &evaluation.pf), (Direction::Backward, &evaluation.pb)] {
+            let (dist, masks) = (dist.as_ref().unwrap(), env.masks(direction, states));
+            assert_eq!(dist.masks().legal, masks.legal);
+            let probs = log_probs(dist);
+            assert!(
+                (probs.iter().map(|p| p.exp()).sum::<f64>()
+                    - (0..20).filter(|&row| masks.n_legal(row) > 0).count() as f64)
+                    .abs()
+                    < 1e-4
+            );
+            assert!(probs.iter().any(|p| (p - probs[0]).abs() > 1e-3));
+            let on_host = log_probs(&policy.on_host(direction).unwrap().distribution(&env, states).unwrap());
+            let off = on_host.iter().zip(&probs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(on_host.len() == probs.len() && off < 1e-4, "{off}");
+        }
+        assert_eq!(evaluation.values.get(Quantity::LogFlow).unwrap().size(), [20]);
+    }
 }

@@ -23,7 +23,8 @@ fn train(objective: impl Objective + 'static) -> f64 {
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default()).unwrap(), None).unwrap();
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
-    let reward = DagReward::new(scores, StructurePrior::Uniform).unwrap().relative_to(&graph.states().dag(0));
+    let reward =
+        DagReward::new(scores, StructurePrior::Uniform).unwrap().relative_to(&graph.states().graphs()[0]).unwrap();
     let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };

@@ -46,6 +46,7 @@ mod building;
 mod drawing;
 pub mod fragments;
 mod molecule;
+pub mod pareto;
 pub mod qm9str;
 mod score;
 mod similarity;

@@ -1,10 +1,10 @@
 //! Molecules on paper: no atom lies on another, whatever is drawn; molfiles say by their own columns what the molecule is.
 
 use gfn::Rng;
-use gfn::plot::Canvas;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn_molecules::{AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, ValenceTable};
+use gfn_plot::Canvas;
 use serde_json::Value;
 
 fn golden() -> Vec<Molecule> {

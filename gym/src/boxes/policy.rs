@@ -1,7 +1,7 @@
 use gfn::env::{Direction, Reals, Rows};
 use gfn::nn::{Activation, BackwardPolicy, EstimatorsConfig, HostMlp, MlpConfig, Parameters};
+use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, HostPolicy, Policy};
-use gfn::quantity::Quantities;
 use gfn::tensor::{from_host, to_host};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};

@@ -68,7 +68,7 @@ fn first_colour(graph: &GraphState) -> u64 {
 
 /// The neighbours of a node, as bits; graphs here have at most one word per row.
 fn neighbours(graph: &GraphState, a: usize) -> u64 {
-    graph.adjacency().bits().map_or(0, |bits| bits.row(a)[0])
+    graph.adjacency().bits(a).map_or(0, |words| words[0])
 }
 
 fn count(graph: &GraphState) -> f64 {

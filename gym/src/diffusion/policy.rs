@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use gfn::env::{Reals, Rows};
 use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};

@@ -1,8 +1,8 @@
 //! Policies without parameters: the process itself, and the exact one of a Gaussian target.
 
 use gfn::env::{Direction, Rows};
+use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::Quantities;
 use gfn::{Error, Result};
 use tch::Tensor;
 

@@ -1,8 +1,8 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows, VectorEnv, VectorStates};
 use gfn::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, Parameters};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -27,7 +27,7 @@ pub enum EbmBackward {
 /// softmax over all `2 n` actions.
 ///
 /// ```
-/// use gfn::{env::Env, nn::MlpConfig, quantity::Quantities, policy::Policy, Rng};
+/// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
 /// let env = DiscreteEbm::new(3)?;
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);

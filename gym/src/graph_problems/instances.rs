@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use super::read_dimacs;
 use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, Node, canonical_keys, read_graphs};
 use gfn::{Error, Result};
 
@@ -51,12 +52,18 @@ impl Instances {
         Ok(Self { graphs })
     }
 
-    /// The graphs of a file, in the format of its extension ([`read_graphs`]).
+    /// The graphs of a file, in the format of its extension: `clq`, `col` and `dimacs` as [`read_dimacs`] does, others as [`read_graphs`] does.
     ///
     /// # Errors
-    /// Those of [`read_graphs`] and of [`new`](Self::new).
+    /// Those of [`read_dimacs`] and [`read_graphs`], and of [`new`](Self::new).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        Self::new(read_graphs(path)?)
+        let path = path.as_ref();
+        let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+        if !matches!(extension.as_ref().and_then(|e| e.to_str()), Some("clq" | "col" | "dimacs")) {
+            return Self::new(read_graphs(path)?);
+        }
+        let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
+        Self::new(vec![read_dimacs(&text)?])
     }
 
     /// One graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and 12,346 of 0 to 8 nodes (OEIS

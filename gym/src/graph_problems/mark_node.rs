@@ -167,8 +167,8 @@ impl NodeSet {
 
     /// How many of them node `a` has an edge to.
     fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
-        match adjacency.bits() {
-            Some(bits) => self.0.iter().zip(bits.row(a)).map(|(x, y)| (x & y).count_ones() as usize).sum(),
+        match adjacency.bits(a) {
+            Some(bits) => self.0.iter().zip(bits).map(|(x, y)| (x & y).count_ones() as usize).sum(),
             None => adjacency.ones(a).filter(|&b| self.has(b)).count(),
         }
     }

@@ -31,6 +31,7 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 
+mod dimacs;
 mod env;
 mod generators;
 mod instances;
@@ -40,6 +41,7 @@ mod problem;
 mod reward;
 mod search;
 
+pub use dimacs::{read_dimacs, write_dimacs};
 pub use env::GraphProblem;
 pub use generators::{RbModel, barabasi_albert, erdos_renyi};
 pub use instances::Instances;

@@ -1,7 +1,7 @@
 use gfn::env::Reals;
 use gfn::nn::{Activation, BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters};
+use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::Quantities;
 use gfn::tensor::from_host;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};

@@ -120,7 +120,6 @@ from .policies import (  # noqa: E402
     GraphNet,
     LineNet,
     Mlp,
-    NodeAttention,
     Policy,
     SequenceNet,
     Uniform,

@@ -31,21 +31,9 @@ class AddNode(ActionType):
 
 @dataclass(frozen=True)
 class AddEdge(ActionType):
-    """Adds an edge of any class between two nodes without one; at most `max_edges` in all. `candidates` are all the pairs of initial nodes
-    that it may join, such as `[(0, 1), (1, 2)]`: other pairs cost nothing, so graphs may have thousands of nodes."""
+    """Adds an edge of any class between two nodes without one; at most `max_edges` in all. Rules say which pairs of nodes it may not join."""
 
     max_edges: int | None = None
-    candidates: Sequence[tuple[int, int]] | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.candidates, np.ndarray):
-            # An array wouldn't say by `==` whether it is equal.
-            object.__setattr__(self, "candidates", self.candidates.tolist())
-        super().__post_init__()
-        if self.candidates is not None:
-            if len(self.candidates) == 0:
-                raise ValueError("AddEdge.candidates is empty: expected at least one pair of nodes, or None for all pairs")
-            object.__setattr__(self, "candidates", tuple((a, b) for a, b in self.candidates))
 
 
 @dataclass(frozen=True)

@@ -184,18 +184,6 @@ class SequenceNet(Policy):
 
 
 @dataclass(frozen=True)
-class NodeAttention(Policy):
-    """A round of messages, then attention among all nodes of an acyclic graph."""
-
-    embedding: int = 128
-    heads: int = 4
-    initial_log_z: float | None = None
-
-    def _values(self) -> dict[str, Any]:
-        return {"embedding": self.embedding, "heads": self.heads, "estimators": _estimators(self)}
-
-
-@dataclass(frozen=True)
 class EdgeTransformer(Policy):
     """Linear attention between the pairs of nodes of an acyclic graph, as in DAG-GFlowNet."""
 

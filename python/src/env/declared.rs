@@ -1,8 +1,9 @@
 //! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
 
+use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BatchMove, BatchRules, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -37,14 +38,8 @@ pub(crate) struct Declared {
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 enum Action {
-    AddNode {
-        attached: bool,
-    },
-    AddEdge {
-        max_edges: Option<usize>,
-        #[serde(default)]
-        candidates: Option<Vec<(u32, u32)>>,
-    },
+    AddNode { attached: bool },
+    AddEdge { max_edges: Option<usize> },
     SetNodeAttribute {},
     SetEdgeAttribute {},
 }
@@ -60,7 +55,7 @@ impl Declared {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
         let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
-        let mut start = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
+        let start = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
         let adds_edges = self.actions.iter().any(|action| matches!(action, Action::AddEdge { .. }));
         let grown = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
         if adds_edges && grown && (self.directed || !is_connected(&start)) {
@@ -69,12 +64,6 @@ impl Declared {
                             aren't attached, and rules";
             return Err(Error::config("actions", got, expected));
         }
-        let lists = self.actions.iter().filter(|action| matches!(action, Action::AddEdge { candidates: Some(_), .. }));
-        if lists.count() > 1 {
-            return Err(Error::config("candidates", "two lists", "one: it is of the initial graph"));
-        }
-        // A graph that another environment gave may have some.
-        start = start.without_candidates();
         let mut actions = ActionSet::new(semantics);
         for action in &self.actions {
             actions = match action {
@@ -83,16 +72,12 @@ impl Declared {
                     first.with(AddNode::attached(node_classes, edge_classes, self.max_nodes))
                 }
                 Action::AddNode { attached: false } => actions.with(AddNode::free(node_classes, self.max_nodes)),
-                Action::AddEdge { max_edges: Some(most), .. } if grown => {
+                Action::AddEdge { max_edges: Some(most) } if grown => {
                     let expected = "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
                     return Err(Error::config("max_edges", most, expected));
                 }
-                Action::AddEdge { max_edges, candidates } => {
-                    let mut edge = AddEdge::new(edge_classes);
-                    if let Some(pairs) = candidates {
-                        start = start.with_candidates(pairs.iter().copied())?;
-                        edge = edge.among_candidates();
-                    }
+                Action::AddEdge { max_edges } => {
+                    let edge = AddEdge::new(edge_classes);
                     let edge = max_edges.map_or(edge, |most| edge.at_most(most));
                     // Where nodes come with an edge, no move back may cut a graph in two.
                     actions.with(if grown { edge.keeping_connected() } else { edge })
@@ -196,7 +181,7 @@ impl Asked {
     }
 }
 
-impl BatchRules for Asked {
+impl BatchRules<GraphStates, BatchMove> for Asked {
     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
         let question = |m: &BatchMove| (&states.graphs()[m.row], Question::Move(m.kind, m.action));
         let questions: Vec<_> = moves.iter().map(question).collect();
@@ -216,7 +201,7 @@ impl BatchRules for Asked {
         })
     }
 
-    fn can_exit(&self, states: &GraphStates) -> Vec<bool> {
+    fn can_end(&self, states: &GraphStates) -> Vec<bool> {
         self.of_graphs("can_exit", Question::Exit, states)
     }
 
@@ -226,7 +211,7 @@ impl BatchRules for Asked {
 }
 
 impl GraphRules for Asked {
-    fn batched(&self) -> Option<&dyn BatchRules> {
-        self.rules.object.as_ref().map(|_| self as &dyn BatchRules)
+    fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
+        self.rules.object.as_ref().map(|_| self as &dyn BatchRules<GraphStates, BatchMove>)
     }
 }

@@ -1,6 +1,6 @@
 //! Environments of vectors that are declared in Python: moves that set one entry, and rules that are asked about batches.
 
-use gfn::env::{BatchVectorRules, Direction, Rows, VectorEnv, VectorRules, VectorStates};
+use gfn::env::{BatchRules, Direction, Rows, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -104,8 +104,8 @@ impl VectorRules for Steps {
             None => format!("there is no move {slot}"),
         }
     }
-    fn batched(&self) -> Option<&dyn BatchVectorRules> {
-        self.rules.object.as_ref().map(|_| self as &dyn BatchVectorRules)
+    fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
+        self.rules.object.as_ref().map(|_| self as &dyn BatchRules<VectorStates, (usize, u32)>)
     }
 }
 
@@ -116,7 +116,7 @@ impl Steps {
     }
 }
 
-impl BatchVectorRules for Steps {
+impl BatchRules<VectorStates, (usize, u32)> for Steps {
     fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
         self.rules.ask("restrict", moves.len(), |function| {
             let py = function.py();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gfn::env::{BatchVectorRules, Direction, VectorEnv, VectorRules};
+use gfn::env::{BatchRules, Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::graph::{GraphEnv, GraphRules};
 
 /// A graph environment of any rules.
@@ -54,7 +54,7 @@ impl<R: VectorRules> VectorRules for ByEntries<R> {
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         self.0.describe(direction, row, slot)
     }
-    fn batched(&self) -> Option<&dyn BatchVectorRules> {
+    fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         self.0.batched()
     }
 }
@@ -85,7 +85,7 @@ impl VectorRules for AnyRules {
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         self.0.describe(direction, row, slot)
     }
-    fn batched(&self) -> Option<&dyn BatchVectorRules> {
+    fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         self.0.batched()
     }
 }

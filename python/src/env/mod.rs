@@ -11,7 +11,7 @@ mod vectors;
 
 use declared::Declared;
 use declared_vectors::DeclaredVectors;
-use gfn::graph::GraphState;
+use gfn::graph::{GraphEnv, GraphState};
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
@@ -59,7 +59,7 @@ enum OtherSpec {
 pub(crate) enum EnvKind {
     Graphs { env: AnyGraphEnv, reading: Option<Reading> },
     Vectors(Vectors),
-    Structures(BayesianStructure),
+    Structures(GraphEnv<BayesianStructure>),
     Box(BoxEnv),
     Line(Line),
     Diffusion(DiffusionSampling),

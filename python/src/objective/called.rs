@@ -1,7 +1,7 @@
 //! An objective in Python: a function of the log-probabilities of a batch.
 
 use gfn::objective::{Objective, RegressionLoss, Scores as Seen};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::objective::{Quantities, Quantity};
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyTypeError;

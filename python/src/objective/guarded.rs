@@ -1,7 +1,7 @@
 //! An objective that ends a step in which rules of Python failed, before anything is updated.
 
+use gfn::objective::Quantities;
 use gfn::objective::{Objective, Origin, RegressionLoss, Scores};
-use gfn::quantity::Quantities;
 use gfn::{Error, Result};
 use tch::Tensor;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
 

@@ -14,16 +14,14 @@ use std::sync::Arc;
 
 use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::Env;
+use gfn::graph::GraphEnv;
 use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequencePolicy, SequencePolicyConfig,
     UniformPolicy,
 };
 use gfn::{Error, Result, Rng};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
-    NodeAttentionConfig,
-};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig};
 use gfn_gym::boxes::{BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig};
 use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, GaussianSteps, Target};
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
@@ -165,25 +163,27 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete
 }
 
 /// A policy for acyclic graphs.
-pub(crate) fn of_structures(plan: Plan<'_>, env: &BayesianStructure) -> PyResult<Discrete<BayesianStructure>> {
+pub(crate) fn of_structures(
+    plan: Plan<'_>,
+    env: &GraphEnv<BayesianStructure>,
+) -> PyResult<Discrete<GraphEnv<BayesianStructure>>> {
     let (device, kind) = (plan.device, plan.kind);
     match plan.name.as_str() {
         "Mlp" => headed(plan.config().and_then(|config: MlpPolicyConfig| {
             MlpPolicy::new(env, AdjacencyFeatures::new(env.n_nodes()), config, device, kind, plan.rng)
         })),
-        "GraphNet" => boxed(plan.config().and_then(|config: GraphNetConfig| {
-            Ok(DagPolicy(GraphNet::new(&DagGraphs::new(env)?, config, device, kind, plan.rng)?))
-        })),
-        "NodeAttention" => boxed(
-            plan.config()
-                .and_then(|config: NodeAttentionConfig| NodeAttention::new(env, config, device, kind, plan.rng)),
-        ),
+        "GraphNet" => {
+            boxed(plan.config().and_then(|config: GraphNetConfig| {
+                Ok(GraphPolicy(GraphNet::new(env, config, device, kind, plan.rng)?))
+            }))
+        }
         "EdgeTransformer" => boxed(
             plan.config()
-                .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng)),
+                .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng))
+                .map(GraphPolicy),
         ),
         "Uniform" => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, NodeAttention, EdgeTransformer and Uniform)")),
+        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer and Uniform)")),
     }
 }
 

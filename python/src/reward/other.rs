@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use gfn::Rng;
-use gfn::env::{Env, Reals, Reward};
+use gfn::env::{Reals, Reward};
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn_dags::{
-    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DagStates,
-    LinearGaussianBic, LocalScore, StructurePrior,
+    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, LinearGaussianBic,
+    LocalScore, StructurePrior,
 };
 use gfn_gym::boxes::BoxReward;
 use gfn_gym::diffusion::{CoxProcess, Funnel, ManyWell, Mixture, Posterior, Target};
@@ -63,11 +64,14 @@ fn spec(settings: &Value, states: &'static str) -> PyResult<Spec> {
 }
 
 /// The posterior over structures, given observations.
-pub(crate) fn structure_reward(settings: Value, env: &BayesianStructure) -> PyResult<Box<dyn Reward<DagStates>>> {
+pub(crate) fn structure_reward(
+    settings: Value,
+    env: &GraphEnv<BayesianStructure>,
+) -> PyResult<Box<dyn Reward<GraphStates>>> {
     let Spec::StructureReward { score, names, values } = spec(&settings, "acyclic graphs")? else {
         return Err(wrong_states(&settings, "acyclic graphs"));
     };
-    let build = || -> gfn::Result<Box<dyn Reward<DagStates>>> {
+    let build = || -> gfn::Result<Box<dyn Reward<GraphStates>>> {
         let variables = names.len();
         if variables != env.n_nodes() {
             let got = format!("{variables} variables for an environment of {} nodes", env.n_nodes());
@@ -83,7 +87,7 @@ pub(crate) fn structure_reward(settings: Value, env: &BayesianStructure) -> PyRe
             true => CachedScores::ahead(score, env.config().max_parents)?,
             false => CachedScores::new(score),
         };
-        Ok(Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0))))
+        Ok(Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?))
     };
     build().map_err(raised)
 }

@@ -7,8 +7,8 @@ use gfn::Rng;
 use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::{EnumerableEnv, Env, Rows};
 use gfn::objective::Objective;
+use gfn::objective::Quantity;
 use gfn::policy::KHot;
-use gfn::quantity::Quantity;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::DeviceKind;
@@ -110,7 +110,7 @@ pub(super) fn session(
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, reading }, _) => {
             let border =
-                Border { show: show_graphs(reading.clone()), read: read_graphs(env, reading.clone()), features: None };
+                Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
             let reward =
                 reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
@@ -150,10 +150,11 @@ pub(super) fn session(
             )
         }
         (EnvKind::Structures(env), _) => {
-            let reward = reward.build(&show_structures(), by_keys(env), |settings| structure_reward(settings, env))?;
+            let reward = reward
+                .build(&show_structures(env.n_nodes()), by_keys(env), |settings| structure_reward(settings, env))?;
             let n = env.n_nodes();
             let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
-            let border = Border { show: show_structures(), read: read_structures(n), features };
+            let border = Border { show: show_structures(n), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
             listed(
                 Given { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },

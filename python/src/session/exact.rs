@@ -47,7 +47,7 @@ where
 {
     let watch = Watch::new();
     one_instance(trainer.env())?;
-    let space = StateGraph::build_watched(trainer.env(), (0, limit), |_| watch.look())?;
+    let space = StateGraph::build_watched(trainer.env(), 0, limit, |_| watch.look())?;
     space.check_ways_back(trainer.env())?;
     let target = target(trainer, &space, conditions, &watch)?;
     let learned = space.terminating_distribution(trainer.env(), &watch.over(trainer.policy()), conditions)?;

@@ -2,9 +2,9 @@
 
 use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::importance_log_z;
+use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
 use gfn::policy::Policy;
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};

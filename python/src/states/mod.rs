@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use gfn::env::{Reals, VectorStates};
 use gfn::graph::GraphStates;
-use gfn_dags::DagStates;
 use gfn_gym::diffusion::DiffusionStates;
 use pyo3::prelude::*;
 
@@ -30,8 +29,8 @@ pub(crate) fn show_vectors() -> Show<VectorStates> {
 }
 
 /// Acyclic graphs: a bool array of adjacency matrices, `[states, from, to]`.
-pub(crate) fn show_structures() -> Show<DagStates> {
-    Arc::new(adjacency)
+pub(crate) fn show_structures(n: usize) -> Show<GraphStates> {
+    Arc::new(move |py, states| adjacency(py, n, states))
 }
 
 /// Points: a float64 array, a row per state.

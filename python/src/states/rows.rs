@@ -1,7 +1,7 @@
 //! Batches that are numpy arrays in Python.
 
 use gfn::env::{Reals, VectorStates};
-use gfn_dags::DagStates;
+use gfn::graph::GraphStates;
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -17,14 +17,13 @@ pub(super) fn reals<'py>(py: Python<'py>, states: &Reals) -> PyResult<Bound<'py,
 }
 
 /// A bool array, `[states, from, to]`.
-pub(super) fn adjacency<'py>(py: Python<'py>, states: &DagStates) -> PyResult<Bound<'py, PyAny>> {
-    let n = states.n_nodes();
-    let mut values = vec![false; states.dags().len() * n * n];
-    for (matrix, dag) in values.chunks_exact_mut((n * n).max(1)).zip(states.dags()) {
-        dag.edges().for_each(|(a, b)| matrix[a as usize * n + b as usize] = true);
+pub(super) fn adjacency<'py>(py: Python<'py>, n: usize, states: &GraphStates) -> PyResult<Bound<'py, PyAny>> {
+    let graphs = states.graphs();
+    let mut values = vec![false; graphs.len() * n * n];
+    for (matrix, graph) in values.chunks_exact_mut((n * n).max(1)).zip(graphs) {
+        graph.edges().for_each(|(a, b)| matrix[a as usize * n + b as usize] = true);
     }
-    let graphs = states.dags().len();
-    Ok(values.into_pyarray(py).reshape([graphs, n, n])?.into_any())
+    Ok(values.into_pyarray(py).reshape([graphs.len(), n, n])?.into_any())
 }
 
 /// An array of rows of this width.

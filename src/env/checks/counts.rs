@@ -2,30 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::env::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
+use crate::env::{Direction, EnumerableEnv, InnerMoves, Moves, Rows, Slots, describe_state};
 use crate::{Error, Result};
 
 /// Children whose parents are in memory at once.
 const AT_ONCE: usize = 256;
 
-/// Forward moves of some states: the state and the kind of each, and where each led to.
-pub(crate) struct Moved<'a, E: EnumerableEnv> {
-    pub(crate) rows: &'a [usize],
-    pub(crate) exit: &'a [bool],
-    pub(crate) after: &'a E::States,
-    pub(crate) keys: &'a [E::Key],
-}
-
 /// Checks the counts of moves between these states and what they lead to; of so many pairs, where there are more.
 ///
 /// # Errors
 /// [`Error::Contract`] naming two states between which they are wrong; those of steps and of symmetry.
-pub(crate) fn check_counts<E: EnumerableEnv>(
-    env: &E,
-    states: &E::States,
-    moved: &Moved<'_, E>,
-    most: usize,
-) -> Result<()> {
+pub(crate) fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, most: usize) -> Result<()> {
+    let InnerMoves { rows, slots, .. } = Moves::of(&env.masks(Direction::Forward, states)).inner();
+    let mut after = states.select(&rows);
+    env.step(Direction::Forward, &mut after, &slots)?;
+    let keys_after = env.keys(&after);
     let symmetry = |states: &E::States| -> Result<Option<Vec<f64>>> {
         Ok(match env.log_symmetry(states)? {
             None if env.merges_isomorphic() => None,
@@ -36,12 +27,12 @@ pub(crate) fn check_counts<E: EnumerableEnv>(
     let keys = env.keys(states);
     // For each parent and class of children: moves there, and one child of the class.
     let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
-    for (k, &row) in moved.rows.iter().enumerate().filter(|(k, _)| !moved.exit[*k]) {
-        transitions.entry((row, &moved.keys[k])).or_insert((0, k)).0 += 1;
+    for (k, (&row, key)) in rows.iter().zip(&keys_after).enumerate() {
+        transitions.entry((row, key)).or_insert((0, k)).0 += 1;
     }
     let apart = transitions.len().div_ceil(most).max(1);
     let pairs: Vec<_> = transitions.iter().step_by(apart).collect();
-    let children = moved.after.select(&pairs.iter().map(|&(_, &(_, k))| k).collect::<Vec<_>>());
+    let children = after.select(&pairs.iter().map(|&(_, &(_, k))| k).collect::<Vec<_>>());
     let (Some(of_parent), Some(of_child)) = (symmetry(states)?, symmetry(&children)?) else {
         return Ok(());
     };
@@ -77,7 +68,7 @@ pub(crate) fn check_counts<E: EnumerableEnv>(
     Ok(())
 }
 
-/// What to do about moves back that would have to be `short` times as many.
+/// The remedy for moves back that would have to be `short` times as many.
 fn remedy(short: f64) -> String {
     let (times, way) = if short < 1.0 { (1.0 / short, "forward") } else { (short, "back") };
     if !times.is_finite() || (times - times.round()).abs() > 1e-6 {

@@ -3,36 +3,80 @@
 use std::collections::HashSet;
 
 use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, StateGraph, instances_in_turn};
-use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// The moves of a few random walks: what a trainer looks at before its first step.
+/// Forward steps of some states, and what they say undoes them.
+pub(crate) struct Steps<E: EnumerableEnv> {
+    pub(crate) before: E::States,
+    pub(crate) slots: Slots,
+    pub(crate) reverse: Slots,
+    pub(crate) done: Vec<bool>,
+    /// Where each step led to.
+    pub(crate) after: E::States,
+}
+
+impl<E: EnumerableEnv> Steps<E> {
+    fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            before: self.before.select(rows),
+            slots: self.slots.select(rows),
+            reverse: self.reverse.select(rows),
+            done: rows.iter().map(|&row| self.done[row]).collect(),
+            after: self.after.select(rows),
+        }
+    }
+
+    /// The first step that its reverse doesn't undo, and the law that it breaks.
+    pub(crate) fn first_broken(&self, env: &E) -> Result<Option<(usize, &'static str)>> {
+        let (ways_on, ways_back) =
+            (env.masks(Direction::Forward, &self.after), env.masks(Direction::Backward, &self.after));
+        for (k, &reverse) in self.reverse.0.iter().enumerate() {
+            if self.done[k] != (ways_on.n_legal(k) == 0) {
+                return Ok(Some((k, "a forward step is done at the exit, and where no forward move is legal")));
+            }
+            if ways_back.row(k).get(reverse as usize) != Some(&true) {
+                return Ok(Some((k, "the reverse of a legal forward move is a legal backward move of the child")));
+            }
+        }
+        let mut again = self.after.clone();
+        let undone = env.step(Direction::Backward, &mut again, &self.reverse)?;
+        if let Some(k) = first_other(env, &again, &self.before) {
+            return Ok(Some((k, "undoing a forward move restores the state")));
+        }
+        let (ways_on, is_initial) = (env.masks(Direction::Forward, &again), env.is_initial(&again));
+        for (k, &redo) in undone.reverse.0.iter().enumerate() {
+            if undone.done[k] != is_initial[k] {
+                return Ok(Some((k, "a backward step is done at the initial state and nowhere else")));
+            }
+            if ways_on.row(k).get(redo as usize) != Some(&true) {
+                return Ok(Some((k, "the reverse of a move's reverse is a legal forward move")));
+            }
+            if !env.merges_isomorphic() && redo != self.slots.0[k] {
+                return Ok(Some((k, "where nodes are labelled, the reverse of a move's reverse is the move")));
+            }
+        }
+        env.step(Direction::Forward, &mut again, &undone.reverse)?;
+        let other = first_other(env, &again, &self.after);
+        Ok(other.map(|k| (k, "redoing an undone move leads to the same state")))
+    }
+}
+
+/// The moves of a few random walks, which a trainer looks at before its first step.
 pub(crate) struct Walked<E: EnumerableEnv> {
     /// The walk of each move.
     walk: Vec<usize>,
-    before: E::States,
-    slots: Slots,
-    reverse: Slots,
-    done: Vec<bool>,
-    /// Where each move led to, all walks' first moves first.
-    pub(crate) after: E::States,
+    /// All walks' first moves first.
+    pub(crate) steps: Steps<E>,
 }
 
 impl<E: EnumerableEnv> Walked<E> {
     /// Walks of at most `steps` moves, as many of them for each instance as for the others.
     pub(crate) fn draw(env: &E, n: usize, steps: usize, rng: &mut Rng) -> Result<Self> {
-        let none = env.initial(&[]);
-        let (walk, done) = (Vec::new(), Vec::new());
-        let mut out = Self {
-            walk,
-            before: none.clone(),
-            slots: Slots(Vec::new()),
-            reverse: Slots(Vec::new()),
-            done,
-            after: none,
-        };
+        let (none, no_slots) = (env.initial(&[]), || Slots(Vec::new()));
+        let (slots, reverse, done) = (no_slots(), no_slots(), Vec::new());
+        let mut out = Steps::<E> { before: none.clone(), slots, reverse, done, after: none };
         let mut states = env.initial(&instances_in_turn(env, n));
-        let mut walks: Vec<usize> = (0..n).collect();
+        let (mut walk, mut walks): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..n).collect());
         for _ in 0..steps {
             let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
             if going.is_empty() {
@@ -42,77 +86,35 @@ impl<E: EnumerableEnv> Walked<E> {
             walks = going.iter().map(|&row| walks[row]).collect();
             out.before.append(states.clone());
             let step = env.step(Direction::Forward, &mut states, &slots)?;
-            out.walk.extend(&walks);
+            walk.extend(&walks);
             out.slots.append(slots);
             out.reverse.append(step.reverse);
             out.done.extend(step.done);
             out.after.append(states.clone());
         }
-        Ok(out)
-    }
-
-    /// `n` of the moves, from all over the walks.
-    fn some(&self, n: usize) -> Vec<usize> {
-        (0..self.walk.len()).rev().step_by(self.walk.len().div_ceil(n.max(1)).max(1)).collect()
+        Ok(Self { walk, steps: out })
     }
 
     /// Checks that no walk comes round, that `n` of the moves are undone by their reverses, and that as many ways back end in the initial
     /// state. It sees what is broken in many places; `testing::check_env` looks at every move.
     pub(crate) fn check(&self, env: &E, n: usize, rng: &mut Rng) -> Result<()> {
-        self.check_goes_on(env)?;
-        let some = self.some(n);
-        self.check_reverses(env, &some)?;
-        walk_back(env, self.after.select(&some), MAX_STEPS_BACK, rng)
-    }
-
-    /// Checks that no walk comes to a state that it has left.
-    fn check_goes_on(&self, env: &E) -> Result<()> {
-        let of = self.after.group().of;
-        let mut seen = HashSet::new();
-        let is_initial = env.is_initial(&self.after);
-        match (0..of.len()).find(|&k| is_initial[k] || !seen.insert((self.walk[k], of[k]))) {
-            None => Ok(()),
-            Some(k) => Err(self.broken(env, k, "no sequence of forward moves leads back to where it was")),
+        let after = &self.steps.after;
+        let (of, is_initial, mut seen) = (after.group().of, env.is_initial(after), HashSet::new());
+        if let Some(k) = (0..of.len()).find(|&k| is_initial[k] || !seen.insert((self.walk[k], of[k]))) {
+            return Err(self.broken(env, k, "no sequence of forward moves leads back to where it was"));
         }
-    }
-
-    fn check_reverses(&self, env: &E, some: &[usize]) -> Result<()> {
-        let (before, after) = (self.before.select(some), self.after.select(some));
-        let (slots, reverse) = (self.slots.select(some), self.reverse.select(some));
-        let fail = |k: usize, check| Err(self.broken(env, some[k], check));
-        let (ways_on, ways_back) = (env.masks(Direction::Forward, &after), env.masks(Direction::Backward, &after));
-        for (k, &row) in some.iter().enumerate() {
-            if self.done[row] != (ways_on.n_legal(k) == 0) {
-                return fail(k, "a forward step is done at the exit, and where no forward move is legal");
-            }
-            if ways_back.row(k).get(reverse.0[k] as usize) != Some(&true) {
-                return fail(k, "the reverse of a legal forward move is a legal backward move of the child");
-            }
+        // From all over the walks.
+        let some: Vec<usize> = (0..of.len()).rev().step_by(of.len().div_ceil(n.max(1)).max(1)).collect();
+        let steps = self.steps.select(&some);
+        if let Some((k, check)) = steps.first_broken(env)? {
+            return Err(self.broken(env, some[k], check));
         }
-        let mut again = after.clone();
-        let undone = env.step(Direction::Backward, &mut again, &reverse)?;
-        if let Some(k) = first_other(env, &again, &before) {
-            return fail(k, "undoing a forward move restores the state");
-        }
-        let ways_on = env.masks(Direction::Forward, &again);
-        for (k, &redo) in undone.reverse.0.iter().enumerate() {
-            if ways_on.row(k).get(redo as usize) != Some(&true) {
-                return fail(k, "the reverse of a move's reverse is a legal forward move");
-            }
-            if !env.merges_isomorphic() && redo != slots.0[k] {
-                return fail(k, "where nodes are labelled, the reverse of a move's reverse is the move");
-            }
-        }
-        env.step(Direction::Forward, &mut again, &undone.reverse)?;
-        match first_other(env, &again, &after) {
-            None => Ok(()),
-            Some(k) => fail(k, "redoing an undone move leads to the same state"),
-        }
+        walk_back(env, steps.after, MAX_STEPS_BACK, rng)
     }
 
     fn broken(&self, env: &E, k: usize, check: &'static str) -> Error {
-        let step = describe_move(env, Direction::Forward, &self.before, k, self.slots.0[k]);
-        let to = describe_state(env, &self.after, k);
+        let step = describe_move(env, Direction::Forward, &self.steps.before, k, self.steps.slots.0[k]);
+        let to = describe_state(env, &self.steps.after, k);
         Error::contract(check, format!("{step}, which leads to {to} (`testing::check_env` looks at every move)"))
     }
 }
@@ -124,64 +126,11 @@ fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &E::States) 
     both.append(others.clone());
     let of = both.group().of;
     let mut differ = (0..n).filter(|&k| of[k] != of[n + k]);
-    if !env.merges_isomorphic() {
+    // Where batches tell no rows apart, or equal ones aren't all that is the same, keys decide. They cost more than a comparison.
+    if n > 0 && !env.merges_isomorphic() && both.select(&[0, 0]).group().merges() {
         return differ.next();
     }
-    // Keys cost more than a comparison, and most moves give the labels back.
     differ.find(|&k| env.keys(&some.select(&[k])) != env.keys(&others.select(&[k])))
-}
-
-/// Whether random walks leave no doubt that more than `limit` states can be reached, before they are listed.
-///
-/// Along a walk that takes every move alike, the product of moves to choose from over ways back has, summed over the states that the walk
-/// visits, the number of all states as its mean; up to isomorphism each counts |Aut| times as much.
-pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
-    /// Standard errors by which the mean must be a hundredth above the limit.
-    const SURE: f64 = 4.0;
-    const WALKS: usize = 1024;
-    const MAX_STEPS: usize = 200;
-    // What isn't known, such as the symmetry of a large graph, leaves doubt.
-    let symmetry = |states: &E::States| match env.log_symmetry(states) {
-        Ok(None) if env.merges_isomorphic() => None,
-        Ok(known) => Some(known.unwrap_or_else(|| vec![0.0; states.len()])),
-        Err(_) => None,
-    };
-    let rng = &mut Rng::seeded(0);
-    let mut states = env.initial(&[instance; WALKS]);
-    let Some(at_first) = symmetry(&states) else { return false };
-    // The logarithms of the product of each walk, and of its sum.
-    let (mut products, mut sums) = (vec![0.0; WALKS], vec![0.0; WALKS]);
-    let mut walks: Vec<usize> = (0..WALKS).collect();
-    for _ in 0..MAX_STEPS {
-        let masks = env.masks(Direction::Forward, &states);
-        let (going, slots) = random_moves(&masks, rng);
-        let n_moves = |&row: &usize| masks.legal_slots(row).filter(|&slot| !masks.is_exit(row, slot)).count();
-        let n_moves: Vec<usize> = going.iter().map(n_moves).collect();
-        states = states.select(&going);
-        walks = going.iter().map(|&row| walks[row]).collect();
-        if walks.is_empty() || env.step(Direction::Forward, &mut states, &slots).is_err() {
-            return false;
-        }
-        let (ways_back, Some(symmetry)) = (env.masks(Direction::Backward, &states), symmetry(&states)) else {
-            return false;
-        };
-        for (row, &walk) in walks.iter().enumerate() {
-            products[walk] += (n_moves[row] as f64).ln() - (ways_back.n_legal(row) as f64).ln();
-            sums[walk] = log_sum_exp([sums[walk], products[walk] + symmetry[row] - at_first[walk]]);
-        }
-        // In units of the largest, as there may be more states than a number can say.
-        let most = sums.iter().copied().fold(0.0, f64::max);
-        let (mut mean, mut square) = (0.0, 0.0);
-        for sum in sums.iter().map(|sum| (sum - most).exp() / WALKS as f64) {
-            mean += sum;
-            square += sum * sum * WALKS as f64;
-        }
-        let error = ((square - mean * mean) / WALKS as f64).max(0.0).sqrt();
-        if (mean - SURE * error).ln() + most > (1.01 * limit as f64).ln() {
-            return true;
-        }
-    }
-    false
 }
 
 /// Checks that what a few random walks come to is listed, each state by itself.
@@ -189,8 +138,6 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
     const WALKS: usize = 32;
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
-    // Where batches tell no rows apart, states can't be compared.
-    let compared = !env.merges_isomorphic() && states.group().first.len() == 1;
     // Longer walks come round, which is found when states are put in order.
     for _ in 0..graph.len() {
         let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
@@ -199,19 +146,18 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         }
         states = states.select(&going);
         env.step(Direction::Forward, &mut states, &slots)?;
-        let (ways_on, indices) = (env.masks(Direction::Forward, &states), graph.indices(env, &states));
-        let mut listed = Vec::with_capacity(states.len());
-        for (row, index) in indices.into_iter().enumerate() {
-            let index = index.filter(|&index| graph.raw_children(index).len() == ways_on.n_legal(row));
-            listed.push(index.ok_or_else(|| {
-                Error::contract(
-                    "states of one key have as many moves, to states of the same keys (up to isomorphism, rules don't look at labels)",
-                    format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
-                )
-            })?);
-        }
+        let ways_on = env.masks(Direction::Forward, &states);
+        let indices = graph.indices(env, &states).into_iter().enumerate().map(|(row, index)| {
+            index.filter(|&index| graph.raw_children(index).len() == ways_on.n_legal(row)).ok_or(row)
+        });
+        let listed = indices.collect::<std::result::Result<Vec<_>, _>>().map_err(|row| {
+            Error::contract(
+                "states of one key have as many moves, to states of the same keys (up to isomorphism, rules don't look at labels)",
+                format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
+            )
+        })?;
         let listed = graph.states().select(&listed);
-        if compared && let Some(row) = first_other(env, &listed, &states) {
+        if let Some(row) = first_other(env, &listed, &states) {
             let (one, other) = (describe_state(env, &listed, row), describe_state(env, &states, row));
             return Err(Error::contract(
                 "states that differ have keys that differ (`VectorRules::key`: the entries themselves, where memory allows)",
@@ -269,13 +215,10 @@ pub(crate) fn walk_back<E: EnumerableEnv>(
         last = Some((children, slots));
     }
     let live = env.is_initial(&states).iter().filter(|initial| !**initial).count();
-    match live {
-        0 => Ok(()),
-        _ => Err(Error::StepLimit { direction: Direction::Backward, limit: max_steps, live, n }),
-    }
+    if live == 0 { Ok(()) } else { Err(Error::StepLimit { direction: Direction::Backward, limit: max_steps, live, n }) }
 }
 
-/// What is broken where a way back doesn't end in the initial state: by a move of a state (`from`: states, row, slot), if any.
+/// The error where a way back doesn't end in the initial state: by a move of a state (`from`: states, row, slot), if any.
 pub(crate) fn no_way_back<E: EnumerableEnv>(
     env: &E,
     from: Option<(&E::States, usize, u32)>,
@@ -294,7 +237,7 @@ pub(crate) fn no_way_back<E: EnumerableEnv>(
     )
 }
 
-/// What to do about a backward move that leads to where no forward move does.
+/// The remedy for a backward move that leads to where no forward move does.
 pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is wrong by it: leave the \
      move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
      builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";

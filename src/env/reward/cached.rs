@@ -24,10 +24,10 @@ const TOLERANCE: f64 = 1e-3;
 /// object whose answer is known, the reward is asked about it again; another answer is an error, as keeping the first would train on a
 /// reward that isn't there.
 ///
-/// At most `capacity` answers are kept, and at least the last half as many: when the younger half is full, the older one is forgotten. NaN
-/// and +infinity, which no reward may say, aren't kept. There is no reward of conditions to keep: under them,
-/// [`ConditionedReward`](crate::condition::ConditionedReward) takes cached rewards. [`log_reward_change`](Reward::log_reward_change) is the
-/// difference of two answers that are kept, even if the reward has a way to it that costs less.
+/// At most `capacity` answers are kept; when there are so many, all are forgotten. NaN and +infinity, which no reward may say, aren't
+/// kept. There is no reward of conditions to keep: under them, [`ConditionedReward`](crate::condition::ConditionedReward) takes cached
+/// rewards. [`log_reward_change`](Reward::log_reward_change) is the difference of two answers that are kept, even if the reward has a way
+/// to it that costs less.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -47,46 +47,17 @@ const TOLERANCE: f64 = 1e-3;
 pub struct Cached<S, K> {
     reward: Box<dyn Reward<S> + Sync>,
     keys: Keys<S, K>,
-    finished: Mutex<Known<K>>,
-    partial: Mutex<Known<K>>,
+    capacity: usize,
+    finished: Mutex<KnownAnswers<K>>,
+    partial: Mutex<KnownAnswers<K>>,
 }
 
-/// What gives the key of each state.
+/// The function that gives the key of each state.
 type Keys<S, K> = Box<dyn Fn(&S) -> Vec<K> + Send + Sync>;
 
-/// Answers by key: the younger half of what may be kept, and the older one.
-struct Known<K> {
-    young: HashMap<K, f64>,
-    old: HashMap<K, f64>,
-    half: usize,
+struct KnownAnswers<K> {
+    by_key: HashMap<K, f64>,
     looked_at: usize,
-}
-
-impl<K: Hash + Eq + Clone> Known<K> {
-    fn new(capacity: usize) -> Self {
-        Self { young: HashMap::new(), old: HashMap::new(), half: capacity / 2, looked_at: 0 }
-    }
-
-    fn get(&mut self, key: &K) -> Option<f64> {
-        if let Some(&value) = self.young.get(key) {
-            return Some(value);
-        }
-        if self.young.len() >= self.half {
-            return self.old.get(key).copied();
-        }
-        // What is asked for becomes young again.
-        let (key, value) = self.old.remove_entry(key)?;
-        self.young.insert(key, value);
-        Some(value)
-    }
-
-    fn insert(&mut self, key: K, value: f64) {
-        if self.young.len() >= self.half && !self.young.contains_key(&key) {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.old.remove(&key);
-        self.young.insert(key, value);
-    }
 }
 
 impl<S, K> std::fmt::Debug for Cached<S, K> {
@@ -108,14 +79,15 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         if capacity < 2 {
             return Err(Error::config("the capacity of a cached reward", capacity, "at least 2 answers to be kept"));
         }
-        let known = || Mutex::new(Known::new(capacity));
-        Ok(Self { reward: Box::new(reward), keys: Box::new(keys), finished: known(), partial: known() })
+        let known = || Mutex::new(KnownAnswers { by_key: HashMap::new(), looked_at: 0 });
+        let (reward, keys) = (Box::new(reward), Box::new(keys));
+        Ok(Self { reward, keys, capacity, finished: known(), partial: known() })
     }
 
     /// The answers about these states: those that are known, and of `ask` about the others. `None` where it has none.
     fn answers(
         &self,
-        known: &Mutex<Known<K>>,
+        known: &Mutex<KnownAnswers<K>>,
         states: &S,
         ask: impl Fn(&S) -> Result<Option<Vec<f64>>>,
     ) -> Result<Option<Vec<f64>>> {
@@ -126,8 +98,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         }
         // The reward is asked without the lock: it may be slow, or ask this one.
         let (mut values, again) = {
-            let mut known = lock(known);
-            let values: Vec<Option<f64>> = keys.iter().map(|key| known.get(key)).collect();
+            let known = lock(known);
+            let values: Vec<Option<f64>> = keys.iter().map(|key| known.by_key.get(key).copied()).collect();
             let rows: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
             // In turn, so that it isn't always the same object.
             let again = (known.looked_at < LOOKED_AT && !rows.is_empty()).then(|| rows[known.looked_at % rows.len()]);
@@ -150,7 +122,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         let Some(mut answers) = ask(&states.select(&asked))? else { return Ok(None) };
         check_count(&answers, asked.len())?;
         if let (Some(row), true) = (again, answers.len() > new) {
-            self.look(states, row, (values[row], answers.pop()))?;
+            check_same(states, row, values[row].zip(answers.pop()))?;
         }
         for (row, value) in values.iter_mut().enumerate() {
             if value.is_none() {
@@ -160,24 +132,28 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         let mut known = lock(known);
         known.looked_at += usize::from(again.is_some());
         for (&row, &answer) in asked.iter().zip(&answers).filter(|(_, answer)| **answer < f64::INFINITY) {
-            known.insert(keys[row].clone(), answer);
+            if known.by_key.len() >= self.capacity {
+                known.by_key.clear();
+            }
+            known.by_key.insert(keys[row].clone(), answer);
         }
         Ok(Some(values.into_iter().flatten().collect()))
     }
+}
 
-    /// Compares two answers about one object.
-    fn look(&self, states: &S, row: usize, (first, second): (Option<f64>, Option<f64>)) -> Result<()> {
-        let (Some(first), Some(second)) = (first, second) else { return Ok(()) };
-        if first == second || (first - second).abs() <= TOLERANCE * first.abs().max(1.0) {
-            return Ok(());
+/// Compares two answers about one object.
+fn check_same<S: Rows>(states: &S, row: usize, answers: Option<(f64, f64)>) -> Result<()> {
+    match answers {
+        Some((first, second)) if first != second && (first - second).abs() > TOLERANCE * first.abs().max(1.0) => {
+            let object = states.describe(row).unwrap_or_else(|| "an object".into());
+            Err(Error::contract(
+                "a reward whose answers are kept says the same of the same object",
+                format!(
+                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects apart"
+                ),
+            ))
         }
-        let object = states.describe(row).unwrap_or_else(|| "an object".into());
-        Err(Error::contract(
-            "a reward whose answers are kept says the same of the same object",
-            format!(
-                "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects apart"
-            ),
-        ))
+        _ => Ok(()),
     }
 }
 
@@ -243,30 +219,27 @@ mod tests {
             let states = Slots((0..5).map(|_| rng.below(12) as u32).collect());
             let expected: Vec<f64> = states.0.iter().map(|&s| f64::from(s) / 2.0).collect();
             assert_eq!(cached.log_reward(&states, None).unwrap(), expected);
-            let known = lock(&cached.finished);
-            assert!(known.young.len() <= 4 && known.old.len() <= 4);
+            assert!(lock(&cached.finished).by_key.len() <= 8);
             drawn += 5;
         }
         // Of 12 objects up to 8 are known.
         let asked = asked.load(Relaxed);
-        assert!((drawn / 5..drawn * 3 / 4).contains(&asked), "{asked} of {drawn}");
+        assert!((drawn / 5..drawn * 9 / 10).contains(&asked), "{asked} of {drawn}");
     }
 
-    /// Working sets up to half of the capacity are never asked about again; and no more than the capacity is kept, odd or even.
+    /// Working sets up to the capacity are never asked about again; and no more than the capacity is kept.
     #[test]
-    fn half_of_the_capacity_is_sure() {
+    fn as_many_as_the_capacity_are_kept() {
         for capacity in [2usize, 3, 9, 16] {
             let (reward, asked) = counted(0.0);
             let cached = Cached::new(reward, keys, capacity).unwrap();
-            let half = (capacity / 2) as u32;
             for _ in 0..40 {
-                (0..half).for_each(|s| drop(cached.log_reward(&Slots(vec![s]), None).unwrap()));
+                (0..capacity as u32).for_each(|s| drop(cached.log_reward(&Slots(vec![s]), None).unwrap()));
             }
-            assert_eq!(asked.load(Relaxed), half as usize + LOOKED_AT);
+            assert_eq!(asked.load(Relaxed), capacity + LOOKED_AT);
             for s in 0..100 {
                 cached.log_reward(&Slots(vec![s % 37, s % 5]), None).unwrap();
-                let known = lock(&cached.finished);
-                assert!(known.young.len() + known.old.len() <= capacity, "{capacity}");
+                assert!(lock(&cached.finished).by_key.len() <= capacity, "{capacity}");
             }
         }
     }
@@ -284,17 +257,6 @@ mod tests {
             assert_eq!(weighed.log_reward(&Slots(vec![1, 4]), Some(&conditions)).unwrap(), [1.0, 4.0]);
         }
         assert_eq!(asked.load(Relaxed), 2 + LOOKED_AT);
-    }
-
-    #[test]
-    fn what_is_asked_for_often_stays() {
-        let (reward, asked) = counted(0.0);
-        let cached = Cached::new(reward, keys, 8).unwrap();
-        for new in 1..100 {
-            cached.log_reward(&Slots(vec![0, new]), None).unwrap();
-        }
-        // The first object, each of the others, and what was looked at again.
-        assert_eq!(asked.load(Relaxed), 1 + 99 + LOOKED_AT);
     }
 
     #[test]
@@ -356,7 +318,7 @@ mod tests {
                 let got = cached.log_reward(&Slots(vec![1]), None).unwrap();
                 assert_eq!(got[0].to_bits(), value.to_bits());
             }
-            assert_eq!(lock(&cached.finished).young.len(), n_kept);
+            assert_eq!(lock(&cached.finished).by_key.len(), n_kept);
         }
     }
 }

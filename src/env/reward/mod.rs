@@ -95,9 +95,10 @@ impl<R> Clipped<R> {
     /// # Errors
     /// [`Error::Config`] unless `log_min` is finite.
     pub fn new(reward: R, log_min: f64) -> Result<Self> {
-        match log_min.is_finite() {
-            true => Ok(Self { reward, log_min }),
-            false => Err(Error::config("log_min", log_min, "a finite log-reward")),
+        if log_min.is_finite() {
+            Ok(Self { reward, log_min })
+        } else {
+            Err(Error::config("log_min", log_min, "a finite log-reward"))
         }
     }
 

@@ -6,15 +6,6 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move};
 
-/// What a backward move must keep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Connectivity {
-    /// Any edge can go.
-    Any,
-    /// Bridges of an undirected graph stay: graphs that grow by attachment are connected at every step.
-    Kept,
-}
-
 /// Adds an edge of some class between two nodes that none joins yet; the way back (`RemoveEdge`) removes one.
 ///
 /// Backward, an edge can go when it is of one of these classes, has no attributes and, where connectivity is kept, isn't a bridge.
@@ -22,16 +13,15 @@ pub enum Connectivity {
 pub struct AddEdge {
     classes: u16,
     max_edges: usize,
-    connectivity: Connectivity,
-    /// Only between nodes of a candidate.
-    among_candidates: bool,
+    /// Bridges of an undirected graph stay on the way back.
+    keeps_connected: bool,
 }
 
 impl AddEdge {
     /// Adds edges of so many classes.
     #[must_use]
     pub fn new(classes: u16) -> Self {
-        Self { classes, max_edges: usize::MAX, connectivity: Connectivity::Any, among_candidates: false }
+        Self { classes, max_edges: usize::MAX, keeps_connected: false }
     }
 
     /// No more than `max_edges` edges in all.
@@ -41,28 +31,10 @@ impl AddEdge {
         self
     }
 
-    /// Only between the pairs of nodes that the initial graph [lists](GraphState::with_candidates), the only ones that have logits: for
-    /// graphs of thousands of nodes, where all pairs would be too many.
-    ///
-    /// ```
-    /// use gfn::env::StateGraph;
-    /// use gfn::graph::*;
-    /// let kind = GraphKind::Undirected;
-    /// let initial = GraphState::with_nodes(kind, 4).with_candidates([(0, 1), (1, 2), (2, 3)])?;
-    /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).among_candidates());
-    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 4), initial)?;
-    /// assert_eq!(StateGraph::build(&env, 100)?.len(), 8);
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    #[must_use]
-    pub fn among_candidates(self) -> Self {
-        Self { among_candidates: true, ..self }
-    }
-
     /// The graph is connected at every step (undirected graphs that grow by attachment).
     #[must_use]
     pub fn keeping_connected(mut self) -> Self {
-        self.connectivity = Connectivity::Kept;
+        self.keeps_connected = true;
         self
     }
 }
@@ -78,17 +50,7 @@ fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     if graph.is_directed() {
         close(a);
     }
-    let Some(bits) = graph.adjacency().bits() else {
-        return graph.adjacency().ones(a).filter(|&b| b >= first).for_each(close);
-    };
-    // The nodes that are joined to `a` already, word by word: most rows have few.
-    for (k, &word) in bits.row(a).iter().enumerate().skip(first / 64) {
-        let mut joined = if k == first / 64 { word >> (first % 64) << (first % 64) } else { word };
-        while joined != 0 {
-            close(k * 64 + joined.trailing_zeros() as usize);
-            joined &= joined - 1;
-        }
-    }
+    graph.adjacency().ones(a).filter(|&b| b >= first).for_each(close);
 }
 
 impl GraphActionType for AddEdge {
@@ -97,9 +59,8 @@ impl GraphActionType for AddEdge {
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {
-        let pairs = if self.among_candidates { Anchor::Candidate } else { Anchor::NodePair };
         Some(match direction {
-            Direction::Forward => Head { anchor: pairs, width: usize::from(self.classes) },
+            Direction::Forward => Head { anchor: Anchor::NodePair, width: usize::from(self.classes) },
             Direction::Backward => Head { anchor: Anchor::Edge, width: 1 },
         })
     }
@@ -112,10 +73,6 @@ impl GraphActionType for AddEdge {
                     return;
                 }
                 let width = usize::from(self.classes);
-                if self.among_candidates {
-                    let rows = graph.candidates().iter().zip(mask.chunks_exact_mut(width.max(1)));
-                    return rows.for_each(|(&(a, b), row)| row.fill(!graph.has_edge(a, b)));
-                }
                 for (a, row) in mask.chunks_exact_mut((n * width).max(1)).enumerate() {
                     mark_free(&graph, a, width, row);
                 }
@@ -123,16 +80,11 @@ impl GraphActionType for AddEdge {
             Direction::Backward => {
                 mask.fill(graph.n_edges() <= self.max_edges);
                 if graph.has_edge_weights() {
-                    let own = |edge: Edge| edge.class < self.classes && edge.attributes.is_unset();
                     for (legal, (_, _, edge)) in mask.iter_mut().zip(graph.weighted_edges()) {
-                        *legal &= own(edge);
+                        *legal &= edge.class < self.classes && edge.attributes.is_unset();
                     }
                 }
-                if self.among_candidates {
-                    let listed = |edge: (u32, u32)| graph.candidates().binary_search(&edge).is_ok();
-                    mask.iter_mut().zip(graph.edges()).for_each(|(legal, edge)| *legal &= listed(edge));
-                }
-                if let (Connectivity::Kept, Some(undirected)) = (self.connectivity, graph.as_undirected()) {
+                if let (true, Some(undirected)) = (self.keeps_connected, graph.as_undirected()) {
                     for bridge in bridges(undirected) {
                         let (a, b) = (bridge.source().index() as u32, bridge.target().index() as u32);
                         mask[graph.edge_rank(a, b)] = false;
@@ -152,10 +104,7 @@ impl GraphActionType for AddEdge {
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
         let class = match direction {
             Direction::Forward => 0,
-            Direction::Backward => {
-                let edge = before.edge(action.a, action.b).unwrap_or_default();
-                u32::from(edge.class)
-            }
+            Direction::Backward => before.edge(action.a, action.b).map_or(0, |edge| edge.class.into()),
         };
         Move { class, ..action }
     }

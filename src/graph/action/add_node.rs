@@ -3,9 +3,9 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphState, GraphView, Head, Move, Node};
 
-/// Where a new node goes.
+/// The place of a new node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placement {
+enum Placement {
     /// Into the graph, joined to nothing.
     Free,
     /// Into the empty graph only: what starts growth by attachment.
@@ -56,7 +56,7 @@ impl AddNode {
         }
     }
 
-    /// Whether node `a` could have been added last.
+    /// `true` if node `a` could have been added last.
     fn removable(&self, graph: &GraphState, a: u32) -> bool {
         let own = |node: Node| node.class < self.classes && node.attributes.is_unset();
         if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(own) {
@@ -79,8 +79,7 @@ impl AddNode {
 
 /// The node that the only edge of `a` comes from, and that edge.
 fn edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
-    let from = (0..graph.n_nodes() as u32).find(|&b| graph.has_edge(b, a));
-    let from = from.unwrap_or(0);
+    let from = (0..graph.n_nodes() as u32).find(|&b| graph.has_edge(b, a)).unwrap_or(0);
     (from, graph.edge(from, a).unwrap_or_default())
 }
 
@@ -105,15 +104,11 @@ impl GraphActionType for AddNode {
     }
 
     fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
-        match (direction, semantics) {
-            (Direction::Forward, _) => mask.fill(graph.n_nodes() < self.max_nodes),
-            (Direction::Backward, Semantics::Labelled) => {
-                if let Some(newest) = mask.len().checked_sub(1) {
-                    mask[newest] = self.removable(&graph, newest as u32);
-                }
-            }
-            (Direction::Backward, Semantics::UpToIsomorphism) => {
-                for (a, legal) in mask.iter_mut().enumerate() {
+        match direction {
+            Direction::Forward => mask.fill(graph.n_nodes() < self.max_nodes),
+            Direction::Backward => {
+                let first = if semantics == Semantics::Labelled { mask.len().saturating_sub(1) } else { 0 };
+                for (a, legal) in mask.iter_mut().enumerate().skip(first) {
                     *legal = self.removable(&graph, a as u32);
                 }
             }
@@ -125,13 +120,10 @@ impl GraphActionType for AddNode {
             return graph.remove_node(action.a).map(|_| ());
         }
         let new = graph.add_node(Node::of_class((action.class / self.edge_classes()) as u16));
-        match self.placement {
-            Placement::Free | Placement::First => Ok(()),
-            Placement::Attached { .. } => {
-                let edge = Edge::of_class((action.class % self.edge_classes()) as u16);
-                graph.add_edge(action.a, new, edge)
-            }
+        if !matches!(self.placement, Placement::Attached { .. }) {
+            return Ok(());
         }
+        graph.add_edge(action.a, new, Edge::of_class((action.class % self.edge_classes()) as u16))
     }
 
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {

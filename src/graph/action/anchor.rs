@@ -2,7 +2,7 @@
 
 use crate::graph::{GraphKind, GraphState};
 
-/// What a row of logits belongs to: the only closed set of graph actions.
+/// The part of a graph that a row of logits belongs to: the only closed set of graph actions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Anchor {
     /// One row per graph.
@@ -13,9 +13,6 @@ pub enum Anchor {
     Edge,
     /// One row per ordered pair of nodes, `n * n` of them: row `a * n + b`. Undirected pairs use the rows with `a < b`.
     NodePair,
-    /// One row per pair of nodes of [`GraphState::candidates`], in that order: what a state costs then grows with their number, not with the
-    /// square of that of the nodes.
-    Candidate,
 }
 
 impl Anchor {
@@ -27,12 +24,10 @@ impl Anchor {
             Self::Node => graph.n_nodes(),
             Self::Edge => graph.n_edges(),
             Self::NodePair => graph.n_nodes() * graph.n_nodes(),
-            Self::Candidate => graph.candidates().len(),
         }
     }
 
-    /// No graph of this kind and of up to `max_nodes` nodes has more rows. How many candidates there are isn't known here: as many as nodes
-    /// are taken, and slots beyond 32 bits are refused where they are numbered.
+    /// No graph of this kind and of up to `max_nodes` nodes has more rows.
     pub(super) fn most_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
         let pairs = max_nodes.saturating_mul(max_nodes);
         match self {
@@ -40,7 +35,6 @@ impl Anchor {
             Self::Node => max_nodes,
             Self::Edge if kind == GraphKind::Undirected => pairs / 2,
             Self::Edge | Self::NodePair => pairs,
-            Self::Candidate => max_nodes,
         }
     }
 }
@@ -48,7 +42,7 @@ impl Anchor {
 /// The block of logits of one action type in one direction, which a network gives: rows by [`Anchor`], `width` columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
-    /// What a row belongs to.
+    /// The part that a row belongs to.
     pub anchor: Anchor,
     /// Logits per row.
     pub width: usize,
@@ -67,12 +61,11 @@ impl Head {
                 let n = graph.n_nodes().max(1);
                 ((row / n) as u32, (row % n) as u32)
             }
-            Anchor::Candidate => graph.candidates().get(row).copied().unwrap_or((0, 0)),
         };
         Move { a, b, class }
     }
 
-    /// The slot of a move in this block; `usize::MAX` for a pair of nodes that is no candidate.
+    /// The slot of a move in this block.
     #[must_use]
     pub fn encode(&self, graph: &GraphState, action: Move) -> usize {
         let row = match self.anchor {
@@ -80,10 +73,6 @@ impl Head {
             Anchor::Node => action.a as usize,
             Anchor::Edge => graph.edge_rank(action.a, action.b),
             Anchor::NodePair => action.a as usize * graph.n_nodes() + action.b as usize,
-            Anchor::Candidate => match graph.candidates().binary_search(&(action.a, action.b)) {
-                Ok(row) => row,
-                Err(_) => return usize::MAX,
-            },
         };
         row * self.width + action.class as usize
     }
@@ -91,19 +80,19 @@ impl Head {
     /// The move with its nodes called by other names.
     pub(super) fn rename(&self, action: Move, names: &[u32], directed: bool) -> Move {
         let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
-        let (a, b) = match self.anchor {
-            Anchor::Graph => return action,
-            Anchor::Node => (name(action.a), action.b),
-            Anchor::Edge | Anchor::NodePair | Anchor::Candidate => (name(action.a), name(action.b)),
-        };
-        let pair = !matches!(self.anchor, Anchor::Graph | Anchor::Node);
-        let swap = !directed && pair && a > b;
-        let (a, b) = if swap { (b, a) } else { (a, b) };
-        Move { a, b, ..action }
+        match self.anchor {
+            Anchor::Graph => action,
+            Anchor::Node => Move { a: name(action.a), ..action },
+            Anchor::Edge | Anchor::NodePair => {
+                let (a, b) = (name(action.a), name(action.b));
+                let (a, b) = if directed { (a, b) } else { (a.min(b), a.max(b)) };
+                Move { a, b, ..action }
+            }
+        }
     }
 }
 
-/// What an action does, spelt out: nodes by label and a column of its block.
+/// An action spelt out: nodes by label and a column of its block.
 ///
 /// Which fields mean something depends on the anchor: none of the nodes (graph), `a` (node), both (edge, pairs).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -112,6 +101,6 @@ pub struct Move {
     pub a: u32,
     /// The second node.
     pub b: u32,
-    /// The column: a class, a value, whatever the type says.
+    /// The column: the class of a new node, the value of an attribute; the action type says which.
     pub class: u32,
 }

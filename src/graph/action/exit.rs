@@ -7,7 +7,7 @@ use crate::graph::{Anchor, GraphActionType, GraphState, GraphView, Head, Move};
 ///
 /// Every [`ActionSet`](super::ActionSet) has it as its last type; the environment says where it is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit;
+pub(super) struct Exit;
 
 impl GraphActionType for Exit {
     fn name(&self) -> &str {

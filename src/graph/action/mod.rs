@@ -4,11 +4,11 @@
 //! |---|---|---|
 //! | [`AddNode`] free or first | graph, node classes | `RemoveNode`: node, 1 |
 //! | [`AddNode`] attached | node, node classes x edge classes | `RemoveNode`: node, 1 |
-//! | [`AddEdge`] | node pair or [candidate](Anchor::Candidate), edge classes | `RemoveEdge`: edge, 1 |
+//! | [`AddEdge`] | node pair, edge classes | `RemoveEdge`: edge, 1 |
 //! | [`SetNodeAttr`] | node, sum of values | `RemoveNodeAttr`: node, attributes |
 //! | [`SetEdgeAttr`] | edge, sum of values | `RemoveEdgeAttr`: edge, attributes |
-//! | [`Exit`] | graph, 1 | none (P_B = 1) |
-//! | [`Reversed`] of any but `Exit` | the twin's | the original's |
+//! | the exit, which every set has | graph, 1 | none (P_B = 1) |
+//! | [`Reversed`] of any but the exit | the twin's | the original's |
 //!
 //! A backward action carries only what identifies the parent: removing an edge doesn't name its class. The library never
 //! matches on a kind: a type of your own, in any crate, is a [`GraphActionType`] like these (see
@@ -22,13 +22,13 @@ mod reversed;
 mod set;
 mod set_attr;
 
-pub use add_edge::{AddEdge, Connectivity};
-pub use add_node::{AddNode, Placement};
+pub use add_edge::AddEdge;
+pub use add_node::AddNode;
 pub use anchor::{Anchor, Head, Move};
-pub use exit::Exit;
-pub use reversed::{RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed};
+use exit::Exit;
+pub use reversed::Reversed;
 pub use set::{ActionKind, ActionSet, Semantics};
-pub use set_attr::{SetEdgeAttr, SetNodeAttr};
+pub use set_attr::{SetAttr, SetEdgeAttr, SetNodeAttr};
 
 use crate::Result;
 use crate::env::Direction;
@@ -49,7 +49,7 @@ pub(crate) fn reverse_move(
     match head.anchor {
         Anchor::Graph => undo,
         Anchor::Node => Move { a: shifted(undo.a), ..undo },
-        Anchor::Edge | Anchor::NodePair | Anchor::Candidate => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
+        Anchor::Edge | Anchor::NodePair => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
     }
 }
 
@@ -100,7 +100,7 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 
-    /// Whether this type is the exit action, which leaves the graph as it is and ends the trajectory.
+    /// `true` if this type is the exit action, which leaves the graph as it is and ends the trajectory.
     fn is_exit(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-use super::{AddEdge, AddNode, Semantics, SetEdgeAttr, SetNodeAttr};
+use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphState, GraphView, Head, Move};
@@ -8,15 +8,6 @@ use crate::graph::{GraphActionType, GraphState, GraphView, Head, Move};
 /// `Reversed(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a full graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reversed<T>(pub T);
-
-/// Removes a node, going forward.
-pub type RemoveNode = Reversed<AddNode>;
-/// Removes an edge, going forward.
-pub type RemoveEdge = Reversed<AddEdge>;
-/// Unsets an attribute of a node, going forward.
-pub type RemoveNodeAttr = Reversed<SetNodeAttr>;
-/// Unsets an attribute of an edge, going forward.
-pub type RemoveEdgeAttr = Reversed<SetEdgeAttr>;
 
 impl<T: GraphActionType> GraphActionType for Reversed<T> {
     fn name(&self) -> &str {

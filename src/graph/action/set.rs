@@ -18,7 +18,7 @@ pub enum Semantics {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ActionKind(pub usize);
 
-/// The action types of an environment, in the order of their blocks of logits; [`Exit`] is always the last. Copies share them.
+/// The action types of an environment, in the order of their blocks of logits; the exit is always the last. Copies share them.
 ///
 /// ```
 /// use gfn::graph::{ActionSet, AddEdge, AddNode, Semantics};
@@ -90,7 +90,7 @@ impl ActionSet {
         self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(of_head(head)))
     }
 
-    /// What a slot of a graph stands for.
+    /// The move that a slot of a graph stands for, and its action type.
     ///
     /// # Errors
     /// [`Error::IllegalAction`] if the graph doesn't have so many slots.
@@ -121,43 +121,21 @@ impl ActionSet {
     /// The slot of a move; 0 for a type without a block in that direction.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a column or a pair of nodes that the block doesn't have, [`Error::Config`] for a slot that 32 bits can't hold.
+    /// [`Error::Contract`] for a column that the block doesn't have, [`Error::Config`] for a slot that 32 bits can't hold.
     pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> Result<u32> {
         let mut first = 0;
         for (other, action_type, head) in self.heads(direction) {
             if other == kind {
-                check_column(action_type, head, action)?;
-                return match head.encode(graph, action) {
-                    usize::MAX => Err(no_row(action_type, action)),
-                    slot => Slots::slot(first + slot),
-                };
+                if action.class as usize >= head.width {
+                    return Err(Error::contract(
+                        "a move and its reverse name a column of their type's block",
+                        format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
+                    ));
+                }
+                return Slots::slot(first + head.encode(graph, action));
             }
             first += head.anchor.rows(graph) * head.width;
         }
         Ok(0)
     }
-}
-
-/// Checks that a move has a column of its block: another would be the slot of another move.
-fn check_column(action_type: &dyn GraphActionType, head: Head, action: Move) -> Result<()> {
-    if (action.class as usize) < head.width {
-        return Ok(());
-    }
-    Err(Error::contract(
-        "a move and its reverse name a column of their type's block",
-        format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
-    ))
-}
-
-/// What is said of a move between nodes that are no candidate.
-fn no_row(action_type: &dyn GraphActionType, action: Move) -> Error {
-    Error::contract(
-        "a move and its reverse name a row of their type's block",
-        format!(
-            "{} names nodes {} and {}, which aren't among the graph's candidates (`GraphState::with_candidates`)",
-            action_type.name(),
-            action.a,
-            action.b
-        ),
-    )
 }

@@ -1,17 +1,30 @@
 use super::Semantics;
 use crate::env::Direction;
-use crate::graph::{Anchor, Attributes, GraphActionType, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move};
+use crate::graph::{
+    Anchor, Attributes, Edge, GraphActionType, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move, Node,
+};
 use crate::{Error, Result};
 
-/// Which column sets which attribute to which value.
+/// Sets an attribute of a node that isn't set yet; the way back, `Reversed(SetNodeAttr)`, unsets it.
+pub type SetNodeAttr = SetAttr<false>;
+/// Sets an attribute of an edge that isn't set yet; the way back, `Reversed(SetEdgeAttr)`, unsets it.
+pub type SetEdgeAttr = SetAttr<true>;
+
+/// Sets an attribute of nodes ([`SetNodeAttr`]) or of edges ([`SetEdgeAttr`]).
+///
+/// Forward there is a column for each value of each attribute, backward one for each attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Values {
-    /// How many values attribute `k` can be set to; they are `1..=values[k]`.
+pub struct SetAttr<const OF_EDGES: bool> {
+    /// Attribute `k` can be set to `1..=values[k]`.
     values: Vec<u8>,
 }
 
-impl Values {
-    fn new(values: &[u8]) -> Result<Self> {
+impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
+    /// Attribute `k` can be set to `1..=values[k]`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no attribute, more than seven, or one without values.
+    pub fn new(values: &[u8]) -> Result<Self> {
         if values.is_empty() || values.len() > MAX_ATTRIBUTES || values.contains(&0) {
             return Err(Error::config(
                 "attribute values",
@@ -22,20 +35,26 @@ impl Values {
         Ok(Self { values: values.to_vec() })
     }
 
-    fn width(&self) -> usize {
-        self.values.iter().map(|&v| usize::from(v)).sum()
+    /// The first column of attribute `k`, forward.
+    fn first(&self, k: usize) -> usize {
+        self.values[..k].iter().map(|&values| usize::from(values)).sum()
     }
 
-    fn head(&self, anchor: Anchor, direction: Direction) -> Head {
-        let width = match direction {
-            Direction::Forward => self.width(),
-            Direction::Backward => self.values.len(),
-        };
-        Head { anchor, width }
+    /// The attribute and the value that a forward column sets.
+    fn of_column(&self, class: u32) -> (usize, u8) {
+        let mut rest = class;
+        for (k, &values) in self.values.iter().enumerate() {
+            if rest < u32::from(values) {
+                return (k, rest as u8 + 1);
+            }
+            rest -= u32::from(values);
+        }
+        debug_assert!(false, "column {class} of {:?} attribute values", self.values);
+        (0, 0)
     }
 
     /// Marks one row: forward every value of the attributes that aren't set, backward the attributes that are, to a value of these.
-    fn mask(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
+    fn mark(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {
             let value = attributes.get(k);
@@ -46,114 +65,63 @@ impl Values {
             column += usize::from(values);
         }
     }
+}
 
-    fn apply(&self, direction: Direction, mut attributes: Attributes, class: u32) -> Attributes {
-        match direction {
-            Direction::Forward => {
-                let (k, value) = self.decode(class);
-                attributes.set(k, value);
-            }
-            Direction::Backward => attributes.set(class as usize, 0),
-        }
-        attributes
+impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
+    fn name(&self) -> &str {
+        if OF_EDGES { "set_edge_attr" } else { "set_node_attr" }
     }
 
-    fn reverse(&self, direction: Direction, before: Attributes, class: u32) -> u32 {
-        match direction {
-            Direction::Forward => self.decode(class).0 as u32,
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let width = match direction {
+            Direction::Forward => self.first(self.values.len()),
+            Direction::Backward => self.values.len(),
+        };
+        Some(Head { anchor: if OF_EDGES { Anchor::Edge } else { Anchor::Node }, width })
+    }
+
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+        let rows = mask.chunks_exact_mut(self.head(direction).map_or(1, |head| head.width));
+        if OF_EDGES {
+            rows.zip(graph.weighted_edges()).for_each(|(row, (_, _, edge))| self.mark(direction, edge.attributes, row));
+        } else {
+            rows.zip(graph.nodes()).for_each(|(row, node)| self.mark(direction, node.attributes, row));
+        }
+    }
+
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        let (k, value) = match direction {
+            Direction::Forward => self.of_column(action.class),
+            Direction::Backward => (action.class as usize, 0),
+        };
+        let mut attributes = attributes::<OF_EDGES>(graph, action);
+        attributes.set(k, value);
+        if OF_EDGES {
+            let edge = graph.edge(action.a, action.b).unwrap_or_default();
+            graph.set_edge(action.a, action.b, Edge { attributes, ..edge })
+        } else {
+            let node = graph.node(action.a).unwrap_or_default();
+            graph.set_node(action.a, Node { attributes, ..node })
+        }
+    }
+
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        let class = match direction {
+            Direction::Forward => self.of_column(action.class).0,
             Direction::Backward => {
-                let k = class as usize;
-                let first: u32 = self.values[..k].iter().map(|&v| u32::from(v)).sum();
-                first + u32::from(before.get(k)).saturating_sub(1)
+                let k = action.class as usize;
+                self.first(k) + usize::from(attributes::<OF_EDGES>(before, action).get(k)).saturating_sub(1)
             }
-        }
-    }
-
-    fn decode(&self, class: u32) -> (usize, u8) {
-        let mut rest = class;
-        for (k, &values) in self.values.iter().enumerate() {
-            if rest < u32::from(values) {
-                return (k, rest as u8 + 1);
-            }
-            rest -= u32::from(values);
-        }
-        debug_assert!(false, "column {class} of {} attribute values", self.width());
-        (0, 0)
+        };
+        Move { class: class as u32, ..action }
     }
 }
 
-/// Sets an attribute of a node that isn't set yet; the way back (`RemoveNodeAttr`) unsets it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SetNodeAttr(Values);
-
-impl SetNodeAttr {
-    /// Attribute `k` can be set to `1..=values[k]`.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for no attribute, more than seven, or one without values.
-    pub fn new(values: &[u8]) -> Result<Self> {
-        Values::new(values).map(Self)
-    }
-}
-
-impl GraphActionType for SetNodeAttr {
-    fn name(&self) -> &str {
-        "set_node_attr"
-    }
-    fn head(&self, direction: Direction) -> Option<Head> {
-        Some(self.0.head(Anchor::Node, direction))
-    }
-    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
-        let width = self.0.head(Anchor::Node, direction).width;
-        for (row, node) in mask.chunks_exact_mut(width).zip(graph.nodes()) {
-            self.0.mask(direction, node.attributes, row);
-        }
-    }
-    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
-        let mut node = graph.node(action.a).unwrap_or_default();
-        node.attributes = self.0.apply(direction, node.attributes, action.class);
-        graph.set_node(action.a, node)
-    }
-    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
-        let attributes = before.node(action.a).unwrap_or_default().attributes;
-        Move { class: self.0.reverse(direction, attributes, action.class), ..action }
-    }
-}
-
-/// Sets an attribute of an edge that isn't set yet; the way back (`RemoveEdgeAttr`) unsets it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SetEdgeAttr(Values);
-
-impl SetEdgeAttr {
-    /// Attribute `k` can be set to `1..=values[k]`.
-    ///
-    /// # Errors
-    /// [`Error::Config`] for no attribute, more than seven, or one without values.
-    pub fn new(values: &[u8]) -> Result<Self> {
-        Values::new(values).map(Self)
-    }
-}
-
-impl GraphActionType for SetEdgeAttr {
-    fn name(&self) -> &str {
-        "set_edge_attr"
-    }
-    fn head(&self, direction: Direction) -> Option<Head> {
-        Some(self.0.head(Anchor::Edge, direction))
-    }
-    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
-        let width = self.0.head(Anchor::Edge, direction).width;
-        for (row, (_, _, edge)) in mask.chunks_exact_mut(width).zip(graph.weighted_edges()) {
-            self.0.mask(direction, edge.attributes, row);
-        }
-    }
-    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
-        let mut edge = graph.edge(action.a, action.b).unwrap_or_default();
-        edge.attributes = self.0.apply(direction, edge.attributes, action.class);
-        graph.set_edge(action.a, action.b, edge)
-    }
-    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
-        let attributes = before.edge(action.a, action.b).unwrap_or_default().attributes;
-        Move { class: self.0.reverse(direction, attributes, action.class), ..action }
+/// The attributes of the node or edge that a move is of.
+fn attributes<const OF_EDGES: bool>(graph: &GraphState, action: Move) -> Attributes {
+    if OF_EDGES {
+        graph.edge(action.a, action.b).unwrap_or_default().attributes
+    } else {
+        graph.node(action.a).unwrap_or_default().attributes
     }
 }

@@ -1,8 +1,7 @@
 //! The nodes and edges of a batch of graphs, listed once on the host.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use crate::graph::state::Candidates;
 use crate::graph::{Edge, GraphKind, GraphState, Node};
 use crate::{Error, Result};
 
@@ -47,8 +46,6 @@ pub struct GraphArrays {
     /// The first graph that is of another kind.
     pub(in crate::graph) other_kind: Option<usize>,
     neighbours: OnceLock<Neighbours>,
-    /// Of each graph that has a list of them.
-    candidates: Vec<Option<Arc<Candidates>>>,
 }
 
 impl GraphArrays {
@@ -62,7 +59,6 @@ impl GraphArrays {
             let weighted = graph.has_edge_weights();
             let weight = |a, b| if weighted { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
             out.list(graph.nodes(), graph.edges().map(|(a, b)| (a, b, weight(a, b))));
-            out.candidates.push(graph.shared_candidates());
         }
         out.other_kind = graphs.iter().position(|graph| graph.kind() != kind);
         out
@@ -91,7 +87,6 @@ impl GraphArrays {
             pair_ptr: ptr(),
             other_kind: None,
             neighbours: OnceLock::new(),
-            candidates: Vec::with_capacity(graphs),
         }
     }
 
@@ -123,7 +118,6 @@ impl GraphArrays {
             ));
         }
         self.list(nodes, edges);
-        self.candidates.push(None);
         Ok(())
     }
 
@@ -148,19 +142,19 @@ impl GraphArrays {
         self.node_ptr.len() - 1
     }
 
-    /// Whether there is no graph.
+    /// `true` if there is no graph.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether edges have a direction.
+    /// `true` if edges have a direction.
     #[must_use]
     pub fn is_directed(&self) -> bool {
         self.kind == GraphKind::Directed
     }
 
-    /// How many messages an edge is: an undirected one carries one each way.
+    /// The number of messages that an edge is: an undirected one carries one each way.
     #[must_use]
     pub fn messages_per_edge(&self) -> usize {
         if self.is_directed() { 1 } else { 2 }
@@ -201,21 +195,7 @@ impl GraphArrays {
         graphs.flat_map(|(g, (n, first))| self.edges_of(g).map(move |(a, b, _)| first + a * n + b))
     }
 
-    /// The candidates of graph `g`, by labels: [`GraphState::candidates`]; none of a graph that was [pushed](Self::push).
-    ///
-    /// # Panics
-    /// If there is no such graph.
-    #[must_use]
-    pub fn candidates(&self, g: usize) -> &[(u32, u32)] {
-        self.candidates[g].as_deref().map_or(&[], Vec::as_slice)
-    }
-
-    /// Graph and labels of each candidate of each graph.
-    pub(crate) fn all_candidates(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        (0..self.len()).flat_map(|g| self.candidates(g).iter().map(move |&(a, b)| (g, a as usize, b as usize)))
-    }
-
-    /// Who gets messages from whom, listed on the first call.
+    /// The neighbours that messages come from, listed on the first call.
     #[must_use]
     pub fn neighbours(&self) -> &Neighbours {
         self.neighbours.get_or_init(|| Neighbours::of(self))
@@ -237,15 +217,12 @@ impl Neighbours {
     fn of(arrays: &GraphArrays) -> Self {
         let n = arrays.nodes.len();
         let edges = arrays.edges.iter().zip(0u32..);
-        match arrays.is_directed() {
-            true => Self {
-                incoming: Csr::new(n, edges.clone().map(|(&(a, b), e)| (a, b, e))),
-                outgoing: Some(Csr::new(n, edges.map(|(&(a, b), e)| (b, a, e)))),
-            },
-            false => Self {
-                incoming: Csr::new(n, edges.flat_map(|(&(a, b), e)| [(a, b, 2 * e), (b, a, 2 * e + 1)])),
-                outgoing: None,
-            },
+        if arrays.is_directed() {
+            let incoming = Csr::new(n, edges.clone().map(|(&(a, b), e)| (a, b, e)));
+            Self { incoming, outgoing: Some(Csr::new(n, edges.map(|(&(a, b), e)| (b, a, e)))) }
+        } else {
+            let messages = edges.flat_map(|(&(a, b), e)| [(a, b, 2 * e), (b, a, 2 * e + 1)]);
+            Self { incoming: Csr::new(n, messages), outgoing: None }
         }
     }
 

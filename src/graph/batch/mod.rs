@@ -28,7 +28,7 @@ pub struct GraphBatch<'a> {
     pub arrays: &'a GraphArrays,
     /// Conditions, `[B, C]`.
     pub conditions: Option<Tensor>,
-    /// What the graphs were encoded by, and fit.
+    /// The schema that the graphs were encoded by, and fit.
     pub schema: &'a GraphSchema,
     device: Device,
     /// The class of each label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)), where an environment said so.
@@ -91,7 +91,7 @@ impl<'a> GraphBatch<'a> {
         Ok(self)
     }
 
-    /// How symmetric the graphs are, and how moves of this direction change that; `None` unless it was
+    /// The symmetry of the graphs, and the changes that moves of this direction make to it; `None` unless it was
     /// [given](Self::with_symmetries).
     #[must_use]
     pub fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
@@ -104,7 +104,7 @@ impl<'a> GraphBatch<'a> {
         self.arrays.len()
     }
 
-    /// Whether there is no graph.
+    /// `true` if there is no graph.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.arrays.is_empty()

@@ -2,14 +2,16 @@
 
 use super::{BackwardRule, GraphEnv, GraphRules, MoveMask};
 use crate::env::Direction;
-use crate::graph::{ActionKind, GraphActionType, GraphState, GraphView, Head, Move, reverse_move};
+use crate::graph::{ActionKind, Attributes, GraphActionType, GraphState, GraphView, Head, Move, reverse_move};
 
 /// Fills one block of one graph, as the environment permits.
 pub(super) fn fill<R: GraphRules>(
     env: &GraphEnv<R>,
     direction: Direction,
     graph: GraphView<'_>,
-    (kind, action_type, head): (ActionKind, &dyn GraphActionType, Head),
+    kind: ActionKind,
+    action_type: &dyn GraphActionType,
+    head: Head,
     mask: &mut [bool],
 ) {
     if direction == Direction::Forward && action_type.is_exit() {
@@ -17,12 +19,12 @@ pub(super) fn fill<R: GraphRules>(
         return;
     }
     action_type.mask(direction, env.actions.semantics(), graph, mask);
-    let mut moves = MoveMask::new(graph, (kind, action_type, head), mask);
+    let mut moves = MoveMask::new(graph, kind, action_type, head, mask);
     match direction {
         Direction::Forward => env.rules.restrict(&graph, &mut moves),
         Direction::Backward => match env.backward {
             BackwardRule::ByType => env.rules.restrict_backward(&graph, &mut moves),
-            BackwardRule::Derived => derive_backward(env, &graph, (kind, action_type), mask),
+            BackwardRule::Derived => derive_backward(env, &graph, kind, action_type, mask),
         },
     }
 }
@@ -33,17 +35,18 @@ pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphSt
     for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
         let mut mask = vec![false; head.anchor.rows(graph) * head.width];
         action_type.mask(Direction::Backward, env.actions().semantics(), graph.into(), &mut mask);
-        derive_backward(env, graph, (kind, action_type), &mut mask);
+        derive_backward(env, graph, kind, action_type, &mut mask);
         out.append(&mut mask);
     }
     out
 }
 
-/// Keeps only those candidates of `mask` that lead to a reachable parent in which the move back here is legal.
+/// Keeps only those moves of `mask` that lead to a reachable parent in which the move back here is legal.
 fn derive_backward<R: GraphRules>(
     env: &GraphEnv<R>,
     graph: &GraphState,
-    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    kind: ActionKind,
+    action_type: &dyn GraphActionType,
     mask: &mut [bool],
 ) {
     let Some(head) = action_type.head(Direction::Backward) else {
@@ -52,14 +55,15 @@ fn derive_backward<R: GraphRules>(
     let mut forward_mask = Vec::new();
     for (slot, legal) in mask.iter_mut().enumerate().filter(|(_, legal)| **legal) {
         let undo = head.decode(graph, slot);
-        *legal = parent_permits(env, graph, (kind, action_type), undo, &mut forward_mask);
+        *legal = parent_permits(env, graph, kind, action_type, undo, &mut forward_mask);
     }
 }
 
 fn parent_permits<R: GraphRules>(
     env: &GraphEnv<R>,
     graph: &GraphState,
-    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    kind: ActionKind,
+    action_type: &dyn GraphActionType,
     undo: Move,
     forward_mask: &mut Vec<bool>,
 ) -> bool {
@@ -78,32 +82,27 @@ fn parent_permits<R: GraphRules>(
     if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }
-    let Some(head) = action_type.head(Direction::Forward) else {
+    // The column of a class that the type doesn't know would be another slot's.
+    let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width) else {
         return false;
     };
-    // The column of a class that the type doesn't know would be another slot's.
-    if redo.class as usize >= head.width {
-        return false;
-    }
     forward_mask.clear();
     forward_mask.resize(head.anchor.rows(&parent) * head.width, false);
     action_type.mask(Direction::Forward, env.actions().semantics(), (&parent).into(), forward_mask);
-    env.rules.restrict(&parent, &mut MoveMask::new((&parent).into(), (kind, action_type, head), forward_mask));
+    env.rules.restrict(&parent, &mut MoveMask::new((&parent).into(), kind, action_type, head, forward_mask));
     forward_mask.get(head.encode(&parent, redo)).copied() == Some(true)
 }
 
-/// Whether `graph` still has everything that `initial` has.
+/// `true` if `graph` still has everything that `initial` has.
 pub(super) fn contains(graph: &GraphState, initial: &GraphState) -> bool {
-    let keeps = |now: &[u8], then: &[u8]| then.iter().zip(now).all(|(t, n)| *t == 0 || t == n);
+    let kept = |then: Attributes, now: Attributes| {
+        then.values().iter().zip(now.values()).all(|(then, now)| *then == 0 || then == now)
+    };
+    let mut nodes = initial.nodes().zip(graph.nodes());
     graph.n_nodes() >= initial.n_nodes()
-        && initial
-            .nodes()
-            .zip(graph.nodes())
-            .all(|(then, now)| then.class == now.class && keeps(now.attributes.values(), then.attributes.values()))
-        && initial.edges().all(|(a, b)| match (initial.edge(a, b), graph.edge(a, b)) {
-            (Some(then), Some(now)) => {
-                then.class == now.class && keeps(now.attributes.values(), then.attributes.values())
-            }
-            _ => false,
+        && nodes.all(|(then, now)| then.class == now.class && kept(then.attributes, now.attributes))
+        && initial.edges().all(|(a, b)| {
+            let both = initial.edge(a, b).zip(graph.edge(a, b));
+            both.is_some_and(|(then, now)| then.class == now.class && kept(then.attributes, now.attributes))
         })
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::env::{Classes, Direction, Grouping, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
+use crate::graph::{GraphEnv, GraphRules, GraphStates};
 use crate::{Result, parallel};
 
 /// Larger graphs hardly meet in a batch, and finding their canonical order would be for nothing.
@@ -35,24 +35,16 @@ pub(in crate::graph) fn translate<R: GraphRules>(
     let renamed = parallel::map(&pairs, MIN_GRAPHS_PER_THREAD, |&(row, slot)| {
         let first = classes.grouping.first[classes.grouping.of[row]];
         let (from, to) = if back { (first, row) } else { (row, first) };
-        if from == to { Ok(slot) } else { one(env, direction, states.graphs(), &classes.orders, (from, to), slot) }
+        if from == to {
+            return Ok(slot);
+        }
+        let mut names: SmallVec<[u32; 16]> = SmallVec::from_elem(0, classes.orders[from].len());
+        for (&a, &b) in classes.orders[from].iter().zip(&classes.orders[to]) {
+            names[a as usize] = b;
+        }
+        let (from, to) = (&states.graphs()[from], &states.graphs()[to]);
+        let (kind, action_type, action) = env.actions().decode(direction, from, slot)?;
+        env.actions().encode(direction, to, kind, action_type.rename(direction, action, &names, from, to))
     });
     renamed.into_iter().collect::<Result<_>>().map(Slots)
-}
-
-fn one<R: GraphRules>(
-    env: &GraphEnv<R>,
-    direction: Direction,
-    graphs: &[GraphState],
-    orders: &[SmallVec<[u32; 16]>],
-    (from, to): (usize, usize),
-    slot: u32,
-) -> Result<u32> {
-    let mut names: SmallVec<[u32; 16]> = SmallVec::from_elem(0, orders[from].len());
-    for (&a, &b) in orders[from].iter().zip(&orders[to]) {
-        names[a as usize] = b;
-    }
-    let (kind, action_type, action) = env.actions().decode(direction, &graphs[from], slot)?;
-    let renamed = action_type.rename(direction, action, &names, &graphs[from], &graphs[to]);
-    env.actions().encode(direction, &graphs[to], kind, renamed)
 }

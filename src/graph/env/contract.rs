@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::backward::{contains, derived_backward};
 use crate::env::{
-    Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moved, Moves, Rows, Slots, Walked, check_counts,
+    Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moves, Rows, Slots, Walked, check_counts,
     describe_move, walk_back,
 };
 use crate::graph::{
-    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, Semantics, labelled_key,
+    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
 };
 use crate::{Error, Result, Rng};
 
@@ -21,7 +21,8 @@ const RELABELLED: usize = 32;
 /// Moves of each of these that are.
 const MOVES: usize = 256;
 /// Forward moves whose counts are compared with those of the moves back, and the pairs of states that are looked at.
-const COUNTED: (usize, usize) = (128, 32);
+const COUNTED: usize = 128;
+const PAIRS: usize = 32;
 /// Slots of the states whose moves are undone, and from which ways back are drawn, all together.
 const SLOTS: usize = 1 << 18;
 
@@ -112,24 +113,19 @@ pub(crate) fn check_relabelled<R: GraphRules>(
 
 /// Checks the counts of moves between some states and what they lead to, where training corrects for symmetry by them.
 fn check_some_counts<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
-    if env.actions().semantics() == Semantics::Labelled || !env.corrects_symmetry() {
+    if !env.merges_isomorphic() || !env.corrects_symmetry() {
         return Ok(());
     }
     let masks = env.masks(Direction::Forward, states);
-    let (most, pairs) = COUNTED;
     let mut n_moves = 0;
     let few = (0..states.len()).filter(|&row| {
         let own = masks.n_legal(row);
-        let fits = n_moves + own <= most;
+        let fits = n_moves + own <= COUNTED;
         n_moves += if fits { own } else { 0 };
         fits
     });
     let states = states.select(&few.collect::<Vec<_>>());
-    let Moves { rows, slots, exit } = Moves::of(&env.masks(Direction::Forward, &states));
-    let mut after = states.select(&rows);
-    env.step(Direction::Forward, &mut after, &Slots(slots))?;
-    let moved = Moved { rows: &rows, exit: &exit, after: &after, keys: &env.keys(&after) };
-    check_counts(env, &states, &moved, pairs)
+    check_counts(env, &states, PAIRS)
 }
 
 /// Checks that no move gives back what moves before it took of the initial graph: it would have no way back.
@@ -139,10 +135,8 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
     let states = states.select(&lacking);
     let moves = Moves::of(&env.masks(Direction::Forward, &states));
     let inner = moves.inner();
-    let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-    let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
-    let mut after = states.select(&rows);
-    env.step(Direction::Forward, &mut after, &slots)?;
+    let mut after = states.select(&inner.rows);
+    env.step(Direction::Forward, &mut after, &inner.slots)?;
     let Some(k) = after.graphs().iter().position(keeps) else { return Ok(()) };
     let graph = &after.graphs()[k];
     Err(Error::contract(
@@ -150,7 +144,7 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
          such graphs alone (start from less, and let rules say what is built first)",
         format!(
             "{} leads to {graph}, which has all of the initial graph, {}",
-            describe_move(env, Direction::Forward, &states, rows[k], slots.0[k]),
+            describe_move(env, Direction::Forward, &states, inner.rows[k], inner.slots.0[k]),
             env.initial_of(graph)
         ),
     ))
@@ -164,7 +158,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
     let rng = &mut Rng::seeded(0);
     let steps = (4096 / env.schema().max_nodes.max(1)).clamp(2, 16);
     let walked = Walked::draw(env, WALKS, steps, rng)?;
-    let visited = walked.after.graphs();
+    let visited = walked.steps.after.graphs();
     check_instances_apart(env, visited)?;
     check_starts_apart(env)?;
     let small = smallest(env, visited);
@@ -181,7 +175,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
 
 /// A few small ones of the initial graphs and of those that were visited, no two of them equal.
 fn smallest<R: GraphRules>(env: &GraphEnv<R>, visited: &[GraphState]) -> GraphStates {
-    if env.actions().semantics() == Semantics::Labelled {
+    if !env.merges_isomorphic() {
         return Vec::new().into();
     }
     let initial = env.initial_graphs().iter().take(WALKS);
@@ -199,7 +193,7 @@ fn check_instances_apart<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState]
     for graph in graphs.iter().chain(env.initial_graphs()) {
         let other = *seen.entry(labelled_key(&graph.clone().with_instance(0))).or_insert(graph.instance());
         if other != graph.instance() {
-            return Err(not_apart((other, graph.instance()), graph));
+            return Err(not_apart(other, graph.instance(), graph));
         }
     }
     Ok(())
@@ -216,16 +210,16 @@ fn check_starts_apart<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
         if one.instance() == other.instance() || !contains(other, one) {
             continue;
         }
-        let state = env.adopted(vec![other.clone().with_instance(one.instance())].into());
+        let state = GraphStates::from(vec![other.clone().with_instance(one.instance())]);
         let goes_back = env.is_initial(&state)[0] || env.masks(Direction::Backward, &state).n_legal(0) > 0;
         if goes_back && (0..WAYS).any(|_| walk_back(env, state.clone(), MAX_STEPS_BACK, rng).is_ok()) {
-            return Err(not_apart((one.instance(), other.instance()), other));
+            return Err(not_apart(one.instance(), other.instance(), other));
         }
     }
     Ok(())
 }
 
-fn not_apart((one, other): (u32, u32), graph: &GraphState) -> Error {
+fn not_apart(one: u32, other: u32, graph: &GraphState) -> Error {
     Error::contract(
         "no two instances lead to the same graph, because a network sees the graph alone",
         format!("instances {one} and {other} lead to {graph}; give their nodes other classes"),

@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::backward::fill;
-use super::{GraphEnv, GraphRules, batched, candidates, classes, contract, relabel};
-use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step};
+use super::{GraphEnv, GraphRules, classes, contract, relabel};
+use crate::env::{
+    Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step,
+    restrict,
+};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
-use crate::graph::{GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
+use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, reverse_move};
 use crate::{Error, Result, Rng, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
@@ -23,10 +26,30 @@ fn step_one<R: GraphRules>(
     if action_type.is_exit() {
         return Ok((0, true));
     }
-    candidates::check_removed(env, (direction, action_type), graph, action)?;
+    check_removed(env, direction, action_type, graph, action)?;
     let reverse = reverse_move(action_type, direction, graph, action);
     action_type.apply(direction, graph, action)?;
     Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
+}
+
+/// Refuses a move that takes a node of the initial graph, up to isomorphism: these nodes come first there, and without one of them the
+/// next would be taken for it.
+fn check_removed<R: GraphRules>(
+    env: &GraphEnv<R>,
+    direction: Direction,
+    action_type: &dyn GraphActionType,
+    graph: &GraphState,
+    action: Move,
+) -> Result<()> {
+    let first = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
+    match action_type.removed_nodes(direction, graph, action).into_iter().find(|&a| (a as usize) < first) {
+        None => Ok(()),
+        Some(a) => Err(Error::contract(
+            "up to isomorphism no move takes a node of the initial graph (mark it as gone by an attribute, `SetNodeAttr`, or tell nodes \
+             apart by their labels, `Semantics::Labelled`)",
+            format!("{} takes node {a} of {graph}", action_type.name()),
+        )),
+    }
 }
 
 impl<R: GraphRules> Env for GraphEnv<R> {
@@ -46,23 +69,15 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
-        if states.len() != actions.len() {
-            return Err(Error::shape(
-                "actions",
-                [states.len() as i64],
-                [actions.len() as i64],
-                "give one action per state",
-            ));
+        let (n, given) = (states.len() as i64, actions.len() as i64);
+        if n != given {
+            return Err(Error::shape("actions", [n], [given], "give one action per state"));
         }
-        self.check_listed(states)?;
         let graphs = states.graphs_mut();
         let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
             let (reverse, exit) = step_one(self, direction, graph, slot)?;
-            let done = match direction {
-                Direction::Forward => exit,
-                Direction::Backward => self.initial.get(graph.instance() as usize) == Some(&*graph),
-            };
-            Ok((reverse, exit, done))
+            let is_back = direction == Direction::Backward && self.is_start(graph);
+            Ok((reverse, exit, exit || is_back))
         })?;
         Ok(Step {
             reverse: Slots(stepped.iter().map(|row| row.0).collect()),
@@ -72,8 +87,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn is_initial(&self, states: &GraphStates) -> Vec<bool> {
-        let graphs = states.graphs().iter();
-        graphs.map(|graph| self.initial.get(graph.instance() as usize) == Some(graph)).collect()
+        states.graphs().iter().map(|graph| self.is_start(graph)).collect()
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
@@ -85,7 +99,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn log_symmetry(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
-        if self.actions().semantics() == Semantics::Labelled || !self.corrects_symmetry() {
+        if !self.merges_isomorphic() || !self.corrects_symmetry() {
             return Ok(None);
         }
         let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
@@ -122,17 +136,11 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {
-        match self.actions().semantics() {
-            Semantics::Labelled => None,
-            Semantics::UpToIsomorphism => classes::classes(self, states),
-        }
+        if self.merges_isomorphic() { classes::classes(self, states) } else { None }
     }
 
     fn relabelled(&self, states: &GraphStates, rng: &mut Rng) -> Option<(GraphStates, Classes)> {
-        match self.actions().semantics() {
-            Semantics::Labelled => None,
-            Semantics::UpToIsomorphism => Some(relabel::relabelled(self, states, rng)),
-        }
+        self.merges_isomorphic().then(|| relabel::relabelled(self, states, rng))
     }
 
     fn translate(
@@ -153,12 +161,8 @@ impl<R: GraphRules> Env for GraphEnv<R> {
         reverse: &Slots,
         offsets: &[usize],
     ) -> Result<Option<InsertionOrder<Slots, GraphStates>>> {
-        match self.actions().semantics() {
-            Semantics::Labelled => Ok(None),
-            Semantics::UpToIsomorphism => {
-                relabel::to_insertion_order(self, states, actions, reverse, offsets).map(Some)
-            }
-        }
+        let renamed = || relabel::to_insertion_order(self, states, actions, reverse, offsets);
+        self.merges_isomorphic().then(renamed).transpose()
     }
 
     fn with_labels(&self, states: &GraphStates, labels: &[u32]) -> Result<GraphStates> {
@@ -173,20 +177,19 @@ impl<R: GraphRules> Env for GraphEnv<R> {
 impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
     fn masks(&self, direction: Direction, states: &GraphStates) -> Masks {
         let heads: Vec<_> = self.actions().heads(direction).collect();
-        let mut blocks: Vec<Block> = heads
-            .iter()
-            .map(|(_, action_type, head)| Block {
-                name: action_type.name().to_owned(),
-                width: head.width,
-                row_ptr: Vec::with_capacity(states.len() + 1),
-            })
-            .collect();
-        let mut slot_ptr = Vec::with_capacity(states.len() + 1);
-        let mut n_slots = 0;
-        slot_ptr.push(0);
-        for block in &mut blocks {
-            block.row_ptr.push(0);
-        }
+        let ptr = || {
+            let mut ptr = Vec::with_capacity(states.len() + 1);
+            ptr.push(0);
+            ptr
+        };
+        let block = |action_type: &dyn GraphActionType, width: usize| Block {
+            name: action_type.name().to_owned(),
+            width,
+            row_ptr: ptr(),
+        };
+        let mut blocks: Vec<Block> =
+            heads.iter().map(|&(_, action_type, head)| block(action_type, head.width)).collect();
+        let (mut slot_ptr, mut n_slots) = (ptr(), 0);
         for graph in states.graphs() {
             for (block, (_, _, head)) in blocks.iter_mut().zip(&heads) {
                 let rows = head.anchor.rows(graph);
@@ -197,13 +200,9 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
         }
         let mut legal = vec![false; n_slots];
         let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
-            // With other candidates its slots would mean something else: nothing is allowed, not even the exit.
-            if !self.lists_as_initial(&graph) {
-                return;
-            }
             for &(kind, action_type, head) in &heads {
                 let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
-                fill(self, direction, graph, (kind, action_type, head), block);
+                fill(self, direction, graph, kind, action_type, head, block);
                 mask = rest;
             }
         };
@@ -217,15 +216,20 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
         parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
         let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
-            batched::restrict(self, rules, states, &mut masks);
+            let forward = |row: usize, slot: u32, at: usize| {
+                let graph = &states.graphs()[row];
+                let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;
+                if direction == Direction::Forward {
+                    return Some((BatchMove { row, kind, action }, None));
+                }
+                let redo = reverse_move(action_type, direction, graph, action);
+                let mut parent = graph.clone();
+                action_type.apply(direction, &mut parent, action).ok()?;
+                Some((BatchMove { row: at, kind, action: redo }, Some(parent)))
+            };
+            restrict(rules, states, &mut masks, forward, GraphStates::from);
         }
         masks
-    }
-
-    fn told_apart_by(&self, instance: u32) -> Vec<u64> {
-        let initial = self.initial.get(instance as usize);
-        let candidates = initial.map_or(&[][..], GraphState::candidates);
-        candidates.iter().map(|&(a, b)| u64::from(a) << 32 | u64::from(b)).collect()
     }
 
     fn describe(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> String {

@@ -7,22 +7,6 @@ use crate::graph::{
 };
 use crate::{Error, Result, parallel};
 
-/// The key of one graph; up to isomorphism, that of its class.
-fn key<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> CanonicalKey {
-    match env.actions().semantics() {
-        Semantics::Labelled => labelled_key(graph),
-        Semantics::UpToIsomorphism => env.canonical(graph).key,
-    }
-}
-
-/// The same, within the limit of the search.
-fn try_key<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> Result<CanonicalKey> {
-    match env.actions().semantics() {
-        Semantics::Labelled => Ok(labelled_key(graph)),
-        Semantics::UpToIsomorphism => Ok(env.try_canonical(graph)?.key),
-    }
-}
-
 /// The keys of the children of one graph: each move is made and undone in place, which costs less than a copy.
 fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
     let mut edited = graph.clone();
@@ -31,7 +15,7 @@ fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32
         let (_, action_type, action) = env.actions().decode(Direction::Forward, graph, slot)?;
         let undo = reverse_move(action_type, Direction::Forward, graph, action);
         action_type.apply(Direction::Forward, &mut edited, action)?;
-        out.push(try_key(env, &edited)?);
+        out.push(if env.merges_isomorphic() { env.try_canonical(&edited)?.key } else { labelled_key(&edited) });
         // Going back may relabel nodes (a removed node comes back as the last one), and a broken type goes elsewhere.
         if action_type.apply(Direction::Backward, &mut edited, undo).is_err() || edited != *graph {
             edited = graph.clone();
@@ -44,17 +28,15 @@ impl<R: GraphRules> EnumerableEnv for GraphEnv<R> {
     type Key = CanonicalKey;
 
     fn keys(&self, states: &GraphStates) -> Vec<CanonicalKey> {
-        parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| key(self, graph))
+        parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| {
+            if self.merges_isomorphic() { self.canonical(graph).key } else { labelled_key(graph) }
+        })
     }
 
     fn child_keys(&self, states: &GraphStates, rows: &[usize], slots: &Slots) -> Result<Vec<CanonicalKey>> {
         if rows.len() != slots.0.len() {
-            return Err(Error::shape(
-                "slots",
-                [rows.len() as i64],
-                [slots.0.len() as i64],
-                "give one slot for each row",
-            ));
+            let (n, given) = (rows.len() as i64, slots.0.len() as i64);
+            return Err(Error::shape("slots", [n], [given], "give one slot for each row"));
         }
         // Moves of one state that follow each other share one copy of it.
         let mut runs = Vec::new();

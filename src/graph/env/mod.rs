@@ -1,8 +1,6 @@
 //! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment traits.
 
 mod backward;
-mod batched;
-mod candidates;
 mod classes;
 mod contract;
 mod dynamics;
@@ -15,21 +13,20 @@ mod schema;
 
 use std::ops::Deref;
 
-pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
 pub(crate) use contract::{check_fits, check_settings};
 pub use move_mask::MoveMask;
-pub use rules::{Free, GraphRules};
+pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
-use scaffold::symmetries;
 pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
 
+use crate::graph::symmetry::symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
-/// How the legal backward actions of an environment are found.
+/// The way in which the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
     /// Each backward move that an action type names is made on a copy. It is legal if the parent is reachable, still contains the
@@ -80,9 +77,9 @@ pub struct GraphEnv<R> {
     schema: GraphSchema,
     /// That of each instance, in order of their numbers.
     initial: Vec<GraphState>,
-    /// What the author says of the nodes of the initial graphs, if anything.
+    /// The author's word on the nodes of the initial graphs, if any.
     asked: Option<Scaffold>,
-    /// Whether these nodes are alike, unjoined, and change places freely.
+    /// `true` if these nodes are alike, unjoined, and change places freely.
     together: bool,
     /// Of each initial graph whose nodes are alike, and joined or different.
     symmetries: Vec<Vec<Vec<u32>>>,
@@ -150,8 +147,7 @@ impl<R: GraphRules> GraphEnv<R> {
     }
 
     /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they are equal and
-    /// unjoined (in each instance), and list no [candidates](GraphState::candidates). Where nodes are labelled, they are told
-    /// apart in any case.
+    /// unjoined (in each instance). Where nodes are labelled, they are told apart in any case.
     ///
     /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
     /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
@@ -176,10 +172,6 @@ impl<R: GraphRules> GraphEnv<R> {
     /// for several instances whose symmetries differ.
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
-        if alike && self.initial.iter().any(GraphState::lists_candidates) {
-            let expected = "nodes told apart, as candidates name them";
-            return Err(Error::config("the scaffold of a graph with candidates", "nodes that are alike", expected));
-        }
         self.asked = Some(scaffold);
         self.together = alike && self.is_loose();
         let graphs = self.initial.iter().filter(|_| alike && !self.together);
@@ -191,11 +183,11 @@ impl<R: GraphRules> GraphEnv<R> {
         Ok(self)
     }
 
-    /// Whether initial graphs are of equal nodes without edges, to which neither labels nor candidates give a meaning. A single
+    /// `true` if initial graphs are of equal nodes without edges, to which labels give no meaning. A single
     /// node is told apart from later ones in any case.
     fn is_loose(&self) -> bool {
         let equal = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
-        let loose = |graph: &GraphState| graph.n_edges() == 0 && !graph.lists_candidates() && equal(graph);
+        let loose = |graph: &GraphState| graph.n_edges() == 0 && equal(graph);
         self.actions.semantics() == Semantics::UpToIsomorphism && self.n_fixed() > 1 && self.initial.iter().all(loose)
     }
 
@@ -210,8 +202,7 @@ impl<R: GraphRules> GraphEnv<R> {
                             from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
-        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))?;
-        candidates::check_candidates(self)
+        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))
     }
 
     /// The same, with its legal backward moves found in this way.
@@ -257,7 +248,7 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.actions
     }
 
-    /// What the graphs are made of.
+    /// The parts that the graphs are made of.
     #[must_use]
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
@@ -269,24 +260,29 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.initial
     }
 
-    /// Where the trajectory of this graph started; the graph itself if it is of no instance of this environment.
+    /// `true` for the graph that trajectories of its instance start at.
+    pub(crate) fn is_start(&self, graph: &GraphState) -> bool {
+        self.initial.get(graph.instance() as usize) == Some(graph)
+    }
+
+    /// The graph that the trajectory of this one started at; the graph itself if it is of no instance of this environment.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
 
-    /// Whether the nodes of the initial graph are told apart.
+    /// The treatment of the nodes of the initial graph.
     #[must_use]
     pub fn scaffold(&self) -> Scaffold {
         self.asked.unwrap_or(if self.is_loose() { Scaffold::Alike } else { Scaffold::ToldApart })
     }
 
-    /// How legal backward moves are found.
+    /// The way in which legal backward moves are found.
     #[must_use]
     pub fn backward_rule(&self) -> BackwardRule {
         self.backward
     }
 
-    /// Whether training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry, up to isomorphism.
     #[must_use]
     pub fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry
@@ -311,7 +307,7 @@ impl<R: GraphRules> GraphEnv<R> {
         }
     }
 
-    /// What training corrects for, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
+    /// The correction of training, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
     /// held, and the symmetries of these where they are alike.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 
-/// Which moves of one action type a graph allows: what [`GraphRules`](super::GraphRules) restrict.
+/// The moves of one action type that a graph allows, which [`GraphRules`](super::GraphRules) restrict.
 ///
 /// Moves are named by their nodes and their column, as [`Move`] has it; undirected pairs and edges may be named either way round.
 /// Moves are gone through row by row, in the order of the type's anchor.
@@ -16,7 +16,9 @@ pub struct MoveMask<'a> {
 impl<'a> MoveMask<'a> {
     pub(super) fn new(
         graph: GraphView<'a>,
-        (kind, action_type, head): (ActionKind, &'a dyn GraphActionType, Head),
+        kind: ActionKind,
+        action_type: &'a dyn GraphActionType,
+        head: Head,
         legal: &'a mut [bool],
     ) -> Self {
         Self { graph, kind, action_type, head, legal }
@@ -34,7 +36,7 @@ impl<'a> MoveMask<'a> {
         self.action_type.name()
     }
 
-    /// What a row of moves belongs to.
+    /// The part of the graph that a row of moves belongs to.
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         self.head.anchor
@@ -49,19 +51,17 @@ impl<'a> MoveMask<'a> {
     /// The slot of a move; `None` for one that the graph doesn't have.
     fn slot(&self, action: Move) -> Option<usize> {
         let n = self.graph.n_nodes() as u32;
-        let (a, b) = match self.graph.is_directed() {
-            true => (action.a, action.b),
-            false => (action.a.min(action.b), action.a.max(action.b)),
+        let Move { a, b, class } = action;
+        let (a, b) =
+            if self.graph.is_directed() || self.head.anchor == Anchor::Node { (a, b) } else { (a.min(b), a.max(b)) };
+        let is_there = match self.head.anchor {
+            Anchor::Graph => true,
+            Anchor::Node => a < n,
+            Anchor::Edge => self.graph.has_edge(a, b),
+            Anchor::NodePair => a.max(b) < n,
         };
-        let action = match self.head.anchor {
-            Anchor::Graph => action,
-            Anchor::Node => Some(action).filter(|action| action.a < n)?,
-            Anchor::Edge => Some(Move { a, b, ..action }).filter(|_| self.graph.has_edge(a, b))?,
-            Anchor::NodePair | Anchor::Candidate => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
-        };
-        let slot = ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action));
-        // That of a pair which is no candidate isn't there.
-        slot.filter(|&slot| slot < self.legal.len())
+        let is_there = is_there && (class as usize) < self.head.width;
+        is_there.then(|| self.head.encode(&self.graph, Move { a, b, class }))
     }
 
     /// Forbids a move; nothing happens where there is no such move, or it is forbidden already.
@@ -76,13 +76,13 @@ impl<'a> MoveMask<'a> {
         self.legal.fill(false);
     }
 
-    /// Whether a move is allowed as yet.
+    /// `true` if a move is allowed as yet.
     #[must_use]
     pub fn allows(&self, action: Move) -> bool {
         self.slot(action).is_some_and(|slot| self.legal[slot])
     }
 
-    /// Whether any move is.
+    /// `true` if any move is.
     #[must_use]
     pub fn any(&self) -> bool {
         self.legal.contains(&true)
@@ -108,10 +108,6 @@ impl<'a> MoveMask<'a> {
             Anchor::Edge => {
                 let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
                 rows.for_each(|((a, b, _), row)| of_row(row, a, b));
-            }
-            Anchor::Candidate => {
-                let rows = self.graph.candidates().iter().zip(self.legal.chunks_mut(width));
-                rows.for_each(|(&(a, b), row)| of_row(row, a, b));
             }
             Anchor::NodePair => {
                 for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
@@ -140,29 +136,33 @@ mod tests {
     /// The moves of each anchor, by both ways of taking away, are those that the slots of the block stand for.
     #[test]
     fn moves_are_the_slots_that_they_stand_for() {
-        let (among, set) = (AddEdge::new(2).among_candidates(), SetEdgeAttr::new(&[2, 1]).unwrap());
-        let types: [&dyn GraphActionType; 5] =
-            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &among, &set];
+        let set = SetEdgeAttr::new(&[2, 1]).unwrap();
+        let types: [&dyn GraphActionType; 4] =
+            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &set];
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
-            let graph = tailed(kind).with_candidates([(0, 1), (0, 3), (1, 3)]).unwrap();
+            let graph = tailed(kind);
             for action_type in types {
                 let head = action_type.head(Direction::Forward).unwrap();
                 let mut all = vec![false; head.anchor.rows(&graph) * head.width];
                 action_type.mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut all);
                 let legal: Vec<usize> = (0..all.len()).filter(|&slot| all[slot]).collect();
-                let key = (ActionKind(0), action_type, head);
-                let moves: Vec<Move> = MoveMask::new((&graph).into(), key, &mut all.clone()).allowed().collect();
+
+                let moves: Vec<Move> =
+                    MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut all.clone())
+                        .allowed()
+                        .collect();
                 assert_eq!(moves, legal.iter().map(|&slot| head.decode(&graph, slot)).collect::<Vec<_>>());
                 assert!(legal.len() > 2);
                 for (&slot, &gone) in legal.iter().zip(&moves) {
                     let mut expected = all.clone();
                     expected[slot] = false;
                     let (mut forbidden, mut retained) = (all.clone(), all.clone());
-                    let mut mask = MoveMask::new((&graph).into(), key, &mut forbidden);
+                    let mut mask = MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut forbidden);
                     assert!(mask.allows(gone));
                     mask.forbid(gone);
                     assert!(!mask.allows(gone));
-                    MoveMask::new((&graph).into(), key, &mut retained).retain(|action| action != gone);
+                    MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut retained)
+                        .retain(|action| action != gone);
                     assert_eq!((&forbidden, &retained), (&expected, &expected));
                 }
             }
@@ -177,7 +177,7 @@ mod tests {
         let mut legal = vec![false; 32];
         edge.mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut legal);
         let all = legal.clone();
-        let mut mask = MoveMask::new((&graph).into(), (ActionKind(0), &edge, head), &mut legal);
+        let mut mask = MoveMask::new((&graph).into(), ActionKind(0), &edge, head, &mut legal);
         for none in [(0, 4, 0), (4, 0, 0), (0, 3, 2), (0, 1, 0)] {
             mask.forbid(Move { a: none.0, b: none.1, class: none.2 });
         }
@@ -187,19 +187,11 @@ mod tests {
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();
         assert!(!mask.any());
-        // Nor is there one between nodes that are no candidate.
-        let among = AddEdge::new(1).among_candidates();
-        let head = among.head(Direction::Forward).unwrap();
-        let listed = graph.clone().with_candidates([(0, 3)]).unwrap();
-        let mut legal = vec![true];
-        let mut mask = MoveMask::new((&listed).into(), (ActionKind(0), &among, head), &mut legal);
-        mask.forbid(Move { a: 1, b: 3, class: 0 });
-        assert!(!mask.allows(Move { a: 1, b: 3, class: 0 }) && mask.allows(Move { a: 3, b: 0, class: 0 }));
         // An edge that isn't there has no row that could be another's.
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];
-        MoveMask::new((&graph).into(), (ActionKind(0), &set, head), &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
+        MoveMask::new((&graph).into(), ActionKind(0), &set, head, &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
         assert_eq!(legal, [true; 4]);
     }
 }

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use super::{BatchRules, MoveMask};
+use super::MoveMask;
 use crate::Result;
-use crate::graph::{GraphState, with_canonizer};
+use crate::env::BatchRules;
+use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
 
-/// What the author of a graph environment has to say beyond its parts: every method has a default that forbids nothing.
+/// The word of a graph environment's author beyond its parts: every method has a default that forbids nothing.
 ///
 /// Forward and backward must agree: a move is legal exactly where its reverse is legal in the graph that it leads to. While backward
 /// moves are derived ([`BackwardRule::Derived`](super::BackwardRule::Derived)) they do by construction, given that
@@ -21,7 +22,7 @@ pub trait GraphRules: Send + Sync {
     /// types know less than the environment.
     fn restrict_backward(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
-    /// Whether the graph may be a finished object.
+    /// `true` if the graph may be a finished object.
     fn can_exit(&self, _graph: &GraphState) -> bool {
         true
     }
@@ -32,11 +33,11 @@ pub trait GraphRules: Send + Sync {
     }
 
     /// Rules that forbid on top of these, asked about a batch at once; none, by default.
-    fn batched(&self) -> Option<&dyn BatchRules> {
+    fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
         None
     }
 
-    /// What training corrects for, up to isomorphism: ln |Aut| of a graph, its first `n_fixed` nodes (those of the initial graph) held
+    /// The correction of training, up to isomorphism: ln |Aut| of a graph, its first `n_fixed` nodes (those of the initial graph) held
     /// in place.
     ///
     /// An environment whose nodes stand for what has symmetries of its own (a fragment of a molecule) gives another number.
@@ -70,6 +71,17 @@ pub trait GraphRules: Send + Sync {
     }
 }
 
+/// A forward move of one graph of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BatchMove {
+    /// The graph's place in the batch.
+    pub row: usize,
+    /// The action type's place in its set.
+    pub kind: ActionKind,
+    /// The move.
+    pub action: Move,
+}
+
 /// Rules chosen at run time: `Arc<dyn GraphRules>` ([`GraphEnv::with_rules`](super::GraphEnv::with_rules)).
 impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
@@ -88,7 +100,7 @@ impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
         (**self).is_reachable(graph)
     }
 
-    fn batched(&self) -> Option<&dyn BatchRules> {
+    fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
         (**self).batched()
     }
 
@@ -110,3 +122,148 @@ impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
 pub struct Free;
 
 impl GraphRules for Free {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+    use crate::env::{Direction, DiscreteEnv, Env, Rows, StateGraph, random_moves};
+    use crate::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, Semantics};
+
+    /// Triangles are forbidden, a graph of one edge can't be the end, and no node is left alone: graph by graph.
+    struct Single;
+
+    /// The same, of batches.
+    struct Batched;
+
+    fn closes(graph: &GraphState, action: Move) -> bool {
+        let n = graph.n_nodes() as u32;
+        (0..n).any(|c| graph.has_edge(action.a, c) && graph.has_edge(action.b, c))
+    }
+
+    impl GraphRules for Single {
+        fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+            if moves.type_name() == "add_edge" {
+                moves.retain(|action| !closes(graph, action));
+            }
+        }
+        fn can_exit(&self, graph: &GraphState) -> bool {
+            graph.n_edges() != 1
+        }
+        fn is_reachable(&self, graph: &GraphState) -> bool {
+            graph.n_edges() != 2
+        }
+    }
+
+    impl BatchRules<GraphStates, BatchMove> for Batched {
+        fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
+            // The first type adds nodes.
+            moves.iter().map(|m| m.kind.0 == 0 || !closes(&states.graphs()[m.row], m.action)).collect()
+        }
+        fn can_end(&self, states: &GraphStates) -> Vec<bool> {
+            states.graphs().iter().map(|graph| graph.n_edges() != 1).collect()
+        }
+        fn is_reachable(&self, states: &GraphStates) -> Vec<bool> {
+            states.graphs().iter().map(|graph| graph.n_edges() != 2).collect()
+        }
+    }
+
+    impl GraphRules for Batched {
+        fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
+            Some(self)
+        }
+    }
+
+    fn env<R: GraphRules>(rules: R, semantics: Semantics) -> GraphEnv<R> {
+        let kind = GraphKind::Undirected;
+        let actions = ActionSet::new(semantics).with(AddNode::free(2, 5)).with(AddEdge::new(1));
+        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 5) };
+        GraphEnv::new(rules, actions, schema, GraphState::with_nodes(kind, 2)).unwrap()
+    }
+
+    #[test]
+    fn masks_are_those_of_rules_of_single_graphs() {
+        for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+            let (single, batched) = (env(Single, semantics), env(Batched, semantics));
+            let mut states = single.initial(&[0; 32]);
+            let mut rng = Rng::seeded(0);
+            let mut forbidden = 0;
+            for _ in 0..8 {
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let (expected, got) = (single.masks(direction, &states), batched.masks(direction, &states));
+                    assert_eq!(expected.legal, got.legal);
+                    let free = env(crate::graph::Free, semantics).masks(direction, &states);
+                    forbidden += free.legal.iter().zip(&got.legal).filter(|(free, got)| free != got).count();
+                }
+                let (going, slots) = random_moves(&single.masks(Direction::Forward, &states), &mut rng);
+                states = states.select(&going);
+                single.step(Direction::Forward, &mut states, &slots).unwrap();
+            }
+            // Else nothing was compared.
+            assert!(forbidden > 100, "{forbidden}");
+        }
+    }
+
+    #[test]
+    fn the_states_are_those_of_rules_of_single_graphs() {
+        let count = |n: usize| {
+            assert_eq!(n, StateGraph::build(&env(Batched, Semantics::UpToIsomorphism), 10_000).unwrap().len())
+        };
+        count(StateGraph::build(&env(Single, Semantics::UpToIsomorphism), 10_000).unwrap().len());
+    }
+
+    #[test]
+    fn short_answers_forbid() {
+        struct Silent;
+        impl BatchRules<GraphStates, BatchMove> for Silent {
+            fn permits(&self, _: &GraphStates, _: &[BatchMove]) -> Vec<bool> {
+                Vec::new()
+            }
+        }
+        impl GraphRules for Silent {
+            fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
+                Some(self)
+            }
+        }
+        let env = env(Silent, Semantics::Labelled);
+        // Nothing but the exit.
+        assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 1);
+    }
+
+    /// A parent that can be reached, but from which the move that led here is forbidden, isn't gone back to.
+    #[test]
+    fn moves_back_undo_moves_that_are_allowed() {
+        /// The first two nodes are joined first or never.
+        struct First;
+        impl GraphRules for First {
+            fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+                moves.retain(|action| allowed(graph, action));
+            }
+        }
+        struct FirstOfBatch;
+        impl BatchRules<GraphStates, BatchMove> for FirstOfBatch {
+            fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
+                moves.iter().map(|m| allowed(&states.graphs()[m.row], m.action)).collect()
+            }
+        }
+        impl GraphRules for FirstOfBatch {
+            fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
+                Some(self)
+            }
+        }
+        fn allowed(graph: &GraphState, action: Move) -> bool {
+            graph.n_edges() == 0 || (action.a.min(action.b), action.a.max(action.b)) != (0, 1)
+        }
+        fn edges<R: GraphRules>(rules: R) -> GraphEnv<R> {
+            let kind = GraphKind::Undirected;
+            let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+            GraphEnv::new(rules, actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
+        }
+        let states = StateGraph::build(&edges(First), 100).unwrap().states().clone();
+        let back = edges(FirstOfBatch).masks(Direction::Backward, &states);
+        assert_eq!(back.legal, edges(First).masks(Direction::Backward, &states).legal);
+        // 01 must stay while there is another edge; all other edges may go.
+        let row = states.graphs().iter().position(|graph| graph.n_edges() == 3).unwrap();
+        assert_eq!(back.n_legal(row), 2);
+    }
+}

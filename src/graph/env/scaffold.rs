@@ -1,18 +1,11 @@
-//! Whether the nodes of an initial graph are told apart, up to isomorphism.
-
-use std::convert::Infallible;
+//! The nodes of an initial graph, which are told apart or not, up to isomorphism.
 
 use super::{GraphEnv, GraphRules};
-use crate::graph::symmetry::Held;
-use crate::graph::{Canonical, Canonizer, GraphState, with_canonizer};
-use crate::{Error, Result, Rng};
+use crate::graph::symmetry::{Budget, Held};
+use crate::graph::{Canonical, GraphState, with_canonizer};
+use crate::{Result, Rng};
 
-/// Most symmetries of an initial graph whose nodes are alike: each costs a canonical form per state.
-const MAX_SYMMETRIES: usize = 1_000;
-/// Steps after which the search for them gives up.
-const MAX_STEPS: usize = 100_000_000;
-
-/// Whether the nodes of the initial graph (a scaffold) are told apart, up to isomorphism.
+/// The treatment of the nodes of the initial graph (a scaffold), up to isomorphism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaffold {
     /// Each is one of its own: what grows on one atom of a benzene ring isn't what grows on another.
@@ -23,71 +16,18 @@ pub enum Scaffold {
     Alike,
 }
 
-/// The symmetries of a graph, as orders of its nodes: `graph.induced(order)` is the graph itself. The identity is first.
-pub(super) fn symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
-    let mut search = Search { graph, order: Vec::new(), found: Vec::new(), steps: 0 };
-    search.extend()?;
-    Ok(search.found)
-}
-
-struct Search<'a> {
-    graph: &'a GraphState,
-    /// The nodes that stand for the first ones.
-    order: Vec<u32>,
-    found: Vec<Vec<u32>>,
-    steps: usize,
-}
-
-impl Search<'_> {
-    fn extend(&mut self) -> Result<()> {
-        let n = self.graph.n_nodes();
-        self.steps += n * n;
-        if self.found.len() > MAX_SYMMETRIES || self.steps > MAX_STEPS {
-            let got = match self.found.len() > MAX_SYMMETRIES {
-                true => format!("more than {MAX_SYMMETRIES}"),
-                false => format!("{n} nodes, too many to find them all"),
-            };
-            let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); tell them \
-                            apart, or by classes of nodes";
-            return Err(Error::config("symmetries of the initial graph", got, expected));
-        }
-        if self.order.len() == n {
-            self.found.push(self.order.clone());
-            return Ok(());
-        }
-        for b in 0..n as u32 {
-            if !self.order.contains(&b) && self.fits(b) {
-                self.order.push(b);
-                self.extend()?;
-                self.order.pop();
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether node `b` can stand for the next one, given those that stand for the ones before.
-    fn fits(&self, b: u32) -> bool {
-        let (graph, a) = (self.graph, self.order.len() as u32);
-        graph.node(a) == graph.node(b)
-            && self
-                .order
-                .iter()
-                .zip(0..)
-                .all(|(&d, c)| graph.edge(a, c) == graph.edge(b, d) && graph.edge(c, a) == graph.edge(d, b))
-    }
-}
-
 impl<R: GraphRules> GraphEnv<R> {
     /// The graph in canonical form: equal keys are one object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
-        let find = |canonizer: &mut Canonizer, graph: &GraphState| Ok(canonizer.canonical_with(graph, self.held()));
-        let Ok(found) = self.canonical_by::<Infallible>(graph, find);
-        found
+        let mut budget = Budget::UNLIMITED;
+        self.canonical_within(graph, &mut budget)
     }
 
     /// The same, within the limit of the search.
     pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
-        self.canonical_by(graph, |canonizer, graph| canonizer.try_canonical_with(graph, self.held()))
+        let mut budget = Budget::LIMITED;
+        let found = self.canonical_within(graph, &mut budget);
+        budget.check(graph).map(|()| found)
     }
 
     /// The nodes that are told from later ones.
@@ -95,50 +35,55 @@ impl<R: GraphRules> GraphEnv<R> {
         if self.together { Held::Together(self.n_fixed()) } else { Held::Each(self.n_fixed()) }
     }
 
-    fn canonical_by<E>(
-        &self,
-        graph: &GraphState,
-        find: impl Fn(&mut Canonizer, &GraphState) -> std::result::Result<Canonical, E>,
-    ) -> std::result::Result<Canonical, E> {
-        let mut best = with_canonizer(|canonizer| find(canonizer, graph))?;
-        for (order, relabelled) in self.relabelled(graph) {
-            let other = with_canonizer(|canonizer| find(canonizer, &relabelled))?;
-            if other.key < best.key {
-                let order = other.order.iter().map(|&k| order[k as usize]).collect();
-                best = Canonical { order, ..other };
+    /// Of the forms under all symmetries of the initial graph the one of least key.
+    fn canonical_within(&self, graph: &GraphState, budget: &mut Budget) -> Canonical {
+        with_canonizer(|canonizer| {
+            let mut best = canonizer.form(graph, self.held(), budget);
+            for (order, relabelled) in self.relabelled(graph) {
+                if budget.is_exceeded {
+                    break;
+                }
+                let other = canonizer.form(&relabelled, self.held(), budget);
+                if other.key < best.key {
+                    let order = other.order.iter().map(|&k| order[k as usize]).collect();
+                    best = Canonical { order, ..other };
+                }
             }
-        }
-        Ok(best)
+            best
+        })
     }
 
     /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the symmetries that
     /// hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
-        if self.together {
-            let log = |held| with_canonizer(|canonizer| canonizer.log_automorphisms_with(graph, held));
-            let all = log(self.held())?;
-            // Without any there is none that holds nodes.
-            return Ok(if all == 0.0 { 0.0 } else { all - log(Held::Each(self.n_fixed()))? });
-        }
-        if self.symmetries.is_empty() {
-            return Ok(0.0);
-        }
-        let find = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical_with(graph, self.held()));
-        let (own, mut count) = (find(graph)?.key, 1);
-        for (_, relabelled) in self.relabelled(graph) {
-            count += u32::from(find(&relabelled)?.key == own);
-        }
-        Ok(f64::from(count).ln())
+        with_canonizer(|canonizer| {
+            if self.together {
+                let all = canonizer.log_automorphisms_with(graph, self.held())?;
+                // Without any there is none that holds nodes.
+                if all == 0.0 {
+                    return Ok(0.0);
+                }
+                return Ok(all - canonizer.log_automorphisms_with(graph, Held::Each(self.n_fixed()))?);
+            }
+            if self.symmetries.is_empty() {
+                return Ok(0.0);
+            }
+            let (own, mut count) = (canonizer.try_form(graph, self.held())?.key, 1);
+            for (_, relabelled) in self.relabelled(graph) {
+                count += u32::from(canonizer.try_form(&relabelled, self.held())?.key == own);
+            }
+            Ok(f64::from(count).ln())
+        })
     }
 
     /// The nodes of the initial graph that a graph has, in their own order, or where they are alike in that of a symmetry drawn at random.
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
-        let symmetries = self.symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty());
-        if let Some(order) =
-            symmetries.map(|all| &all[rng.below(all.len())]).filter(|order| order.len() <= graph.n_nodes())
-        {
-            return order.clone();
+        if let Some(all) = self.symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty()) {
+            let order = &all[rng.below(all.len())];
+            if order.len() <= graph.n_nodes() {
+                return order.clone();
+            }
         }
         let mut order: Vec<u32> = (0..n_fixed as u32).collect();
         if self.together {

@@ -1,10 +1,10 @@
-//! What the graphs of an environment are made of, and whether graphs are so: what is encoded and looked up in tables must be, or it would read what
-//! belongs to others.
+//! The parts that the graphs of an environment are made of. A graph that is encoded and looked up in tables must keep to them, or it would
+//! read what belongs to others.
 
 use crate::graph::{Attributes, Edge, GraphArrays, GraphKind, MAX_ATTRIBUTES, Node};
 use crate::{Error, Result};
 
-/// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
+/// The parts that the graphs of an environment are made of, by which an estimator sizes its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphSchema {
     /// Directed or undirected.
@@ -40,24 +40,21 @@ impl GraphSchema {
     /// # Errors
     /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than 65536 classes.
     pub fn check(&self) -> Result<()> {
-        let refuse = |setting, got: usize, expected| Err(Error::config(setting, got, expected));
-        let most = MAX_ATTRIBUTES.max(self.node_attributes.len()).max(self.edge_attributes.len());
+        let most = self.node_attributes.len().max(self.edge_attributes.len());
         if most > MAX_ATTRIBUTES {
-            return refuse(
-                "the number of attributes in a schema",
-                most,
-                "at most 7, as many as a node or an edge holds",
-            );
+            let expected = "at most 7, as many as a node or an edge holds";
+            return Err(Error::config("the number of attributes in a schema", most, expected));
         }
         match self.node_classes.max(self.edge_classes) {
             0..=65536 => Ok(()),
-            most => refuse("the number of classes in a schema", most, "at most 65536, as a class has 16 bits"),
+            most => {
+                let expected = "at most 65536, as a class has 16 bits";
+                Err(Error::config("the number of classes in a schema", most, expected))
+            }
         }
     }
-}
 
-impl GraphSchema {
-    /// Whether an edge can be of more than one kind.
+    /// `true` if an edge can be of more than one kind.
     pub(crate) fn tells_edges_apart(&self) -> bool {
         self.edge_classes > 1 || self.edge_attributes.iter().any(|&values| values > 0)
     }
@@ -93,12 +90,12 @@ impl GraphSchema {
         }
         // The graph that item `at` of all graphs' items belongs to.
         let row = |ptr: &[usize], at: usize| ptr.partition_point(|&first| first <= at) - 1;
-        let of_node = |node: &Node| beyond((node.class, node.attributes), self.node_classes, &self.node_attributes);
+        let of_node = |node: &Node| beyond(node.class, node.attributes, self.node_classes, &self.node_attributes);
         let wrong = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, of_node(node)?)));
         if let Some((at, what)) = wrong {
             return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {what}", graphs.labels[at])));
         }
-        let of_edge = |edge: &Edge| beyond((edge.class, edge.attributes), self.edge_classes, &self.edge_attributes);
+        let of_edge = |edge: &Edge| beyond(edge.class, edge.attributes, self.edge_classes, &self.edge_attributes);
         let marked = graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain());
         let (at, what) = marked.into_iter().find_map(|(at, edge)| Some((at, of_edge(edge)?)))?;
         Some((row(&graphs.edge_ptr, at), format!("has an edge with {what}")))
@@ -106,7 +103,7 @@ impl GraphSchema {
 }
 
 /// A class or a value beyond what there is.
-fn beyond((class, attributes): (u16, Attributes), classes: usize, most: &[u8]) -> Option<String> {
+fn beyond(class: u16, attributes: Attributes, classes: usize, most: &[u8]) -> Option<String> {
     if usize::from(class) >= classes {
         return Some(format!("class {class} of {classes}"));
     }

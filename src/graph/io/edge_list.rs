@@ -22,10 +22,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
                 format!("graph {row} has {}: write it as graph6", graph.n_nodes()),
             ));
         }
-        let kind = match graph.kind() {
-            GraphKind::Directed => "directed",
-            GraphKind::Undirected => "undirected",
-        };
+        let kind = if graph.is_directed() { "directed" } else { "undirected" };
         // Writing to a string can't fail, and `let _` says so without a panic.
         let _ = writeln!(text, "graph {kind} {}", graph.n_nodes());
         for (a, node) in graph.nodes().enumerate() {
@@ -47,24 +44,21 @@ fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
     if class > 0 {
         let _ = write!(text, " class {class}");
     }
-    if let Some(last) = attributes.values().iter().rposition(|&value| value > 0) {
-        text.push_str(" attributes");
-        for value in &attributes.values()[..=last] {
-            let _ = write!(text, " {value}");
-        }
+    for (k, value) in attributes.set_values().iter().enumerate() {
+        let _ = write!(text, "{} {value}", if k == 0 { " attributes" } else { "" });
     }
     text.push('\n');
 }
 
 /// The graph that lines are being added to, and which of its nodes have had theirs.
-struct Open {
+struct OpenGraph {
     graph: GraphState,
     given: Vec<bool>,
 }
 
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs = Vec::new();
-    let mut open: Option<Open> = None;
+    let mut open: Option<OpenGraph> = None;
     for (number, content) in super::contents(text) {
         let mut line = Line {
             number,
@@ -77,8 +71,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
                 line.expected = GRAPH;
                 let graph = line.graph()?;
                 let given = vec![false; graph.n_nodes()];
-                let before = open.replace(Open { graph, given });
-                graphs.extend(before.map(|open| open.graph));
+                graphs.extend(open.replace(OpenGraph { graph, given }).map(|open| open.graph));
             }
             (Some("node"), Some(open)) => {
                 line.expected = NODE;
@@ -122,7 +115,7 @@ impl Line<'_> {
         Ok(GraphState::with_nodes(kind, n))
     }
 
-    fn node(&mut self, open: &mut Open) -> Result<()> {
+    fn node(&mut self, open: &mut OpenGraph) -> Result<()> {
         let a: u32 = self.number("node")?;
         let n = open.graph.n_nodes();
         match open.given.get_mut(a as usize) {
@@ -135,20 +128,17 @@ impl Line<'_> {
     }
 
     fn edge(&mut self, graph: &mut GraphState) -> Result<()> {
-        let a: u32 = self.number("node")?;
-        let b: u32 = self.number("node")?;
+        let (a, b): (u32, u32) = (self.number("node")?, self.number("node")?);
         let (class, attributes) = self.weight()?;
         let n = graph.n_nodes();
-        if a.max(b) as usize >= n {
-            return Err(self.error(format!("edge ({a}, {b}) in a graph of {n} nodes")));
-        }
-        if a == b {
-            return Err(self.error(format!("self-loop ({a}, {b})")));
-        }
-        if graph.has_edge(a, b) {
-            return Err(self.error(format!("edge ({a}, {b}) for the second time")));
-        }
-        graph.add_edge(a, b, Edge { class, attributes })
+        let problem = if a.max(b) as usize >= n {
+            format!("edge ({a}, {b}) in a graph of {n} nodes")
+        } else if a == b {
+            format!("self-loop ({a}, {b})")
+        } else {
+            format!("edge ({a}, {b}) for the second time")
+        };
+        graph.add_edge(a, b, Edge { class, attributes }).map_err(|_| self.error(problem))
     }
 
     /// `[class C] [attributes V..]` and the end of the line.
@@ -161,14 +151,12 @@ impl Line<'_> {
         }
         let mut attributes = Attributes::default();
         if next == Some("attributes") {
-            attributes.set(0, self.number("attribute")?);
-            let mut k = 1;
-            while self.words.clone().next().is_some() {
+            // There is at least one.
+            for k in 0..self.words.clone().count().max(1) {
                 if k == MAX_ATTRIBUTES {
                     return Err(self.error("more than 7 attributes"));
                 }
                 attributes.set(k, self.number("attribute")?);
-                k += 1;
             }
             next = None;
         }

@@ -89,9 +89,7 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
     let (kind, packed) = match bytes {
         [b'&', rest @ ..] => (GraphKind::Directed, rest),
         [b':' | b';', ..] => return Err(error("a graph in sparse6, which isn't read".to_owned())),
-        [b'>', ..] => {
-            return Err(error("an unknown header, or one after the first line".to_owned()));
-        }
+        [b'>', ..] => return Err(error("an unknown header, or one after the first line".to_owned())),
         _ => (GraphKind::Undirected, bytes),
     };
     if let Some(at) = packed.iter().position(|byte| !(BIAS..=LONG).contains(byte)) {
@@ -102,15 +100,10 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
     let (n, bits) = match packed {
         [LONG, LONG, ..] => return Err(error("a graph of more than 258047 nodes".to_owned())),
         [LONG, a, b, c, bits @ ..] => (six(*a) << 12 | six(*b) << 6 | six(*c), bits),
-        [LONG, ..] | [] => {
-            return Err(error("the line ends within the number of nodes".to_owned()));
-        }
+        [LONG, ..] | [] => return Err(error("the line ends within the number of nodes".to_owned())),
         [a, bits @ ..] => (six(*a), bits),
     };
-    let n_bits = match kind {
-        GraphKind::Directed => n * n,
-        GraphKind::Undirected => n * n.saturating_sub(1) / 2,
-    };
+    let n_bits = if kind == GraphKind::Directed { n * n } else { n * n.saturating_sub(1) / 2 };
     // Before anything is allocated: the size that the line claims must be the size that it has.
     if bits.len() != n_bits.div_ceil(6) {
         let wanted = n_bits.div_ceil(6);

@@ -1,6 +1,5 @@
-//! Graphs in files: an edge list of our own that loses nothing, others' lists of pairs of nodes, nauty's graph6 and digraph6, DIMACS.
+//! Graphs in files: an edge list of our own that loses nothing, others' lists of pairs of nodes, nauty's graph6 and digraph6.
 
-mod dimacs;
 mod edge_list;
 mod graph6;
 mod pairs;
@@ -18,7 +17,7 @@ use crate::{Error, Result};
 /// graph is a long line.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 
-/// How graphs are written in a file.
+/// The format of graphs in a file.
 ///
 /// # Edge list
 /// Text, one thing per line; a file holds any number of graphs. Everything after `#` is a comment, empty lines mean
@@ -51,19 +50,6 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// front) for directed ones, of up to 258,047 nodes. The headers `>>graph6<<` and `>>digraph6<<` are read and not written.
 /// Neither has room for classes or attributes.
 ///
-/// # DIMACS
-/// The format of the clique and colouring challenges (D. S. Johnson and M. A. Trick, *Cliques, Coloring, and Satisfiability*, 1996): one
-/// undirected graph per file, of at most 16,384 nodes, without classes and attributes. Nodes are numbered from 1; `c` begins a comment:
-///
-/// ```text
-/// c a path
-/// p edge 3 2      nodes and edges; `p col` is read, too
-/// e 1 2
-/// e 2 3
-/// ```
-///
-/// The number of edges is read and not compared, and an edge may be named twice: files of the colouring challenge name it both ways round.
-///
 /// ```
 /// use gfn::graph::GraphFormat;
 /// let triangle = GraphFormat::Graph6.read(b"Bw")?;
@@ -78,19 +64,15 @@ pub enum GraphFormat {
     EdgeList,
     /// graph6 for undirected graphs, digraph6 for directed ones; no classes, no attributes.
     Graph6,
-    /// DIMACS for one undirected graph; no classes, no attributes.
-    Dimacs,
 }
 
 impl GraphFormat {
-    /// The format of a path's extension: `g6` and `d6` are [`Graph6`](Self::Graph6), `clq`, `col` and `dimacs`
-    /// [`Dimacs`](Self::Dimacs), any other is an edge list.
+    /// The format of a path's extension: `g6` and `d6` are [`Graph6`](Self::Graph6), any other is an edge list.
     #[must_use]
     pub fn of_path(path: &Path) -> Self {
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
             Some("g6" | "d6") => Self::Graph6,
-            Some("clq" | "col" | "dimacs") => Self::Dimacs,
             _ => Self::EdgeList,
         }
     }
@@ -104,7 +86,6 @@ impl GraphFormat {
         match self {
             Self::EdgeList => edge_list::read(text),
             Self::Graph6 => graph6::read(text),
-            Self::Dimacs => dimacs::read(text),
         }
     }
 
@@ -112,12 +93,11 @@ impl GraphFormat {
     ///
     /// # Errors
     /// [`Error::Contract`] if a graph can't be written in this format: one with classes or attributes as graph6, one of too
-    /// many nodes, and more or fewer than one graph as DIMACS.
+    /// many nodes.
     pub fn write(self, graphs: &[GraphState]) -> Result<String> {
         match self {
             Self::EdgeList => edge_list::write(graphs),
             Self::Graph6 => graph6::write(graphs),
-            Self::Dimacs => dimacs::write(graphs),
         }
     }
 }
@@ -142,7 +122,7 @@ pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()>
     replace::replace_bytes(path, text.as_bytes())
 }
 
-/// What lines of a text say in front of `#`, numbered from 1.
+/// The words of lines of a text in front of `#`, numbered from 1.
 fn contents(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
     lines(text).map(|(number, bytes)| {
         let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);
@@ -207,14 +187,8 @@ mod tests {
         }
 
         #[test]
-        fn dimacs_loses_nothing_of_a_plain_undirected_graph(graph in graphs(true).prop_filter("undirected", |g| !g.is_directed())) {
-            let text = GraphFormat::Dimacs.write(std::slice::from_ref(&graph)).unwrap();
-            prop_assert_eq!(GraphFormat::Dimacs.read(text.as_bytes()).unwrap(), vec![graph]);
-        }
-
-        #[test]
         fn bytes_at_random_are_read_or_refused(text in vec(any::<u8>(), 0..200)) {
-            for format in [GraphFormat::EdgeList, GraphFormat::Graph6, GraphFormat::Dimacs] {
+            for format in [GraphFormat::EdgeList, GraphFormat::Graph6] {
                 if let Err(error) = format.read(&text) {
                     prop_assert!(matches!(error, Error::Parse { line: 1.., .. }), "{}", error);
                 }
@@ -233,8 +207,6 @@ mod tests {
             let text = words.join(" ");
             let listed = GraphFormat::EdgeList.read(text.as_bytes());
             prop_assert!(matches!(listed, Ok(_) | Err(Error::Parse { .. })), "{:?}", listed);
-            let challenged = GraphFormat::Dimacs.read(format!("p edge 3 2\n{text}").as_bytes());
-            prop_assert!(matches!(challenged, Ok(_) | Err(Error::Parse { .. })), "{:?}", challenged);
             let line = [if directed { &b"&"[..] } else { b"" }, &bytes].concat();
             let packed = GraphFormat::Graph6.read(&line);
             prop_assert!(matches!(packed, Ok(_) | Err(Error::Parse { line: 1, .. })), "{:?}", packed);

@@ -38,11 +38,20 @@ impl Display for GraphState {
         }
         f.write_str(if self.n_edges() == 1 { ", edge " } else { ", edges " })?;
         for (k, (a, b)) in self.edges().take(NAMED).enumerate() {
-            if k > 0 {
-                f.write_str(", ")?;
+            let (comma, arrow) = (if k > 0 { ", " } else { "" }, if self.is_directed() { "->" } else { "-" });
+            write!(f, "{comma}{a}{arrow}{b}")?;
+            let edge = self.edge(a, b).unwrap_or_default();
+            if !edge.is_plain() {
+                f.write_str(" (")?;
+                if edge.class > 0 {
+                    write!(f, "class {}", edge.class)?;
+                }
+                if !edge.attributes.is_unset() {
+                    f.write_str(if edge.class > 0 { ", " } else { "" })?;
+                    attributes(f, edge.attributes)?;
+                }
+                f.write_char(')')?;
             }
-            write!(f, "{a}{}{b}", if self.is_directed() { "->" } else { "-" })?;
-            self.describe_edge(f, a, b)?;
         }
         match self.n_edges().saturating_sub(NAMED) {
             0 => Ok(()),
@@ -51,29 +60,10 @@ impl Display for GraphState {
     }
 }
 
-impl GraphState {
-    /// The class and the attributes of an edge in brackets, if it has any.
-    fn describe_edge(&self, f: &mut Formatter<'_>, a: u32, b: u32) -> Result {
-        let edge = self.edge(a, b).unwrap_or_default();
-        match (edge.class, edge.attributes.is_unset()) {
-            (0, true) => return Ok(()),
-            (class, true) => write!(f, " (class {class}")?,
-            (0, false) => f.write_str(" (")?,
-            (class, false) => write!(f, " (class {class}, ")?,
-        }
-        if !edge.attributes.is_unset() {
-            attributes(f, edge.attributes)?;
-        }
-        f.write_char(')')
-    }
-}
-
 /// The values up to the last that is set.
 fn attributes(f: &mut Formatter<'_>, attributes: Attributes) -> Result {
-    let values = attributes.values();
-    let n = values.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1);
     f.write_str("attributes")?;
-    values[..n].iter().try_for_each(|value| write!(f, " {value}"))
+    attributes.set_values().iter().try_for_each(|value| write!(f, " {value}"))
 }
 
 #[cfg(test)]

@@ -2,22 +2,15 @@
 
 mod adjacency;
 mod batched;
-mod bits;
-mod candidates;
 mod describe;
-mod digest;
 mod equality;
-mod kind;
 mod topology;
 mod weights;
 
 pub use adjacency::Adjacency;
 pub use batched::GraphStates;
 pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
-pub use bits::BitRows;
-pub(in crate::graph) use candidates::Candidates;
-pub use kind::GraphKind;
-pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};
+pub use weights::{Attributes, Edge, GraphKind, MAX_ATTRIBUTES, Node};
 
 use std::sync::Arc;
 
@@ -25,6 +18,7 @@ use petgraph::graph::{DiGraph, UnGraph};
 use smallvec::SmallVec;
 
 use crate::{Error, Result};
+use equality::digest_of_node;
 use topology::{Storage, Topology};
 
 /// A graph under construction: a petgraph graph with a class and attributes on every edge, its [`Adjacency`] beside it, and a class
@@ -54,8 +48,6 @@ pub struct GraphState {
     digest: u64,
     topology: Arc<Topology>,
     instance: u32,
-    /// Pairs that edges may be added between, where that is told; they come with the instance.
-    candidates: Option<Arc<Candidates>>,
 }
 
 impl GraphState {
@@ -75,8 +67,8 @@ impl GraphState {
     pub(in crate::graph) fn of_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
         let nodes: SmallVec<_> = nodes.collect();
         let topology = Arc::new(Topology::new(kind, nodes.len()));
-        let digest = (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest::of_node(a, node)));
-        Self { nodes, digest, topology, instance: 0, candidates: None }
+        let digest = (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest_of_node(a, node)));
+        Self { nodes, digest, topology, instance: 0 }
     }
 
     /// Builds a graph from its parts.
@@ -113,7 +105,7 @@ impl GraphState {
         }
     }
 
-    /// Whether edges have a direction.
+    /// `true` if edges have a direction.
     #[must_use]
     pub fn is_directed(&self) -> bool {
         self.kind() == GraphKind::Directed
@@ -155,7 +147,7 @@ impl GraphState {
         &self.topology.adjacency
     }
 
-    /// Whether there is an edge from `a` to `b`; false for nodes that don't exist.
+    /// `true` if there is an edge from `a` to `b`; false for nodes that don't exist.
     #[must_use]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize, b as usize);
@@ -182,7 +174,7 @@ impl GraphState {
         self.topology.edge(a, b)
     }
 
-    /// Whether some edge has a class other than 0, or an attribute.
+    /// `true` if some edge has a class other than 0, or an attribute.
     #[must_use]
     pub fn has_edge_weights(&self) -> bool {
         self.topology.marked_edges > 0
@@ -215,14 +207,12 @@ impl GraphState {
     /// If there is no such node.
     #[must_use]
     pub fn in_degree(&self, a: u32) -> usize {
-        match self.kind() {
-            GraphKind::Undirected => self.adjacency().count(a as usize),
-            GraphKind::Directed => {
-                let n = self.n_nodes();
-                assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
-                (0..n).filter(|&i| self.adjacency().get(i, a as usize)).count()
-            }
+        let n = self.n_nodes();
+        assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
+        if !self.is_directed() {
+            return self.out_degree(a);
         }
+        (0..n).filter(|&i| self.adjacency().get(i, a as usize)).count()
     }
 
     /// The number of edges out of node `a` (undirected: its degree).
@@ -240,17 +230,14 @@ impl GraphState {
     /// If there is no such node.
     #[must_use]
     pub fn degree(&self, a: u32) -> usize {
-        match self.kind() {
-            GraphKind::Undirected => self.out_degree(a),
-            GraphKind::Directed => self.out_degree(a) + self.in_degree(a),
-        }
+        self.out_degree(a) + if self.is_directed() { self.in_degree(a) } else { 0 }
     }
 
     /// Adds a node and gives its label, the number of nodes before.
     pub fn add_node(&mut self, node: Node) -> u32 {
         Arc::make_mut(&mut self.topology).add_node();
         let label = self.nodes.len() as u32;
-        self.digest = self.digest.wrapping_add(digest::of_node(label, node));
+        self.digest = self.digest.wrapping_add(digest_of_node(label, node));
         self.nodes.push(node);
         label
     }
@@ -263,47 +250,42 @@ impl GraphState {
         let Some(weight) = self.node(a) else {
             return Err(no_such("node", &format!("{a} of {}", self.n_nodes())));
         };
-        let last = a as usize + 1 == self.n_nodes();
-        if last && self.degree(a) == 0 {
-            self.forget_candidates_of(a);
+        if a as usize + 1 == self.n_nodes() {
+            for (from, to) in (0..a).map(|b| (a, b)).chain((0..a).map(|b| (b, a))) {
+                if self.has_edge(from, to) {
+                    self.remove_edge(from, to)?;
+                }
+            }
             Arc::make_mut(&mut self.topology).pop_node();
             self.nodes.pop();
-            self.digest = self.digest.wrapping_sub(digest::of_node(a, weight));
+            self.digest = self.digest.wrapping_sub(digest_of_node(a, weight));
             return Ok(weight);
         }
-        if last {
-            let out: Vec<u32> = self.adjacency().ones(a as usize).map(|b| b as u32).collect();
-            out.into_iter().try_for_each(|b| self.remove_edge(a, b).map(drop))?;
-            // Of an undirected graph none is left.
-            let into: Vec<u32> = (0..a).filter(|&b| self.has_edge(b, a)).collect();
-            into.into_iter().try_for_each(|b| self.remove_edge(b, a).map(drop))?;
-            return self.remove_node(a);
-        }
         // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
-        let kept = (0..).zip(self.nodes()).filter(|&(b, _)| b != a).map(|(_, node)| node);
-        let name = |b: u32| b - u32::from(b > a);
-        let mut out = Self { instance: self.instance, ..Self::of_nodes(self.kind(), kept) };
-        out.candidates = self.renamed_candidates(|b| (b != a).then(|| name(b)));
-        for (b, c) in self.edges().filter(|&(b, c)| b != a && c != a) {
-            out.insert_edge(name(b), name(c), self.edge(b, c).unwrap_or_default());
-        }
-        *self = out;
+        let kept: Vec<u32> = (0..self.n_nodes() as u32).filter(|&b| b != a).collect();
+        *self = self.induced(&kept);
         Ok(weight)
     }
 
     /// The graph on these nodes, in this order: node `k` of the result is `nodes[k]`. A permutation relabels the graph; a label that
-    /// doesn't exist gives a node of class 0 without edges.
+    /// doesn't exist gives a node of class 0 without edges, and of a label that is given twice the last one has the edges.
     #[must_use]
     pub fn induced(&self, nodes: &[u32]) -> Self {
         let weights = nodes.iter().map(|&a| self.node(a).unwrap_or_default());
         let mut out = Self::of_nodes(self.kind(), weights).with_instance(self.instance);
-        out.candidates = self.induced_candidates(nodes);
-        for (i, &a) in nodes.iter().enumerate() {
-            for (j, &b) in nodes.iter().enumerate() {
-                if (self.is_directed() || i < j) && self.has_edge(a, b) {
-                    let weight = self.edge(a, b).unwrap_or_default();
-                    out.insert_edge(i as u32, j as u32, weight);
-                }
+        let mut names = vec![None; self.n_nodes()];
+        for (name, &a) in (0..).zip(nodes) {
+            if let Some(place) = names.get_mut(a as usize) {
+                *place = Some(name);
+            }
+        }
+        let mut others: SmallVec<[(u32, u32); 16]> = SmallVec::new();
+        for (i, &a) in (0..).zip(nodes).filter(|&(i, &a)| names.get(a as usize) == Some(&Some(i))) {
+            others.clear();
+            others.extend(self.adjacency().ones(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
+            others.sort_unstable();
+            for &(j, b) in others.iter().filter(|&&(j, _)| self.is_directed() || i < j) {
+                out.insert_edge(i, j, self.edge(a, b).unwrap_or_default());
             }
         }
         out
@@ -328,8 +310,12 @@ impl GraphState {
     /// Adds an edge that is known to be a new one between existing nodes.
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
         debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
+        self.put(a, b, Some(edge));
+    }
+
+    fn put(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (a, b) = self.ordered(a, b);
-        Arc::make_mut(&mut self.topology).insert_edge(a, b, edge);
+        Arc::make_mut(&mut self.topology).put(a, b, edge)
     }
 
     /// Removes an edge and gives its weight.
@@ -338,11 +324,7 @@ impl GraphState {
     /// [`Error::Contract`] if there is no such edge.
     pub fn remove_edge(&mut self, a: u32, b: u32) -> Result<Edge> {
         // What isn't there needn't make this graph's edges its own.
-        if !self.has_edge(a, b) {
-            return Err(no_such("edge", &format!("({a}, {b})")));
-        }
-        let (a, b) = self.ordered(a, b);
-        let removed = Arc::make_mut(&mut self.topology).remove_edge(a, b);
+        let removed = if self.has_edge(a, b) { self.put(a, b, None) } else { None };
         removed.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
@@ -351,15 +333,10 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such node.
     pub fn set_node(&mut self, a: u32, node: Node) -> Result<()> {
-        match self.nodes.get_mut(a as usize) {
-            Some(weight) => {
-                let change = digest::of_node(a, node).wrapping_sub(digest::of_node(a, *weight));
-                self.digest = self.digest.wrapping_add(change);
-                *weight = node;
-                Ok(())
-            }
-            None => Err(no_such("node", &a.to_string())),
-        }
+        let weight = self.nodes.get_mut(a as usize).ok_or_else(|| no_such("node", &a.to_string()))?;
+        let old = std::mem::replace(weight, node);
+        self.digest = self.digest.wrapping_add(digest_of_node(a, node)).wrapping_sub(digest_of_node(a, old));
+        Ok(())
     }
 
     /// Replaces the weight of an edge.
@@ -367,14 +344,8 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
-        if !self.has_edge(a, b) {
-            return Err(no_such("edge", &format!("({a}, {b})")));
-        }
-        let (a, b) = self.ordered(a, b);
-        match Arc::make_mut(&mut self.topology).set_edge(a, b, edge) {
-            Some(_) => Ok(()),
-            None => Err(no_such("edge", &format!("({a}, {b})"))),
-        }
+        let old = if self.has_edge(a, b) { self.put(a, b, Some(edge)) } else { None };
+        old.map(drop).ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
     fn ordered(&self, a: u32, b: u32) -> (u32, u32) {

@@ -1,8 +1,8 @@
-//! The edges of a graph: what states that differ in nothing but their nodes' weights share.
+//! The edges of a graph, which states that differ in nothing but their nodes' weights share.
 
 use petgraph::graph::{DiGraph, NodeIndex, UnGraph};
 
-use super::digest;
+use super::equality::digest_of_edge;
 use super::{Adjacency, Edge, GraphKind};
 
 /// Edges in petgraph's form.
@@ -55,51 +55,44 @@ impl Topology {
     }
 
     pub(super) fn add_node(&mut self) {
-        self.adjacency.push_row();
+        self.adjacency.resize(self.adjacency.len() + 1);
         on!(&mut self.storage, graph => graph.add_node(()));
     }
 
     /// Removes the last node, which has no edge.
     pub(super) fn pop_node(&mut self) {
-        let last = NodeIndex::new(self.adjacency.len() - 1);
-        on!(&mut self.storage, graph => graph.remove_node(last));
-        self.adjacency.pop_row();
+        let last = self.adjacency.len() - 1;
+        on!(&mut self.storage, graph => graph.remove_node(NodeIndex::new(last)));
+        self.adjacency.resize(last);
     }
 
-    /// Adds an edge that is known to be a new one between existing nodes, an undirected one in the order of its ends.
-    pub(super) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
-        self.digest = self.digest.wrapping_add(digest::of_edge(a, b, edge));
-        self.marked_edges += u32::from(!edge.is_plain());
-        on!(&mut self.storage, graph => graph.add_edge(NodeIndex::from(a), NodeIndex::from(b), edge));
-        self.mark(a, b, true);
-    }
-
-    /// Removes an edge, an undirected one named by its smaller end first.
-    pub(super) fn remove_edge(&mut self, a: u32, b: u32) -> Option<Edge> {
+    /// Gives an edge this weight, adds or removes it; gives the weight that it had. An undirected one is named by its smaller end first.
+    pub(super) fn put(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
-        let weight = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.remove_edge(e)))?;
-        self.marked_edges -= u32::from(!weight.is_plain());
-        self.digest = self.digest.wrapping_sub(digest::of_edge(a, b, weight));
-        self.mark(a, b, false);
-        Some(weight)
-    }
-
-    /// Replaces the weight of an edge, an undirected one named by its smaller end first, and gives the old one.
-    pub(super) fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Option<Edge> {
-        let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
-        let weight = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.edge_weight_mut(e)))?;
-        let old = std::mem::replace(weight, edge);
-        self.marked_edges += u32::from(!edge.is_plain());
-        self.marked_edges -= u32::from(!old.is_plain());
-        let change = digest::of_edge(a, b, edge).wrapping_sub(digest::of_edge(a, b, old));
-        self.digest = self.digest.wrapping_add(change);
-        Some(old)
-    }
-
-    fn mark(&mut self, a: u32, b: u32, present: bool) {
-        self.adjacency.set(a as usize, b as usize, present);
-        if matches!(self.storage, Storage::Undirected(_)) {
-            self.adjacency.set(b as usize, a as usize, present);
+        let is_there = self.adjacency.get(a as usize, b as usize);
+        let old = on!(&mut self.storage, graph => match (is_there.then(|| graph.find_edge(i, j)).flatten(), edge) {
+            (Some(at), Some(edge)) => graph.edge_weight_mut(at).map(|weight| std::mem::replace(weight, edge)),
+            (Some(at), None) => graph.remove_edge(at),
+            (None, Some(edge)) => {
+                graph.add_edge(i, j, edge);
+                None
+            }
+            (None, None) => None,
+        });
+        if let Some(edge) = edge {
+            self.digest = self.digest.wrapping_add(digest_of_edge(a, b, edge));
+            self.marked_edges += u32::from(!edge.is_plain());
         }
+        if let Some(old) = old {
+            self.digest = self.digest.wrapping_sub(digest_of_edge(a, b, old));
+            self.marked_edges -= u32::from(!old.is_plain());
+        }
+        if old.is_some() != edge.is_some() {
+            self.adjacency.set(a as usize, b as usize, edge.is_some());
+            if matches!(self.storage, Storage::Undirected(_)) {
+                self.adjacency.set(b as usize, a as usize, edge.is_some());
+            }
+        }
+        old
     }
 }

@@ -1,11 +1,20 @@
-//! What a node and an edge carry: a class and further categorical attributes, small and `Copy`.
+//! The class and further categorical attributes that a node or an edge carries, small and `Copy`; directed or undirected.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// How many attributes a node or an edge can have besides its class.
+/// The most attributes that a node or an edge can have besides its class.
 pub const MAX_ATTRIBUTES: usize = 7;
+
+/// Directed or undirected.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum GraphKind {
+    /// An edge leads from its first node to its second.
+    Directed,
+    /// An edge joins its two nodes; it is named with the smaller index first.
+    Undirected,
+}
 
 /// Categorical attributes of a node or an edge: attribute `k` has a value, 0 meaning that it isn't set.
 ///
@@ -46,10 +55,15 @@ impl Attributes {
         }
     }
 
-    /// Whether no attribute is set.
+    /// `true` if no attribute is set.
     #[must_use]
     pub fn is_unset(&self) -> bool {
         self.0 == [0; MAX_ATTRIBUTES]
+    }
+
+    /// The values up to the last that is set.
+    pub(in crate::graph) fn set_values(&self) -> &[u8] {
+        &self.0[..self.0.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1)]
     }
 
     /// The values of all attributes, set or not.

@@ -5,9 +5,9 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use super::key::{CanonicalKey, raw_edges};
-use super::looks::looks;
-use super::reduce::{Core, Reduction, n_alike};
-use super::search::{Budget, Order, Search, SortKey};
+use super::looks::{looks, n_alike};
+use super::reduce::{Core, Reduction};
+use super::search::{Budget, Canonaut, Order, SortKey};
 use crate::Result;
 use crate::graph::{Edge, GraphState};
 
@@ -31,17 +31,6 @@ pub struct Canonical {
     pub log_automorphisms: f64,
 }
 
-impl Canonical {
-    fn of(graph: &GraphState, order: &[u32], count: Order) -> Self {
-        Self {
-            key: CanonicalKey::encode(graph, |k| order[k]),
-            order: SmallVec::from_slice(order),
-            automorphisms: count.exact,
-            log_automorphisms: count.log(),
-        }
-    }
-}
-
 /// The first nodes of a graph, which no automorphism takes to others.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum Held {
@@ -60,7 +49,7 @@ impl Held {
         }
     }
 
-    /// Whether a node comes behind those that change places.
+    /// `true` if a node comes behind those that change places.
     fn is_behind(self, a: u32) -> bool {
         matches!(self, Self::Together(n) if a as usize >= n)
     }
@@ -100,7 +89,7 @@ impl Held {
 pub struct Canonizer {
     /// One per number of words in a row: canonaut 1.0.0 doesn't clear the further words of its buffers, so after a graph of
     /// 100 nodes it takes vertex 64 for one of a graph of 10, and panics.
-    searches: Vec<Search>,
+    searches: Vec<Canonaut>,
     /// The nodes sorted by weight (of a directed graph, by look), fixed ones first.
     sorted: Vec<SortKey>,
     /// The distinct weights of edges.
@@ -122,13 +111,18 @@ impl Canonizer {
     /// Nothing limits the search, which can take hours where many large parts are interchangeable:
     /// [`try_canonical`](Self::try_canonical) gives up in time.
     pub fn canonical(&mut self, graph: &GraphState, fixed: usize) -> Canonical {
-        self.canonical_with(graph, Held::Each(fixed))
+        let mut budget = Budget::UNLIMITED;
+        self.form(graph, Held::Each(fixed), &mut budget)
     }
 
-    pub(in crate::graph) fn canonical_with(&mut self, graph: &GraphState, held: Held) -> Canonical {
-        let mut budget = Budget::UNLIMITED;
-        let (order, count) = self.search(graph, held, &mut budget);
-        Canonical::of(graph, order, count)
+    pub(in crate::graph) fn form(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> Canonical {
+        let (order, count) = self.search(graph, held, budget);
+        Canonical {
+            key: CanonicalKey::encode(graph, |k| order[k]),
+            order: SmallVec::from_slice(order),
+            automorphisms: count.exact,
+            log_automorphisms: count.log(),
+        }
     }
 
     /// [`canonical`](Self::canonical), within the limit of [`log_automorphisms`](Self::log_automorphisms).
@@ -136,14 +130,13 @@ impl Canonizer {
     /// # Errors
     /// As there.
     pub fn try_canonical(&mut self, graph: &GraphState, fixed: usize) -> Result<Canonical> {
-        self.try_canonical_with(graph, Held::Each(fixed))
+        self.try_form(graph, Held::Each(fixed))
     }
 
-    pub(in crate::graph) fn try_canonical_with(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
+    pub(in crate::graph) fn try_form(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        let (order, count) = self.search(graph, held, &mut budget);
-        budget.check(graph)?;
-        Ok(Canonical::of(graph, order, count))
+        let found = self.form(graph, held, &mut budget);
+        budget.check(graph).map(|()| found)
     }
 
     /// ln |Aut| of a graph whose first `fixed` nodes stay in place: [`canonical`](Self::canonical) without making the key.
@@ -168,14 +161,12 @@ impl Canonizer {
         Ok(log)
     }
 
-    /// Whether the looks of sorted nodes tell all of them apart.
+    /// `true` if the looks of sorted nodes tell all of them apart.
     fn are_told_apart(&self, graph: &GraphState, fixed: usize) -> bool {
         if graph.is_directed() {
             return self.sorted.windows(2).all(|pair| pair[0].weight() != pair[1].weight());
         }
-        let mut looks = looks(graph, &self.cells(fixed), &self.colours);
-        looks.sort_unstable();
-        looks.windows(2).all(|pair| pair[0] != pair[1])
+        n_alike(looks(graph, &self.cells(fixed), &self.colours)) == 0
     }
 
     /// The graph's nodes in canonical order, and |Aut|; neither is right where the budget is exceeded.
@@ -190,7 +181,7 @@ impl Canonizer {
             return self.search_whole(graph, fixed, budget);
         }
         let cells = self.cells(fixed);
-        if n_alike(graph, &cells) <= MAX_ALIKE {
+        if n_alike(looks(graph, &cells, &self.colours)) <= MAX_ALIKE {
             return self.search_whole(graph, fixed, budget);
         }
         let count = self.search_reduced(graph, cells, fixed, budget).1;
@@ -245,7 +236,7 @@ impl Canonizer {
         let words = (n * layers).div_ceil(64).max(1);
         let place = self.searches.iter().position(|search| search.words() == words);
         let place = place.unwrap_or_else(|| {
-            self.searches.push(Search::new(words));
+            self.searches.push(Canonaut::new(words));
             self.searches.len() - 1
         });
         let search = &mut self.searches[place];
@@ -254,7 +245,7 @@ impl Canonizer {
         } else {
             search.set_graph(graph);
         }
-        let order = search.run((&self.sorted, fixed, layers), budget);
+        let order = search.run(&self.sorted, fixed, layers, budget);
         // In a layered graph, the first layer comes first.
         (&search.labelling()[..n], order)
     }
@@ -295,7 +286,7 @@ impl Canonizer {
     }
 }
 
-/// How many copies of the nodes the search of a graph takes, whose edges have so many colours.
+/// The number of copies of the nodes that the search of a graph takes whose edges have so many colours.
 fn n_layers(graph: &GraphState, n_colours: usize) -> usize {
     let bits = |largest: usize| largest.ilog2() as usize + 1;
     match (graph.is_directed(), n_colours) {

@@ -1,4 +1,4 @@
-//! What nodes look like: where it tells all of them apart, there is nothing to search.
+//! The looks of nodes: where they tell all of them apart, there is nothing to search.
 
 use super::key::raw_edges;
 use super::reduce::mix;
@@ -26,4 +26,12 @@ pub(super) fn looks(graph: &GraphState, cells: &[u32], colours: &[Edge]) -> Vec<
         looks.iter_mut().zip(&around).for_each(|(look, &around)| *look = mix(around));
     }
     looks
+}
+
+/// The number of nodes that look like another one.
+pub(super) fn n_alike(mut looks: Vec<u64>) -> usize {
+    let n = looks.len();
+    looks.sort_unstable();
+    looks.dedup();
+    n - looks.len()
 }

@@ -11,11 +11,15 @@ pub use canonizer::{Canonical, Canonizer};
 pub(in crate::graph) use canonizer::{Held, MIN_PER_THREAD};
 pub use key::{CanonicalKey, labelled_key};
 pub use moves::MoveSymmetries;
+pub(in crate::graph) use search::Budget;
 
 use std::cell::RefCell;
 
 use crate::graph::GraphState;
-use crate::{Result, parallel};
+use crate::{Error, Result, parallel};
+
+/// The most symmetries of a graph that are listed, and the most nodes: a search is made for each two of them.
+const MAX_LISTED: (usize, usize) = (1_000, 256);
 
 thread_local! {
     static CANONIZER: RefCell<Canonizer> = RefCell::default();
@@ -75,6 +79,45 @@ pub fn canonical_keys(graphs: &[GraphState]) -> Vec<CanonicalKey> {
 /// ```
 pub fn log_automorphisms(graph: &GraphState) -> Result<f64> {
     with_canonizer(|canonizer| canonizer.log_automorphisms(graph, 0))
+}
+
+/// The symmetries of a graph, as orders of its nodes in ascending order: `graph.induced(order)` is the graph itself.
+pub(in crate::graph) fn symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
+    let (n, (most, most_nodes)) = (graph.n_nodes(), MAX_LISTED);
+    let refuse = |got: String| {
+        let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); tell them apart, or by \
+                        classes of nodes";
+        Err(Error::config("symmetries of the initial graph", got, expected))
+    };
+    if n > most_nodes {
+        return refuse(format!("{n} nodes, too many to find them all"));
+    }
+    let identity: Vec<u32> = (0..n as u32).collect();
+    let mut all = vec![identity.clone()];
+    for a in (0..n).rev() {
+        // Those that hold the nodes before `a` are one for each node that `a` can go to, after one of those that hold `a`, too.
+        let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
+        let own = form(graph)?;
+        let holding = all.len();
+        for b in a + 1..n {
+            let mut swapped = identity.clone();
+            swapped.swap(a, b);
+            let other = form(&graph.induced(&swapped))?;
+            if other.key != own.key {
+                continue;
+            }
+            let mut to = vec![0; n];
+            own.order.iter().zip(&other.order).for_each(|(&c, &d)| to[c as usize] = swapped[d as usize]);
+            for k in 0..holding {
+                all.push(all[k].iter().map(|&c| to[c as usize]).collect());
+            }
+            if all.len() > most {
+                return refuse(format!("more than {most}"));
+            }
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What moves do to the symmetry of graphs, for policies up to isomorphism.
+//! The changes that moves make to the symmetry of graphs, for policies up to isomorphism.
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
 use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
@@ -6,7 +6,7 @@ use crate::{Error, Result, parallel};
 
 use super::MIN_PER_THREAD;
 
-/// How symmetric some graphs are, and how their moves change that.
+/// The symmetry of some graphs, and the changes that their moves make to it.
 ///
 /// Up to isomorphism, with F(G) the flow through a class of graphs, the probabilities of a slot from G to G' satisfy
 /// `P_F / P_B = F(G') |Aut(G')| / (F(G) |Aut(G)|)`. So a policy must know the ratio of the two |Aut|, and message passing can't

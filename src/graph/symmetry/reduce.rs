@@ -37,18 +37,6 @@ pub(super) fn mix(number: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// How many nodes look like another one, by their cells, their neighbours' and those of their neighbours; the labels don't matter.
-pub(in crate::graph) fn n_alike(graph: &GraphState, cells: &[u32]) -> usize {
-    let mut looks: Vec<u64> = cells.iter().map(|&cell| mix(cell.into())).collect();
-    for _ in 0..2 {
-        let around = |a: usize| graph.adjacency().ones(a).fold(0_u64, |sum, b| sum.wrapping_add(looks[b]));
-        looks = (0..looks.len()).map(|a| mix(looks[a] ^ mix(around(a)))).collect();
-    }
-    looks.sort_unstable();
-    looks.dedup();
-    graph.n_nodes() - looks.len()
-}
-
 /// A graph in sparse form, from which leaves and twins are taken.
 pub(in crate::graph) struct Reduction {
     /// Equal for nodes of one cell that took in the same.
@@ -172,7 +160,7 @@ impl Reduction {
         n_taken
     }
 
-    /// Whether two nodes of one colour change places in an automorphism that moves nothing else.
+    /// `true` if two nodes of one colour change places in an automorphism that moves nothing else.
     fn are_twins(&self, a: u32, b: u32) -> bool {
         let others = |of: u32, but: u32| self.links[of as usize].iter().filter(move |link| link.to != but);
         let between = self.links[a as usize].iter().find(|link| link.to == b);

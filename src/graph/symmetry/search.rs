@@ -78,7 +78,7 @@ impl Order {
 /// How far a search may go.
 #[derive(Clone, Copy)]
 pub(in crate::graph) struct Budget {
-    /// What may still be done, in units of which a node of the search takes the square of the number of vertices: so much at most
+    /// The work that may still be done, in units of which a node of the search takes the square of the number of vertices: so much at most
     /// does it cost to refine a partition.
     work: u64,
     depth: u32,
@@ -112,9 +112,9 @@ thread_local! {
 }
 
 /// Takes back, when a search is over or panics, that it asked canonaut to end: the searches of other threads would begin anew for ever.
-struct Asked;
+struct EndRequest;
 
-impl Drop for Asked {
+impl Drop for EndRequest {
     fn drop(&mut self) {
         if PROGRESS.get().budget.is_exceeded {
             KILL_REQUEST.fetch_sub(1, Ordering::Relaxed);
@@ -176,7 +176,7 @@ fn never_cheap(_partition: &[u32], _level: u32, _directed: bool, _n: u32) -> boo
 }
 
 /// canonaut's input, output and working memory. Its own `CanonautManager` allocates for each coloured graph.
-pub(in crate::graph) struct Search {
+pub(in crate::graph) struct Canonaut {
     words: usize,
     /// Rows of `words` words, the most significant bit first.
     adjacency: Vec<usize>,
@@ -191,7 +191,7 @@ pub(in crate::graph) struct Search {
     context: GraphContext,
 }
 
-impl Search {
+impl Canonaut {
     pub(in crate::graph) fn new(words: usize) -> Self {
         let mut options = CanonautOptions {
             default_partition: false,
@@ -226,15 +226,15 @@ impl Search {
 
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
-        if let Some(bits) = graph.adjacency().bits() {
-            for a in 0..graph.n_nodes() {
-                self.adjacency.extend(bits.row(a).iter().map(|word| word.reverse_bits() as usize));
-            }
-            return;
-        }
         self.adjacency.resize(graph.n_nodes() * self.words, 0);
         for a in 0..graph.n_nodes() {
-            graph.adjacency().ones(a).for_each(|b| self.set(a, b));
+            match graph.adjacency().bits(a) {
+                Some(bits) => {
+                    let words = self.adjacency[a * self.words..].iter_mut();
+                    words.zip(bits).for_each(|(word, bits)| *word = bits.reverse_bits() as usize);
+                }
+                None => graph.adjacency().ones(a).for_each(|b| self.set(a, b)),
+            }
         }
     }
 
@@ -294,8 +294,13 @@ impl Search {
     }
 
     /// Searches the graph that was set, of `layers` layers, whose nodes are `sorted` by weight.
-    pub(in crate::graph) fn run(&mut self, cells: (&[SortKey], usize, usize), budget: &mut Budget) -> Order {
-        let (sorted, fixed, layers) = cells;
+    pub(in crate::graph) fn run(
+        &mut self,
+        sorted: &[SortKey],
+        fixed: usize,
+        layers: usize,
+        budget: &mut Budget,
+    ) -> Order {
         let n = sorted.len() * layers;
         if n == 0 {
             return Order::ONE;
@@ -306,9 +311,9 @@ impl Search {
         loop {
             self.set_cells(sorted, fixed, layers);
             PROGRESS.set(Progress { order: Some(1), budget: *budget });
-            let asked = Asked;
+            let request = EndRequest;
             self.canonicalize(n);
-            drop(asked);
+            drop(request);
             let Progress { order: exact, budget: left } = PROGRESS.get();
             let status = self.statistics.error_status_code;
             if status == ENDED && !left.is_exceeded {
@@ -349,10 +354,10 @@ mod tests {
     fn a_refusal_of_canonaut_is_never_taken_for_an_answer() {
         let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new(Node::default(), label, false)).collect();
         // Rows of 64 bits, one vertex too many.
-        let mut search = Search::new(1);
+        let mut search = Canonaut::new(1);
         search.adjacency = vec![0; 65];
         let mut budget = Budget::UNLIMITED;
-        search.run((&sorted, 0, 1), &mut budget);
+        search.run(&sorted, 0, 1, &mut budget);
     }
 
     /// [`spend_budget`], and a bug of canonaut's once the budget is spent.
@@ -376,10 +381,10 @@ mod tests {
     fn a_search_that_panics_leaves_those_of_other_threads_alone() {
         let search = |panics: bool, mut budget: Budget| {
             let sorted: Vec<SortKey> = (0..8).map(|label| SortKey::new(Node::default(), label, false)).collect();
-            let mut search = Search::new(1);
+            let mut search = Canonaut::new(1);
             search.adjacency = vec![0; 8];
             search.options.user_node_procedure = Some(if panics { spend_and_panic } else { spend_budget });
-            search.run((&sorted, 0, 1), &mut budget).exact
+            search.run(&sorted, 0, 1, &mut budget).exact
         };
         let spent = Budget { work: 1, ..Budget::LIMITED };
         std::thread::spawn(move || search(true, spent)).join().unwrap_err();

@@ -7,7 +7,7 @@ use tch::Tensor;
 use super::evaluate::forward_policy;
 use super::terminating::check_legal;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph, describe_state, random_moves};
+use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, describe_state, random_moves};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -19,21 +19,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// `n_checks` states are taken from random walks, with the labels that the walks gave them, and compared with the
     /// representatives of their classes: the total probability of each class of children must agree. Only labellings
-    /// that trajectories can produce are tested.
+    /// that trajectories can produce are tested, under one condition vector `[C]`.
     ///
     /// # Errors
     /// [`Error::Contract`] if a log-probability differs by more than 1e-4.
     pub fn check_equivariance<P: Policy<E, Dist = GraphActionCategorical>>(
-        &self,
-        env: &E,
-        policy: &P,
-        n_checks: usize,
-        rng: &mut Rng,
-    ) -> Result<()> {
-        self.check_equivariance_under(env, policy, None, n_checks, rng)
-    }
-
-    pub(in crate::metrics) fn check_equivariance_under<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,
         env: &E,
         policy: &P,
@@ -43,17 +33,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ) -> Result<()> {
         let instance = env.instances(&self.states().select(&[0]))[0];
         let states = walked_states(env, instance, n_checks, rng)?;
+        let unlisted = |row| {
+            Error::contract(
+                "every state that a walk visits was listed: the environment is the one that was enumerated",
+                format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
+            )
+        };
         let indices = self.indices(env, &states).into_iter().enumerate();
-        let indices: Vec<usize> = indices
-            .map(|(row, index)| {
-                index.ok_or_else(|| {
-                    Error::contract(
-                        "every state that a walk visits was listed: the environment is the one that was enumerated",
-                        format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
-                    )
-                })
-            })
-            .collect::<Result<_>>()?;
+        let indices: Vec<usize> =
+            indices.map(|(row, index)| index.ok_or_else(|| unlisted(row))).collect::<Result<_>>()?;
         let mine = self.child_probs(env, policy, conditions, &states)?;
         let listed = self.child_probs(env, policy, conditions, &self.states().select(&indices))?;
         for (row, ((state, walked), listed)) in indices.iter().zip(&mine).zip(&listed).enumerate() {
@@ -92,10 +80,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let pf = forward_policy(env, policy, states, conditions)?;
         let moves = Moves::of(pf.masks());
         let inner = moves.inner();
-        let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-        let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
         let mut child = vec![EXIT; moves.rows.len()];
-        for (&k, key) in inner.iter().zip(env.child_keys(states, &rows, &slots)?) {
+        for (&k, key) in inner.places.iter().zip(env.child_keys(states, &inner.rows, &inner.slots)?) {
             child[k] = self.index_of_key(&key).map_or(EXIT, |index| index as u32);
         }
         let mut out = vec![BTreeMap::new(); states.len()];

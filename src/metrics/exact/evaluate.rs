@@ -9,7 +9,7 @@ use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// P_F of these states without gradient, all under one condition vector `[C]`.
-pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub(super) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,
     states: &E::States,
@@ -25,7 +25,7 @@ pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCate
 }
 
 /// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
-pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub(super) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,
     states: &E::States,
@@ -61,6 +61,6 @@ pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphAction
 }
 
 /// One condition vector `[C]`, repeated for each row.
-pub(crate) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+pub(super) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
     conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
 }

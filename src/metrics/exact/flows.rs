@@ -2,14 +2,12 @@
 
 use tch::Tensor;
 
-use super::alike::check_moves;
 use super::evaluate::backward_log_probs;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     CHUNK, Direction, EXIT, EnumerableEnv, KEEP_BACK, Moves, Reward, Rows, Slots, StateGraph, describe_move,
     describe_state, training_log_rewards,
 };
-use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
@@ -32,7 +30,6 @@ pub struct ExactFlows {
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// The flows of a reward under a backward policy (any policy's P_B; `UniformPolicy`'s is uniform).
-    /// [`Evaluator::exact_flows`] shares the work.
     ///
     /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the first.
     /// R is the training reward (up to isomorphism |Aut(s)| R(s) over |Aut(s0)|, and where several states are one object, a share of it), and the sum is over moves, not classes, with P_B
@@ -52,16 +49,42 @@ impl<E: EnumerableEnv> StateGraph<E> {
         reward: &R,
         conditions: Option<&Tensor>,
     ) -> Result<ExactFlows> {
-        Evaluator::of(env).exact_flows(self, (backward, reward), conditions)
+        self.check_env(env)?;
+        let target = self.target_distribution(reward, conditions)?;
+        let mut log_rewards = target.log_rewards;
+        for ends in self.ends().chunks(CHUNK) {
+            let raw = ends.iter().map(|&state| log_rewards[state]).collect();
+            let measured = training_log_rewards(env, &self.states().select(ends), raw)?;
+            ends.iter().zip(measured).for_each(|(&state, value)| log_rewards[state] = value);
+        }
+        let mut log_flow = log_rewards.clone();
+        for chunk in (0..self.n_chunks()).rev() {
+            let (range, states) = (self.chunk(chunk), self.states_of(chunk));
+            let moves = Moves::of(&env.masks(Direction::Forward, &states));
+            if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
+                return Err(Error::contract(
+                    "the environment is the one that was enumerated",
+                    format!("states {range:?} have other legal moves now"),
+                ));
+            }
+            let log_pb = log_pb_of_moves(env, backward, &states, &moves, conditions)?;
+            for state in range.clone().rev() {
+                let shift = self.first_move(state) - self.first_move(range.start);
+                let inner = self.raw_children(state).iter().enumerate().filter(|(_, child)| **child != EXIT);
+                let flows = inner.map(|(k, &child)| log_flow[child as usize] + log_pb[shift + k]);
+                log_flow[state] = log_sum_exp(flows.chain([log_flow[state]]));
+            }
+        }
+        self.check_leaks(env, log_flow[0], target.log_z)?;
+        Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
     }
 
     /// Checks that the mass of all rewards has reached the initial state.
     fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
-        let symmetry = match env.log_symmetry(&self.states().select(&[0]))? {
+        let all = match env.log_symmetry(&self.states().select(&[0]))? {
             None if env.merges_isomorphic() => None,
-            known => Some(known.map_or(0.0, |values| values[0])),
+            known => Some(log_z + known.map_or(0.0, |values| values[0])),
         };
-        let all = symmetry.map(|symmetry| log_z + symmetry);
         if all.is_some_and(|all| all == log_flow || (all - log_flow).abs() <= TOLERANCE) {
             return Ok(());
         }
@@ -90,10 +113,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     pub fn check_ways_back(&self, env: &E) -> Result<()> {
         const LOOKED_AT: usize = 10_000;
         self.check_env(env)?;
-        match self.leak(env, LOOKED_AT)? {
-            Some(leak) => Err(leaks(leak)),
-            None => Ok(()),
-        }
+        self.leak(env, LOOKED_AT)?.map_or(Ok(()), |leak| Err(leaks(leak)))
     }
 
     /// A description of a legal backward move to a state that no forward move reaches, if there is one among those of `most` states.
@@ -114,57 +134,6 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-impl<E: EnumerableEnv> Evaluator<'_, E> {
-    /// Same as [`StateGraph::exact_flows`], of a backward policy and a reward. Members ask both about chunks of the states.
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
-    pub fn exact_flows<P: Policy<E, Dist = GraphActionCategorical>, R: Reward<E::States> + ?Sized>(
-        &self,
-        graph: &StateGraph<E>,
-        (backward, reward): (&P, &R),
-        conditions: Option<&Tensor>,
-    ) -> Result<ExactFlows> {
-        let env = self.env;
-        graph.check_env(env)?;
-        let target = self.target_distribution(graph, reward, conditions)?;
-        self.check_backward("exact flows", graph, backward, conditions)?;
-        let mut log_rewards = target.log_rewards;
-        for ends in graph.ends().chunks(CHUNK) {
-            let raw = ends.iter().map(|&state| log_rewards[state]).collect();
-            let measured = training_log_rewards(env, &graph.states().select(ends), raw)?;
-            ends.iter().zip(measured).for_each(|(&state, value)| log_rewards[state] = value);
-        }
-        let mut log_flow = log_rewards.clone();
-        // From the last to the first.
-        let n = graph.n_chunks();
-        let log_pb = |piece: usize| {
-            let (range, states) = (graph.chunk(n - 1 - piece), graph.states_of(n - 1 - piece));
-            let moves = Moves::of(&env.masks(Direction::Forward, &states));
-            if moves.rows.len() != graph.first_move(range.end) - graph.first_move(range.start) {
-                return Err(Error::contract(
-                    "the environment is the one that was enumerated",
-                    format!("states {range:?} have other legal moves now"),
-                ));
-            }
-            log_pb_of_moves(env, backward, &states, &moves, conditions)
-        };
-        self.shares.each(n, log_pb, |piece, log_pb| {
-            check_moves(graph, n - 1 - piece, &log_pb)?;
-            let range = graph.chunk(n - 1 - piece);
-            for state in range.clone().rev() {
-                let shift = graph.first_move(state) - graph.first_move(range.start);
-                let inner = graph.raw_children(state).iter().enumerate().filter(|(_, child)| **child != EXIT);
-                let flows = inner.map(|(k, &child)| log_flow[child as usize] + log_pb[shift + k]);
-                log_flow[state] = log_sum_exp(flows.chain([log_flow[state]]));
-            }
-            Ok(())
-        })?;
-        graph.check_leaks(env, log_flow[0], target.log_z)?;
-        Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
-    }
-}
-
 /// The explanation if no backward move leaks.
 const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the legal ones, or, up \
      to isomorphism, depends on labels, or `log_automorphisms` is wrong";
@@ -178,7 +147,7 @@ fn leaks(detail: String) -> Error {
 }
 
 /// log P_B of undoing each of these moves, at the very state that the move leads to; 0 for exits.
-pub(in crate::metrics) fn log_pb_of_moves<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub(super) fn log_pb_of_moves<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     backward: &P,
     states: &E::States,
@@ -186,7 +155,7 @@ pub(in crate::metrics) fn log_pb_of_moves<E: EnumerableEnv, P: Policy<E, Dist = 
     conditions: Option<&Tensor>,
 ) -> Result<Vec<f64>> {
     let mut out = vec![0.0; moves.rows.len()];
-    for inner in moves.inner().chunks(CHUNK) {
+    for inner in moves.inner().places.chunks(CHUNK) {
         let mut children = states.select(&inner.iter().map(|&k| moves.rows[k]).collect::<Vec<_>>());
         let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
         let step = env.step(Direction::Forward, &mut children, &slots)?;

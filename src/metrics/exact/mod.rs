@@ -1,6 +1,5 @@
 //! Exact distributions, flows and targets, for environments whose states can be listed.
 
-mod alike;
 mod equivariance;
 mod evaluate;
 mod flows;

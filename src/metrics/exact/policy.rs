@@ -5,7 +5,7 @@ use tch::{Device, Kind, Tensor};
 use super::ExactFlows;
 use super::flows::log_pb_of_moves;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, EnumerableEnv, Masks, Moves, Reward, Slots, StateGraph, describe_move, describe_state};
+use crate::env::{Direction, EnumerableEnv, Masks, Moves, Reward, StateGraph, describe_move, describe_state};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
@@ -76,14 +76,12 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
         let moves = Moves::of(&masks);
         let mut logits = log_pb_of_moves(env, &self.backward, states, &moves, None)?;
         let inner = moves.inner();
-        let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-        let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
         let of_child = |k: usize| {
-            let step = describe_move(env, Direction::Forward, states, rows[k], slots.0[k]);
+            let step = describe_move(env, Direction::Forward, states, inner.rows[k], inner.slots.0[k]);
             format!("what follows {step}")
         };
-        let children = self.indices(&env.child_keys(states, &rows, &slots)?, of_child)?;
-        inner.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
+        let children = self.indices(&env.child_keys(states, &inner.rows, &inner.slots)?, of_child)?;
+        inner.places.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
         // Logits are log edge flows, as flow matching requires.
         for (k, logit) in logits.iter_mut().enumerate() {
             if moves.exit[k] {

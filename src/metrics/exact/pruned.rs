@@ -1,19 +1,13 @@
 //! A policy's distribution over state spaces too large to list: improbable states are dropped, and their mass is
 //! counted.
 
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
-use super::terminating::check_legal;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance};
-use crate::group::hash;
-use crate::metrics::Evaluator;
 use crate::metrics::distances::jsd_term;
-use crate::metrics::evaluator::of_policy;
 use crate::policy::Policy;
 use crate::{Error, Result};
 
@@ -54,26 +48,24 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     }
 }
 
-/// Finished objects with their probabilities.
-struct Ended<E: EnumerableEnv> {
+/// Objects in the order in which they were found, with the probability that has come to each.
+struct EndedObjects<E: EnumerableEnv> {
     places: HashMap<E::Key, usize>,
     states: E::States,
     probs: Vec<f64>,
 }
 
-impl<E: EnumerableEnv> Ended<E> {
+impl<E: EnumerableEnv> EndedObjects<E> {
     fn add(&mut self, states: &E::States, keys: &[E::Key], ended: &[(usize, f64)]) {
         let mut new = Vec::new();
         for &(row, mass) in ended {
             let next = self.probs.len();
-            match self.places.entry(keys[row].clone()) {
-                Entry::Occupied(place) => self.probs[*place.get()] += mass,
-                Entry::Vacant(place) => {
-                    place.insert(next);
-                    self.probs.push(mass);
-                    new.push(row);
-                }
+            let place = *self.places.entry(keys[row].clone()).or_insert(next);
+            if place == next {
+                self.probs.push(0.0);
+                new.push(row);
             }
+            self.probs[place] += mass;
         }
         self.states.append(states.select(&new));
     }
@@ -101,91 +93,47 @@ pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCate
     tau: f64,
     max_states: usize,
 ) -> Result<PrunedDistribution<E>> {
-    Evaluator::of(env).pruned_distribution(policy, tau, max_states)
-}
-
-impl<E: EnumerableEnv> Evaluator<'_, E> {
-    /// Same as [`pruned_distribution`](crate::metrics::pruned_distribution). Members evaluate the policy on chunks of the states of a step;
-    /// all follow the probability.
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
-    pub fn pruned_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
-        &self,
-        policy: &P,
-        tau: f64,
-        max_states: usize,
-    ) -> Result<PrunedDistribution<E>> {
-        let env = self.env;
-        check_one_instance(env, "one, whose distribution can be told")?;
-        self.shares.check_alike(|| {
-            let limits = hash([tau.to_bits(), max_states as u64]);
-            Ok(vec![
-                ("question", hash("pruned".bytes().map(u64::from))),
-                ("policy", of_policy(policy)),
-                ("limit", limits),
-            ])
-        })?;
-        let mut states = env.initial(&[0]);
-        let mut mass = vec![1.0];
-        let mut ended: Ended<E> = Ended { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
-        let (mut dropped, mut n_expanded) = (0.0, 0);
-        while !mass.is_empty() {
-            n_expanded += mass.len();
-            if n_expanded > max_states {
-                return Err(Error::TooManyStates { limit: max_states });
-            }
-            // The mass of each child, and the first move found that leads to it.
-            let mut next: HashMap<E::Key, usize> = HashMap::new();
-            let mut children: Vec<(f64, usize, u32)> = Vec::new();
-            let chunk = |k: usize| states.select(&(k * CHUNK..mass.len().min((k + 1) * CHUNK)).collect::<Vec<_>>());
-            // The chunk that this member has evaluated, and its moves.
-            let known = Cell::new(None);
-            let of_moves = |k: usize| {
-                let states = chunk(k);
-                let pf = forward_policy(env, policy, &states, None)?;
-                known.set(Some((k, states, Moves::of(pf.masks()))));
-                Ok(pf.host_log_probs()?.iter().map(|log_prob| log_prob.exp()).collect())
-            };
-            self.shares.each(mass.len().div_ceil(CHUNK), of_moves, |k, probs| {
-                let start = k * CHUNK;
-                let (chunk, moves) = match known.take() {
-                    Some((known, chunk, moves)) if known == k => (chunk, moves),
-                    other => {
-                        known.set(other);
-                        let chunk = chunk(k);
-                        let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
-                        (chunk, moves)
-                    }
-                };
-                let mut n_actions = vec![0; chunk.len()];
-                moves.rows.iter().for_each(|&row| n_actions[row] += 1);
-                check_legal(start, moves.rows.len(), probs.len())?;
-                let stuck = (0..chunk.len()).filter(|&row| n_actions[row] == 0);
-                let mut ends: Vec<(usize, f64)> = stuck.map(|row| (row, mass[start + row])).collect();
-                let share = |k: usize| mass[start + moves.rows[k]] * probs[k];
-                ends.extend((0..moves.rows.len()).filter(|&k| moves.exit[k]).map(|k| (moves.rows[k], share(k))));
-                ended.add(&chunk, &env.keys(&chunk), &ends);
-                let inner = moves.inner();
-                let parents: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-                let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
-                for (&k, key) in inner.iter().zip(env.child_keys(&chunk, &parents, &slots)?) {
-                    let place = *next.entry(key).or_insert(children.len());
-                    if place == children.len() {
-                        children.push((0.0, start + moves.rows[k], moves.slots[k]));
-                    }
-                    children[place].0 += share(k);
-                }
-                Ok(())
-            })?;
-            let (kept, small): (Vec<_>, Vec<_>) = children.into_iter().partition(|child| child.0 >= tau);
-            dropped += small.iter().map(|child| child.0).sum::<f64>();
-            states = states.select(&kept.iter().map(|child| child.1).collect::<Vec<_>>());
-            env.step(Direction::Forward, &mut states, &Slots(kept.iter().map(|child| child.2).collect()))?;
-            mass = kept.iter().map(|child| child.0).collect();
+    check_one_instance(env, "one, whose distribution can be told")?;
+    let mut states = env.initial(&[0]);
+    let mut mass = vec![1.0];
+    let mut ended: EndedObjects<E> =
+        EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
+    let (mut dropped, mut n_expanded) = (0.0, 0);
+    while !mass.is_empty() {
+        n_expanded += mass.len();
+        if n_expanded > max_states {
+            return Err(Error::TooManyStates { limit: max_states });
         }
-        Ok(PrunedDistribution { states: ended.states, probs: ended.probs, dropped, n_expanded })
+        // The mass of each child, and the first move found that leads to it.
+        let mut next: HashMap<E::Key, usize> = HashMap::new();
+        let mut children: Vec<(f64, usize, u32)> = Vec::new();
+        for start in (0..mass.len()).step_by(CHUNK) {
+            let chunk = states.select(&(start..mass.len().min(start + CHUNK)).collect::<Vec<_>>());
+            let pf = forward_policy(env, policy, &chunk, None)?;
+            let (moves, log_probs) = (Moves::of(pf.masks()), pf.host_log_probs()?);
+            let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
+            let mut n_actions = vec![0; chunk.len()];
+            moves.rows.iter().for_each(|&row| n_actions[row] += 1);
+            let stuck = (0..chunk.len()).filter(|&row| n_actions[row] == 0);
+            let mut ends: Vec<(usize, f64)> = stuck.map(|row| (row, mass[start + row])).collect();
+            ends.extend((0..moves.rows.len()).filter(|&k| moves.exit[k]).map(|k| (moves.rows[k], share(k))));
+            ended.add(&chunk, &env.keys(&chunk), &ends);
+            let inner = moves.inner();
+            for (&k, key) in inner.places.iter().zip(env.child_keys(&chunk, &inner.rows, &inner.slots)?) {
+                let place = *next.entry(key).or_insert(children.len());
+                if place == children.len() {
+                    children.push((0.0, start + moves.rows[k], moves.slots[k]));
+                }
+                children[place].0 += share(k);
+            }
+        }
+        let (kept, small): (Vec<_>, Vec<_>) = children.into_iter().partition(|child| child.0 >= tau);
+        dropped += small.iter().map(|child| child.0).sum::<f64>();
+        states = states.select(&kept.iter().map(|child| child.1).collect::<Vec<_>>());
+        env.step(Direction::Forward, &mut states, &Slots(kept.iter().map(|child| child.2).collect()))?;
+        mass = kept.iter().map(|child| child.0).collect();
     }
+    Ok(PrunedDistribution { states: ended.states, probs: ended.probs, dropped, n_expanded })
 }
 
 #[cfg(test)]

@@ -2,11 +2,8 @@
 
 use tch::Tensor;
 
-use super::alike::of_list;
 use super::evaluate::repeated;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
-use crate::group::Shares;
-use crate::metrics::Evaluator;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
@@ -23,7 +20,7 @@ pub struct Target {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The target distribution of a reward; `conditions` is one vector `[C]`. [`Evaluator::target_distribution`] shares the work.
+    /// The target distribution of a reward; `conditions` is one vector `[C]`.
     ///
     /// It uses the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|, and once per object, however many
     /// states that has.
@@ -35,7 +32,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
         reward: &R,
         conditions: Option<&Tensor>,
     ) -> Result<Target> {
-        target(self, Shares::of(None), reward, conditions)
+        let ends = self.ends();
+        let mut of_ends = Vec::with_capacity(ends.len());
+        for ends in ends.chunks(CHUNK) {
+            let conditions = repeated(conditions, ends.len());
+            of_ends.extend(log_rewards(reward, &self.states().select(ends), conditions.as_ref())?);
+        }
+        self.target_of(&of_ends)
     }
 
     /// The target distribution of log-rewards that were asked for before: one for each of [`ends`](Self::ends).
@@ -63,38 +66,4 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let probs = shares.iter().map(|share| (share - log_z).exp()).collect();
         Ok(Target { probs, log_rewards: values, log_z })
     }
-}
-
-impl<E: EnumerableEnv> Evaluator<'_, E> {
-    /// Same as [`StateGraph::target_distribution`]. Each member asks the reward about its share of the objects.
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`](crate::Error::Contract) for members that don't evaluate the same, and those of the group.
-    pub fn target_distribution<R: Reward<E::States> + ?Sized>(
-        &self,
-        graph: &StateGraph<E>,
-        reward: &R,
-        conditions: Option<&Tensor>,
-    ) -> Result<Target> {
-        self.shares.check_alike(|| Ok(of_list("target distribution", graph, conditions)))?;
-        target(graph, self.shares, reward, conditions)
-    }
-}
-
-fn target<E: EnumerableEnv, R: Reward<E::States> + ?Sized>(
-    graph: &StateGraph<E>,
-    shares: Shares<'_>,
-    reward: &R,
-    conditions: Option<&Tensor>,
-) -> Result<Target> {
-    let ends = graph.ends();
-    let of_ends = shares.figures(ends.len(), |range| {
-        let mut out = Vec::with_capacity(range.len());
-        for ends in ends[range].chunks(CHUNK) {
-            let conditions = repeated(conditions, ends.len());
-            out.extend(log_rewards(reward, &graph.states().select(ends), conditions.as_ref())?);
-        }
-        Ok(out)
-    })?;
-    graph.target_of(&of_ends)
 }

@@ -2,11 +2,9 @@
 
 use tch::Tensor;
 
-use super::alike::check_moves;
 use super::evaluate::forward_policy;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{EXIT, EnumerableEnv, StateGraph};
-use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -26,7 +24,6 @@ pub struct TerminatingDistribution {
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// The distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
-    /// [`Evaluator::terminating_distribution`] shares the work.
     ///
     /// Up to isomorphism the policy is evaluated once per class, at its representative. That is correct only for an
     /// equivariant policy, so equivariance is checked on a few relabelled states first.
@@ -40,66 +37,40 @@ impl<E: EnumerableEnv> StateGraph<E> {
         policy: &P,
         conditions: Option<&Tensor>,
     ) -> Result<TerminatingDistribution> {
-        Evaluator::of(env).terminating_distribution(self, policy, conditions)
-    }
-}
-
-impl<E: EnumerableEnv> Evaluator<'_, E> {
-    /// Same as [`StateGraph::terminating_distribution`]. Members evaluate the policy on chunks of the states; all follow the probability.
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
-    pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
-        &self,
-        graph: &StateGraph<E>,
-        policy: &P,
-        conditions: Option<&Tensor>,
-    ) -> Result<TerminatingDistribution> {
-        let env = self.env;
-        graph.check_env(env)?;
+        self.check_env(env)?;
         if env.merges_isomorphic() {
-            graph.check_equivariance_under(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
+            self.check_equivariance(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
         }
-        self.check_exact("terminating distribution", graph, policy, conditions)?;
-        let mut visits = vec![0.0; graph.len()];
-        let mut probs = vec![0.0; graph.len()];
+        let (mut visits, mut probs) = (vec![0.0; self.len()], vec![0.0; self.len()]);
         let mut mean_len = 0.0;
         visits[0] = 1.0;
-        let of_moves = |k: usize| {
-            let states = graph.chunk(k);
-            let pf = forward_policy(env, policy, &graph.states_of(k), conditions)?;
-            for (state, ends) in states.zip(pf.legal_offsets().windows(2)) {
-                check_legal(state, graph.raw_children(state).len(), ends[1] - ends[0])?;
-            }
-            Ok(pf.host_log_probs()?.iter().map(|log_prob| log_prob.exp()).collect())
-        };
-        self.shares.each(graph.n_chunks(), of_moves, |k, of_moves| {
-            check_moves(graph, k, &of_moves)?;
-            let mut of_moves = of_moves.into_iter();
-            for state in graph.chunk(k) {
-                let children = graph.raw_children(state);
+        for k in 0..self.n_chunks() {
+            let pf = forward_policy(env, policy, &self.states_of(k), conditions)?;
+            let log_probs = pf.host_log_probs()?;
+            for (state, ends) in self.chunk(k).zip(pf.legal_offsets().windows(2)) {
+                let children = self.raw_children(state);
+                check_legal(state, children.len(), ends[1] - ends[0])?;
                 let mass = visits[state];
                 if children.is_empty() {
                     probs[state] += mass;
                     continue;
                 }
                 mean_len += mass;
-                for (&child, prob) in children.iter().zip(of_moves.by_ref()) {
-                    let share = mass * prob;
+                for (&child, log_prob) in children.iter().zip(&log_probs[ends[0]..ends[1]]) {
+                    let share = mass * log_prob.exp();
                     match child {
                         EXIT => probs[state] += share,
                         child => visits[child as usize] += share,
                     }
                 }
             }
-            Ok(())
-        })?;
+        }
         Ok(TerminatingDistribution { probs, visits, mean_len })
     }
 }
 
 /// Checks that a policy has as many legal actions in a state as the environment.
-pub(in crate::metrics) fn check_legal(state: usize, listed: usize, seen: usize) -> Result<()> {
+pub(super) fn check_legal(state: usize, listed: usize, seen: usize) -> Result<()> {
     if listed == seen {
         return Ok(());
     }

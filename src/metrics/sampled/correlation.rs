@@ -30,24 +30,17 @@ impl Correlation {
     /// a value that isn't finite: leave objects without reward out of the test set.
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
         if x.len() != y.len() {
-            return Err(Error::shape(
-                "the second of two figures to correlate",
-                [x.len() as i64],
-                [y.len() as i64],
-                "give both figures of each object",
-            ));
+            let (expected, got) = ([x.len() as i64], [y.len() as i64]);
+            let remedy = "give both figures of each object";
+            return Err(Error::shape("the second of two figures to correlate", expected, got, remedy));
         }
         if x.len() < 2 {
-            let got = x.len().to_string();
-            return Err(Error::config("objects to correlate figures of", got, "at least two"));
+            return Err(Error::config("objects to correlate figures of", x.len(), "at least two"));
         }
         if let Some(row) = (0..x.len()).find(|&row| !(x[row].is_finite() && y[row].is_finite())) {
-            return Err(Error::non_finite(
-                "a figure to correlate",
-                row,
-                if x[row].is_finite() { y[row] } else { x[row] },
-                "leave objects out that have no reward or no probability",
-            ));
+            let figure = if x[row].is_finite() { y[row] } else { x[row] };
+            let remedy = "leave objects out that have no reward or no probability";
+            return Err(Error::non_finite("a figure to correlate", row, figure, remedy));
         }
         Ok(Self { pearson: pearson(x, y), spearman: pearson(&ranks(x), &ranks(y)) })
     }

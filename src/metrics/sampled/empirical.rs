@@ -56,21 +56,16 @@ impl NoiseFloor {
     /// [`Error::Config`] for no samples or rounds, and for a target that isn't a distribution.
     pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
         if n_samples == 0 || rounds == 0 {
-            return Err(Error::config(
-                "the noise floor's samples and rounds",
-                format!("{n_samples} and {rounds}"),
-                "at least one of each",
-            ));
+            let got = format!("{n_samples} and {rounds}");
+            return Err(Error::config("the noise floor's samples and rounds", got, "at least one of each"));
         }
         check_distribution("the target distribution", target)?;
         let mut total = 0.0;
-        let cumulative: Vec<f64> = target
-            .iter()
-            .map(|p| {
-                total += p;
-                total
-            })
-            .collect();
+        let add = |p: &f64| {
+            total += p;
+            total
+        };
+        let cumulative: Vec<f64> = target.iter().map(add).collect();
         let (mut tv, mut jsd) = (Vec::with_capacity(rounds), Vec::with_capacity(rounds));
         for _ in 0..rounds {
             let mut shares = vec![0.0; target.len()];

@@ -3,15 +3,14 @@
 use tch::Tensor;
 
 use super::log_z::log_weights;
+use super::objects::in_batches;
 use crate::env::{Env, Forms, Rows};
-use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::rollout::Sampler;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.
-/// [`Evaluator::estimate_log_probs`] shares the work.
 ///
 /// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
 /// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
@@ -38,40 +37,22 @@ pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     paths: usize,
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
-    Evaluator::of(env).estimate_log_probs(policy, objects, paths, rng)
-}
-
-impl<E: Env> Evaluator<'_, E> {
-    /// Same as [`estimate_log_probs`].
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
-    pub fn estimate_log_probs<P: Policy<E>>(
-        &self,
-        policy: &P,
-        objects: &E::States,
-        paths: usize,
-        rng: &mut Rng,
-    ) -> Result<Vec<f64>> {
-        if paths == 0 {
-            return Err(Error::config("paths per object", "0", "at least one"));
-        }
-        let Forms { states, offsets } = match self.env.forms(objects)? {
-            Some(forms) => forms,
-            None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
-        };
-        let n = states.len() * paths;
-        self.check_samples("log-probabilities of objects", policy, (n, rng))?;
-        let sampler = Sampler::new(self.env, policy);
-        // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, less the log of the number
-        // of the object's states: the mean over these of p times their number is the sum.
-        let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
-        let log_weights = self.in_batches(n, rng, |range, rng| {
-            let rows: Vec<usize> = range.map(|k| k / paths).collect();
-            let trajectories = sampler.backward(&states.select(&rows), rng)?;
-            log_weights(self.env, policy, &one, &trajectories)
-        })?;
-        let of_object = offsets.windows(2).map(|ends| &log_weights[ends[0] * paths..ends[1] * paths]);
-        Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (weights.len() as f64).ln()).collect())
+    if paths == 0 {
+        return Err(Error::config("paths per object", "0", "at least one"));
     }
+    let Forms { states, offsets } = match env.forms(objects)? {
+        Some(forms) => forms,
+        None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
+    };
+    let sampler = Sampler::new(env, policy);
+    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, less the log of the number
+    // of the object's states: the mean over these of p times their number is the sum.
+    let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let log_weights = in_batches(states.len() * paths, rng, |range, rng| {
+        let rows: Vec<usize> = range.map(|k| k / paths).collect();
+        let trajectories = sampler.backward(&states.select(&rows), rng)?;
+        log_weights(env, policy, &one, &trajectories)
+    })?;
+    let of_object = offsets.windows(2).map(|ends| &log_weights[ends[0] * paths..ends[1] * paths]);
+    Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (weights.len() as f64).ln()).collect())
 }

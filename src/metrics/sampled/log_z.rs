@@ -1,13 +1,13 @@
 //! Bounds and an importance-sampled estimate of log Z from trajectories, if states can't be listed.
 
 use super::empirical::mean_and_sd;
+use super::objects::in_batches;
 use crate::env::{Env, Reward, Rows, check_one_instance};
-use crate::metrics::Evaluator;
 use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
 use crate::rollout::{Sampler, Trajectories};
-use crate::tensor::log_sum_exp;
+use crate::tensor::{log_sum_exp, to_host};
 use crate::{Error, Result, Rng};
 
 /// Half-width of a 95 % confidence interval, in standard errors.
@@ -42,7 +42,7 @@ pub struct LogZEstimate {
     pub effective_samples: f64,
 }
 
-/// Estimates log Z from `n` forward trajectories of a policy. [`Evaluator::estimate_log_z`] shares the work.
+/// Estimates log Z from `n` forward trajectories of a policy.
 ///
 /// R is that of training, by the environment's measure over states; log Z is still that of the raw reward, summed over objects.
 ///
@@ -54,50 +54,11 @@ where
     P: Policy<E>,
     R: Reward<E::States> + ?Sized,
 {
-    Evaluator::of(env).estimate_log_z(policy, reward, n, rng)
-}
-
-impl<E: Env> Evaluator<'_, E> {
-    /// Same as [`estimate_log_z`].
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
-    pub fn estimate_log_z<P: Policy<E>, R: Reward<E::States> + ?Sized>(
-        &self,
-        policy: &P,
-        reward: &R,
-        n: usize,
-        rng: &mut Rng,
-    ) -> Result<LogZEstimate> {
-        check_one_instance(self.env, "one, whose log Z can be estimated")?;
-        self.check_samples("log Z", policy, (n, rng))?;
-        let sampler = Sampler::new(self.env, policy);
-        let log_weights = self.in_batches(n, rng, |range, rng| {
-            let trajectories = sampler.forward(range.len(), rng)?;
-            log_weights(self.env, policy, reward, &trajectories)
-        })?;
-        importance_log_z(&log_weights)
-    }
-
-    /// Same as [`eubo`].
-    ///
-    /// # Errors
-    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
-    pub fn eubo<P: Policy<E>, R: Reward<E::States> + ?Sized>(
-        &self,
-        policy: &P,
-        reward: &R,
-        terminal: &E::States,
-        rng: &mut Rng,
-    ) -> Result<Estimate> {
-        self.check_samples("EUBO", policy, (terminal.len(), rng))?;
-        let sampler = Sampler::new(self.env, policy);
-        let log_weights = self.in_batches(terminal.len(), rng, |range, rng| {
-            let trajectories = sampler.backward(&terminal.select(&range.collect::<Vec<_>>()), rng)?;
-            log_weights(self.env, policy, reward, &trajectories)
-        })?;
-        Ok(Estimate::of(&log_weights))
-    }
+    check_one_instance(env, "one, whose log Z can be estimated")?;
+    let sampler = Sampler::new(env, policy);
+    let log_weights =
+        in_batches(n, rng, |range, rng| log_weights(env, policy, reward, &sampler.forward(range.len(), rng)?))?;
+    importance_log_z(&log_weights)
 }
 
 /// log Z from log importance weights of trajectories, such as
@@ -131,7 +92,6 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 }
 
 /// An upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
-/// [`Evaluator::eubo`] shares the work.
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no objects.
@@ -141,19 +101,24 @@ where
     P: Policy<E>,
     R: Reward<E::States> + ?Sized,
 {
-    Evaluator::of(env).eubo(policy, reward, terminal, rng)
+    let sampler = Sampler::new(env, policy);
+    let log_weights = in_batches(terminal.len(), rng, |range, rng| {
+        let trajectories = sampler.backward(&terminal.select(&range.collect::<Vec<_>>()), rng)?;
+        log_weights(env, policy, reward, &trajectories)
+    })?;
+    Ok(Estimate::of(&log_weights))
 }
 
 /// log R + sum log P_B - sum log P_F of each trajectory.
-pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(super) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     policy: &P,
     reward: &R,
     trajectories: &Trajectories<E>,
 ) -> Result<Vec<f64>> {
     let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Quantities::NONE))?;
-    let ratio = crate::tensor::to_host(&(&scores.log_pb - &scores.log_pf));
-    let log_reward = crate::tensor::to_host(&scores.log_reward);
+    let ratio = to_host(&(&scores.log_pb - &scores.log_pf));
+    let log_reward = to_host(&scores.log_reward);
     let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());
     Ok(log_reward.iter().zip(sums).map(|(r, sum)| r + sum).collect())
 }

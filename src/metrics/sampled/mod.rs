@@ -5,13 +5,13 @@ mod empirical;
 mod log_probs;
 mod log_z;
 mod modes;
+mod objects;
 mod top_k;
-mod transport;
 
 pub use correlation::Correlation;
 pub use empirical::NoiseFloor;
 pub use log_probs::estimate_log_probs;
 pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
 pub use modes::{ModeCount, ModeTracker};
+pub use objects::sample_objects;
 pub use top_k::TopK;
-pub use transport::{maximum_mean_discrepancy, wasserstein2, wasserstein2_watched};

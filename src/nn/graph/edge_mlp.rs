@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::fits::Fits;
-use super::heads::{candidate_places, edge_pairs};
+use super::heads::edge_pairs;
 use super::node_features::Labels;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
@@ -148,9 +148,6 @@ impl EdgeMlp {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
             match columns.anchor {
                 Anchor::Edge => rows.index_select(0, &edge_pairs(batch)),
-                Anchor::Candidate => {
-                    rows.index_select(0, &batch.tensor(candidate_places(batch.arrays).map(|place| place as i64)))
-                }
                 Anchor::Graph | Anchor::Node | Anchor::NodePair => rows,
             }
         };
@@ -164,7 +161,7 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
         let rows = match head.anchor {
             Anchor::Graph => 1,
             Anchor::Node => n,
-            Anchor::Edge | Anchor::NodePair | Anchor::Candidate => n * n,
+            Anchor::Edge | Anchor::NodePair => n * n,
         };
         let columns =
             Columns { anchor: head.anchor, width: head.width as i64, first: *end, n: (rows * head.width) as i64 };

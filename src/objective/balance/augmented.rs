@@ -49,7 +49,7 @@ impl<'a> Augmented<'a> {
 ///
 /// ```
 /// use gfn::objective::{AugmentedTrajectoryBalance, Balance, Scores};
-/// use gfn::quantity::Quantity;
+/// use gfn::objective::Quantity;
 /// use tch::Tensor;
 /// let log = |p: &[f64]| Tensor::from_slice(p).log();
 /// let mut scores = Scores::new(vec![0, 2], log(&[0.5, 0.25]), log(&[0.75, 1.0]), log(&[3.0]));

@@ -2,9 +2,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights};
+use crate::Result;
+use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights, positive};
 use crate::quantity::{Quantities, Quantity};
-use crate::{Error, Result};
 
 /// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log
 /// edge flows.
@@ -31,10 +31,7 @@ impl FlowMatching {
     /// # Errors
     /// [`Error::Config`] unless `alpha` is positive and finite.
     pub fn new(alpha: f64) -> Result<Self> {
-        match alpha > 0.0 && alpha.is_finite() {
-            true => Ok(Self { alpha }),
-            false => Err(Error::config("alpha", alpha, "a positive number")),
-        }
+        Ok(Self { alpha: positive("alpha", alpha)? })
     }
 }
 

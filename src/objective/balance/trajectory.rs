@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights};
+use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights, positive};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
@@ -72,20 +72,14 @@ fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     }
     let Some(conditions) = &scores.conditions else { return Ok(()) };
     let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
-    match conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
-        true => Ok(()),
-        false => Err(Error::missing(
+    if conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
+        Ok(())
+    } else {
+        Err(Error::missing(
             objective,
             "one condition for the whole batch",
             "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
-        )),
-    }
-}
-
-fn checked_beta(beta: f64) -> Result<f64> {
-    match beta > 0.0 && beta.is_finite() {
-        true => Ok(beta),
-        false => Err(Error::config("beta", beta, "a positive number")),
+        ))
     }
 }
 
@@ -106,7 +100,7 @@ impl RelativeTrajectoryBalance {
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
     pub fn new(beta: f64) -> Result<Self> {
-        Ok(Self { beta: checked_beta(beta)? })
+        Ok(Self { beta: positive("beta", beta)? })
     }
 }
 
@@ -144,7 +138,7 @@ impl RelativeLogPartitionVariance {
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
     pub fn new(beta: f64) -> Result<Self> {
-        Ok(Self { beta: checked_beta(beta)? })
+        Ok(Self { beta: positive("beta", beta)? })
     }
 }
 
@@ -189,10 +183,7 @@ impl TrustPcl {
     /// # Errors
     /// [`Error::Config`] unless `alpha` is positive and finite.
     pub fn new(alpha: f64) -> Result<Self> {
-        match alpha > 0.0 && alpha.is_finite() {
-            true => Ok(Self { alpha }),
-            false => Err(Error::config("alpha", alpha, "a positive number")),
-        }
+        Ok(Self { alpha: positive("alpha", alpha)? })
     }
 
     /// The soft value of the initial state, `alpha log Z`, `[n]`.

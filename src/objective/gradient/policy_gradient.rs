@@ -70,10 +70,8 @@ fn constants_of(
 ) -> Result<Constants> {
     let (log_pf_host, log_pb, log_reward) = (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
     let missing = || Quantity::LogFlow.missing("a policy gradient with a baseline");
-    let values = match advantage.needs().has(Quantity::LogFlow) {
-        true => Some(to_host(log_flow.ok_or_else(missing)?)),
-        false => None,
-    };
+    let values =
+        if advantage.needs().has(Quantity::LogFlow) { Some(to_host(log_flow.ok_or_else(missing)?)) } else { None };
     let n = log_pf_host.len();
     let (mut returns, mut advantages) = (vec![0.0; n], vec![0.0; n]);
     for (ends, &log_reward) in scores.offsets.windows(2).zip(&log_reward) {
@@ -110,9 +108,10 @@ fn constants_of(
 }
 
 fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
-    match weight >= 0.0 && weight.is_finite() {
-        true => Ok(()),
-        false => Err(Error::config(setting, weight, "0 or a positive number")),
+    if weight >= 0.0 && weight.is_finite() {
+        Ok(())
+    } else {
+        Err(Error::config(setting, weight, "0 or a positive number"))
     }
 }
 
@@ -250,10 +249,8 @@ impl Objective for ProximalPolicy {
         let constants = constants_of(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
         let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
         let rho = log_rho.exp();
-        let clipped = match self.clip.is_finite() {
-            true => rho.clamp(1.0 - self.clip, 1.0 + self.clip),
-            false => rho.shallow_clone(),
-        };
+        let clipped =
+            if self.clip.is_finite() { rho.clamp(1.0 - self.clip, 1.0 + self.clip) } else { rho.shallow_clone() };
         let gain = (&rho * &constants.advantages).minimum(&(clipped * &constants.advantages));
         let divergence = (rho - 1.0 - log_rho) * self.kl;
         let n = scores.len().max(1) as f64;

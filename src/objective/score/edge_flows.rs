@@ -20,7 +20,8 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     env: &E,
     policy: &P,
     visited: &Visited<'_, E>,
-    (pf, pb): (&P::Dist, &P::Dist),
+    pf: &P::Dist,
+    pb: &P::Dist,
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
     let (inner, after) = visited.inner();
@@ -36,7 +37,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
         .collect();
     let mut parents = visited.distinct().select(&repeated);
     let forward = env.step(Direction::Backward, &mut parents, &undo)?.reverse;
-    let weights = parent_weights(env, policy, visited, pf, (&parents, &repeated), &forward)?;
+    let weights = parent_weights(env, policy, visited, pf, &parents, &repeated, &forward)?;
     let inflow = logsumexp(&weights, &offsets);
 
     let device = inflow.device();
@@ -84,7 +85,8 @@ fn parent_weights<E: Env, P: Policy<E>>(
     policy: &P,
     visited: &Visited<'_, E>,
     pf: &P::Dist,
-    (parents, children): (&E::States, &[usize]),
+    parents: &E::States,
+    children: &[usize],
     forward: &E::Actions,
 ) -> Result<Tensor> {
     let mut states = visited.distinct().clone();
@@ -109,11 +111,8 @@ fn parent_weights<E: Env, P: Policy<E>>(
         let side = if row < known { &mut at_known } else { &mut at_unvisited };
         order.push((row >= known, side.0.len()));
         side.0.push(k);
-        side.1.push(match row < known {
-            true => row,
-            // `unvisited` ascends.
-            false => unvisited.partition_point(|&f| f < row),
-        });
+        // `unvisited` ascends.
+        side.1.push(if row < known { row } else { unvisited.partition_point(|&f| f < row) });
     }
     let weights = pf.log_weights(&at_known.1, &forward.select(&at_known.0))?;
     if unvisited.is_empty() {

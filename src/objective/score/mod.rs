@@ -108,7 +108,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         scores.set(Quantity::LogZ, widened(flat(Quantity::LogZ, log_z, trajectories.len())?))?;
     }
     if needs.has(Quantity::LogRewardChange) {
-        let change = log_reward_changes(env, reward, &visited, trajectories, (&raw_log_reward, &log_reward))?;
+        let change = log_reward_changes(env, reward, &visited, trajectories, &raw_log_reward, &log_reward)?;
         scores.set(Quantity::LogRewardChange, from_host(&change, kind, device))?;
     }
     if needs.has(Quantity::StateLogReward) {
@@ -131,12 +131,12 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         scores.set(Quantity::NextLogPaths, at(after))?;
     }
     if needs.has_any(&EDGE_FLOWS) {
-        scores.set_all(edge_flows(env, policy, &visited, (&pf, &pb), trajectories)?)?;
+        scores.set_all(edge_flows(env, policy, &visited, &pf, &pb, trajectories)?)?;
     }
     Ok(scores)
 }
 
-/// What `needs` asks of a target network, without gradient, by the policy as it is now: [`Quantity::TargetLogFlow`] and
+/// The quantities of a target network that `needs` has, without gradient, by the policy as it is now: [`Quantity::TargetLogFlow`] and
 /// [`Quantity::TargetLogExit`]. To be called while the parameters are the target network's
 /// ([`Average::with`](crate::optim::Average::with)); a trainer does so.
 ///

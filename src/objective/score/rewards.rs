@@ -49,14 +49,15 @@ pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?
     training_log_rewards(env, states, partial)
 }
 
-/// The change of log R in each step, by the same measure, `[transitions]`; 0 for exits. `log_rewards` are
-/// those of the finished objects, raw and corrected.
+/// The change of log R in each step, by the same measure, `[transitions]`; 0 for exits. `raw` and `corrected` are
+/// the log-rewards of the finished objects.
 pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
     visited: &Visited<'_, E>,
     trajectories: &Trajectories<E>,
-    (raw, corrected): (&[f64], &[f64]),
+    raw: &[f64],
+    corrected: &[f64],
 ) -> Result<Vec<f64>> {
     let mut change = vec![0.0; visited.n_rows];
     let of_inner = changes_of_steps(env, reward, visited)?;

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::objective::Scores;
-/// use gfn::quantity::Quantity;
+/// use gfn::objective::Quantity;
 /// use tch::Tensor;
 /// // One trajectory of one transition and an exit.
 /// let log = |p: &[f64]| Tensor::from_slice(p).log();
@@ -45,9 +45,9 @@ pub struct Scores {
     pub conditions: Option<Tensor>,
     /// The instance of the environment that all trajectories are of; `None` if they are of several.
     pub instance: Option<u32>,
-    /// What the first of several updates on this batch saw, without gradient; `None` at the first.
+    /// The quantities of the first of several updates on this batch, without gradient; `None` at the first.
     pub old: Option<Values>,
-    /// How many states were evaluated, of how many visited.
+    /// The number of states that were evaluated, and of those that were visited.
     pub distinct: (usize, usize),
     /// All other quantities.
     values: Values,
@@ -65,7 +65,7 @@ impl Scores {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// Whether there is no trajectory.
+    /// `true` if there is no trajectory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -91,7 +91,7 @@ impl Scores {
         }
     }
 
-    /// What was found for a quantity, if it was asked for.
+    /// The tensor of a quantity, if it was asked for.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<&Tensor> {
         match quantity {
@@ -189,7 +189,7 @@ impl Scores {
         segment_sum(of_transitions, &segment_ids(&self.offsets, self.log_pf.device()), self.len())
     }
 
-    /// What stands behind each transition, `[transitions]`: the next row's value, and `last`, `[n]`, behind a trajectory's last one. Of
+    /// The value behind each transition, `[transitions]`: the next row's value, and `last`, `[n]`, behind a trajectory's last one. Of
     /// state flows it is the flow of the state after each transition, with R behind the last.
     pub fn behind(&self, of_transitions: &Tensor, last: &Tensor) -> Tensor {
         let rows = of_transitions.size()[0] as usize;

@@ -17,7 +17,6 @@ pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
     let first = 0..env.n_instances().clamp(1, MAX_INSTANCES);
     for (instance, from_the_end) in first.flat_map(|instance| [(instance, false), (instance, true)]) {
         let mut states = env.initial(&[instance]);
-        env.told_apart_by(instance).into_iter().for_each(|number| hash.number(number as usize));
         for _ in 0..MAX_STEPS {
             for direction in [Direction::Forward, Direction::Backward] {
                 let masks = env.masks(direction, &states);

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "signals")]
 mod interrupt;
+mod progress;
+pub(in crate::train) mod terminal;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -12,13 +14,13 @@ use std::time::Duration;
 use interrupt::Interrupt;
 #[cfg(feature = "signals")]
 pub use interrupt::interrupted;
+pub use progress::Progress;
 
 use super::checkpoint::Observed;
 use super::replicas::agree;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
 use crate::policy::Policy;
-use crate::report::Progress;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 

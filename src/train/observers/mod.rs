@@ -177,12 +177,6 @@ pub trait Observer<E: Env, P> {
     /// The name of its state in checkpoints.
     fn name(&self) -> &str;
 
-    /// Whether each of several [replicas](Trainer::with_group) calls one of its own, all of which work something out together
-    /// ([`Trainer::evaluator`]). The first replica alone calls others. All replicas must be given it then.
-    fn on_all_replicas(&self) -> bool {
-        false
-    }
-
     /// Called once, before the first step of [`Fit::run`](crate::train::Fit::run). `state` is what [`save`](Self::save)
     /// gave for the checkpoint that the run continues from, if any.
     ///

@@ -3,7 +3,7 @@
 use super::sight::Sight;
 use crate::env::{Env, Grouping, Rows};
 use crate::error::Warning;
-use crate::report::terminal;
+use crate::train::fit::terminal;
 use crate::train::sources::Batch;
 use crate::train::{Context, OnWarning, StepStats};
 use crate::{Error, Result};

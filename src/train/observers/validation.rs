@@ -18,7 +18,6 @@ use crate::{Error, Result};
 pub struct Validation<F> {
     every: usize,
     measure: F,
-    shared: bool,
 }
 
 impl<F> Validation<F> {
@@ -31,25 +30,13 @@ impl<F> Validation<F> {
         F: FnMut(&Trainer<E, P>) -> Result<Metrics>,
     {
         check_interval("steps between validations", Some(every))?;
-        Ok(Self { every, measure, shared: false })
-    }
-
-    /// Measures on all replicas of a run, not on the first alone: by [`Trainer::evaluator`] each does its share of the work. All replicas
-    /// must be given one of the same interval.
-    #[must_use]
-    pub fn shared(mut self) -> Self {
-        self.shared = true;
-        self
+        Ok(Self { every, measure })
     }
 }
 
 impl<E: Env, P, F: FnMut(&Trainer<E, P>) -> Result<Metrics>> Observer<E, P> for Validation<F> {
     fn name(&self) -> &str {
         "validation"
-    }
-
-    fn on_all_replicas(&self) -> bool {
-        self.shared
     }
 
     fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {

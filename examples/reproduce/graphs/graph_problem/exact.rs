@@ -5,12 +5,12 @@ use std::time::Instant;
 use gfn::Result;
 use gfn::env::{Env, Reward, StateGraph};
 use gfn::graph::GraphState;
-use gfn::metrics::{Correlation, Distances, Evaluator};
+use gfn::metrics::{Correlation, Distances};
 use gfn::nn::GraphNet;
-use gfn::plot::Panel;
+use gfn::objective::Quantity;
 use gfn::policy::{GraphPolicy, Policy};
-use gfn::quantity::Quantity;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
+use gfn_plot::Panel;
 use serde_json::{Value, json};
 
 use super::{Args, HELD_OUT_NODES, ProblemEnv, ProblemTrainer};
@@ -39,9 +39,8 @@ struct Measured {
 
 impl HeldOut {
     fn measure(&self, space: &StateGraph<ProblemEnv>, policy: &GraphPolicy<GraphNet>) -> Result<Measured> {
-        let evaluator = Evaluator::of(&self.env);
-        let target = evaluator.target_distribution(space, &self.reward, None)?;
-        let learned = evaluator.terminating_distribution(space, policy, None)?;
+        let target = space.target_distribution(&self.reward, None)?;
+        let learned = space.terminating_distribution(&self.env, policy, None)?;
         Ok(Measured { distances: Distances::between(&learned.probs, &target.probs)?, log_z_true: target.log_z })
     }
 

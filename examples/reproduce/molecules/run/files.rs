@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use gfn::plot::PictureSheet;
 use gfn::{Error, Result};
 use gfn_molecules::{Molecule, MoleculeError};
+use gfn_plot::PictureSheet;
 
 /// The side of a drawn molecule.
 const SIDE: f64 = 200.0;

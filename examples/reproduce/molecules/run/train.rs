@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use gfn::env::Reward;
 use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
+use gfn::metrics::sample_objects;
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
@@ -103,7 +104,7 @@ impl Run<'_> {
         };
 
         let molecules = self.sample(&trainer, &read)?;
-        let log_scores = trainer.evaluator().figures(molecules.len(), |range| score.log_scores(&molecules[range]))?;
+        let log_scores = score.log_scores(&molecules)?;
         let mut extra = outputs::of_samples(&molecules, &log_scores);
         extra.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
         extra.push(("symmetry_corrected", json!(!args.no_symmetry_correction)));
@@ -153,10 +154,10 @@ impl Run<'_> {
         trainer: &Trainer<GraphEnv<R>, GraphPolicy<GraphNet>>,
         read: &Reader,
     ) -> Result<Vec<Molecule>> {
-        let (evaluator, rng, n) = (trainer.evaluator(), &mut trainer.evaluation_rng(), self.args.samples);
+        let (env, rng, n) = (trainer.env(), &mut trainer.evaluation_rng(), self.args.samples);
         let sampled = match self.args.random {
-            true => evaluator.sample(&UniformPolicy, n, rng)?,
-            false => evaluator.sample(trainer.policy(), n, rng)?,
+            true => sample_objects(env, &UniformPolicy, n, rng)?,
+            false => sample_objects(env, trainer.policy(), n, rng)?,
         };
         sampled.graphs().iter().map(|graph| read(graph)).collect()
     }

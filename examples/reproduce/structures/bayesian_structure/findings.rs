@@ -1,13 +1,13 @@
 //! What the learned distribution says of edges, paths and Markov blankets, and how that compares with what is known.
 
 use gfn::env::Rows;
-use gfn::plot::{GraphSheet, Layout, NodeLabels, Panel};
-use gfn::report::{Cell, Table};
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::{Error, Result};
 use gfn_dags::{
-    BayesianStructure, DagReward, DagStates, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
-    most_probable,
+    BayesianStructure, DagReward, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd, most_probable,
 };
+use gfn_plot::{Cell, Table};
+use gfn_plot::{GraphSheet, Layout, NodeLabels, Panel};
 use serde_json::{Value, json};
 
 use super::problem::{Problem, Scores};
@@ -21,7 +21,7 @@ const MOST_DRAWN_NODES: usize = 30;
 /// The learned distribution: graphs, and the probability of each unless they are samples.
 pub(crate) struct Findings<'a> {
     problem: &'a Problem,
-    states: DagStates,
+    states: GraphStates,
     probs: Option<Vec<f64>>,
     learned: Marginals,
     exact_edges: Option<PairMatrix>,
@@ -46,7 +46,11 @@ pub(crate) fn exact_edges(env: &BayesianStructure, reward: &DagReward<Scores>) -
 
 impl<'a> Findings<'a> {
     /// Of all graphs with their probabilities.
-    pub(crate) fn listed(problem: &'a Problem, exact: &Exact<BayesianStructure>, probs: Vec<f64>) -> Result<Self> {
+    pub(crate) fn listed(
+        problem: &'a Problem,
+        exact: &Exact<GraphEnv<BayesianStructure>>,
+        probs: Vec<f64>,
+    ) -> Result<Self> {
         let states = exact.graph.states().clone();
         let of_target = Marginals::of(&states, Some(&exact.target.probs))?;
         Ok(Self {
@@ -63,7 +67,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Of samples, with the exact edges where these are known.
-    pub(crate) fn sampled(problem: &'a Problem, summed: Option<EdgeMarginals>, states: DagStates) -> Result<Self> {
+    pub(crate) fn sampled(problem: &'a Problem, summed: Option<EdgeMarginals>, states: GraphStates) -> Result<Self> {
         Ok(Self {
             problem,
             learned: Marginals::of(&states, None)?,
@@ -110,7 +114,7 @@ impl<'a> Findings<'a> {
 
     /// Edge marginals as heat maps, and learned against exact ones.
     pub(crate) fn panels(&self) -> Vec<Panel> {
-        let n = self.states.n_nodes();
+        let n = self.problem.names.len();
         // Rows from the top, as a matrix is written: sources down, targets to the right.
         let names = &self.problem.names;
         let map = |title: &str, edges: &PairMatrix| {
@@ -143,11 +147,11 @@ impl<'a> Findings<'a> {
         if let Some(path) = common.picture("edge_marginals.csv") {
             self.learned.edge.write_csv(path, &self.problem.names)?;
         }
-        if self.states.n_nodes() > MOST_DRAWN_NODES {
+        if self.problem.names.len() > MOST_DRAWN_NODES {
             return Ok(());
         }
         let rows: Vec<usize> = self.top.iter().map(|(row, _)| *row).collect();
-        let graphs = self.states.select(&rows).to_graphs()?;
+        let graphs = self.states.select(&rows);
         let names = NodeLabels::Names(self.problem.names.clone());
         let title = match self.probs {
             Some(_) => "most probable graphs",
@@ -187,7 +191,7 @@ impl<'a> Findings<'a> {
         let mut graphs = Table::new(["probability", "edges"]);
         for &(row, p) in &self.top {
             let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
-            let edges: Vec<String> = self.states.dag(row).edges().map(edge).collect();
+            let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
             graphs.push([self.probability(p).into(), edges.join(", ").into()]);
         }
         eprintln!("{graphs}");

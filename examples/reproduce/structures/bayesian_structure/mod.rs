@@ -8,17 +8,16 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
+use gfn::graph::GraphEnv;
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
-use gfn::policy::{MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
-    NodeAttentionConfig, StructureConfig,
-};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
@@ -86,8 +85,6 @@ enum PolicyName {
     Gnn,
     /// Attention along edges between nodes that know their number, four heads
     GraphTransformer,
-    /// A round of messages, then attention among all nodes, as in gfnx; four heads
-    NodeAttention,
     /// Linear attention between the pairs of nodes, as in DAG-GFlowNet
     Transformer,
 }
@@ -103,12 +100,9 @@ fn check(args: &Args) -> Result<()> {
         return refuse("--lag", args.lag.to_string(), "0, or --objective modified-db");
     }
     let backward = common.backward.filter(|name| *name != BackwardName::Uniform);
-    if let (PolicyName::Transformer | PolicyName::NodeAttention, Some(name)) = (args.policy, backward) {
+    if let (PolicyName::Transformer, Some(name)) = (args.policy, backward) {
         let expected = "uniform, or --policy mlp, gnn or graph-transformer";
         return refuse("--backward", format!("{name:?}").to_lowercase(), expected);
-    }
-    if let (PolicyName::NodeAttention, Some(layers)) = (args.policy, common.layers) {
-        return refuse("--layers", layers.to_string(), "another --policy than node-attention, which has one round");
     }
     if args.log && args.score == ScoreName::Bde {
         let expected = "bge or bic beside --log (bde cuts numbers by their order, which logarithms keep)";
@@ -149,14 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..GraphNetConfig::default()
             };
-            let policy = DagPolicy(GraphNet::new(&DagGraphs::new(&env)?, network, device, kind, &mut rng)?);
-            learn(args, &problem, env, policy, rng)
-        }
-        PolicyName::NodeAttention => {
-            let default = NodeAttentionConfig::default();
-            let embedding = common.embedding.unwrap_or(default.embedding);
-            let network = NodeAttentionConfig { embedding, estimators, ..default };
-            let policy = NodeAttention::new(&env, network, device, kind, &mut rng)?;
+            let policy = GraphPolicy(GraphNet::new(&env, network, device, kind, &mut rng)?);
             learn(args, &problem, env, policy, rng)
         }
         PolicyName::Transformer => {
@@ -167,15 +154,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..default
             };
-            let policy = EdgeTransformer::new(&env, network, device, kind, &mut rng)?;
+            let policy = GraphPolicy(EdgeTransformer::new(&env, network, device, kind, &mut rng)?);
             learn(args, &problem, env, policy, rng)
         }
     }
 }
 
-fn learn<P>(args: &Args, problem: &Problem, env: BayesianStructure, policy: P, rng: Rng) -> Result<()>
+fn learn<P>(args: &Args, problem: &Problem, env: GraphEnv<BayesianStructure>, policy: P, rng: Rng) -> Result<()>
 where
-    P: Policy<BayesianStructure, Dist = GraphActionCategorical> + Send + 'static,
+    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical> + Send + 'static,
 {
     let common = &args.common;
     let small = problem.names.len() <= 5;
@@ -216,7 +203,7 @@ where
     }
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
-    let look = |trainer: &Trainer<BayesianStructure, P>| match &exact {
+    let look = |trainer: &Trainer<GraphEnv<BayesianStructure>, P>| match &exact {
         Some(exact) => Ok(exact.learned(trainer)?.0.jsd),
         None => Ok(None),
     };
@@ -235,7 +222,7 @@ where
         }
         None => {
             let rng = &mut trainer.evaluation_rng();
-            let samples = trainer.evaluator().sample(trainer.policy(), args.graphs, rng)?;
+            let samples = sample_objects(trainer.env(), trainer.policy(), args.graphs, rng)?;
             Findings::sampled(problem, edges, samples)?
         }
     };

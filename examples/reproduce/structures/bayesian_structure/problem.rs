@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use gfn::env::Env;
+use gfn::graph::GraphEnv;
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData, GraphLaw,
@@ -114,8 +114,8 @@ impl Problem {
     }
 
     /// The posterior over the graphs of an environment, relative to its initial one.
-    pub(crate) fn reward(&self, env: &BayesianStructure) -> Result<DagReward<Scores>> {
-        Ok(DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0)))
+    pub(crate) fn reward(&self, env: &GraphEnv<BayesianStructure>) -> Result<DagReward<Scores>> {
+        DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
 }
 
@@ -136,7 +136,7 @@ type Known = (ContinuousData, Option<Vec<(u32, u32)>>);
 /// Linear Gaussian data of an Erdos-Renyi graph, as torchgfn and jax-dag-gflownet simulate them.
 fn simulated(args: &Args, rng: &mut Rng) -> Result<Known> {
     let truth = GraphLaw::ErdosRenyi { edges: args.edges }.draw(args.nodes, rng)?;
-    let edges = truth.dag(0).edges().collect();
+    let edges = truth.edges().collect();
     let data = Sem::draw(truth, SemConfig::Linear, args.noise, rng)?.sample(args.samples, rng)?;
     Ok((data, Some(edges)))
 }

@@ -1,29 +1,21 @@
 //! The Interchange Format for Bayesian networks (BIF 0.15): the format of the Bayesian network repository.
 
-use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use gfn::{Error, Result};
 
 use super::DiscreteNetwork;
 use super::network::MAX_ENTRIES;
-use crate::DagStates;
+use crate::{MAX_NODES, acyclic};
 
 const EXPECTED: &str = "a BIF network: `variable X { type discrete [ 2 ] { a, b }; }` for each variable, and \
                         `probability ( X | Y ) { (a) 0.1, 0.9; ... }` or `{ table 0.1, 0.9; }`";
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Token {
-    line: usize,
-    text: String,
-}
-
-/// The tokens of a text: words and punctuation marks, without comments.
-fn tokens(text: &str) -> Vec<Token> {
+/// The tokens of a text, each with its line: words and punctuation marks, without comments and quotes.
+fn tokens(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();
     let mut in_comment = false;
-    for (k, line) in text.lines().enumerate() {
-        let mut rest = line;
+    for (k, mut rest) in text.lines().enumerate() {
         loop {
             rest = rest.trim_start();
             if in_comment {
@@ -40,7 +32,7 @@ fn tokens(text: &str) -> Vec<Token> {
                     None if rest.starts_with(is_mark) => 1,
                     None => rest.find(|c: char| is_mark(c) || c.is_whitespace()).unwrap_or(rest.len()),
                 };
-                out.push(Token { line: k + 1, text: rest[..end].trim_matches('"').to_owned() });
+                out.push((k + 1, rest[..end].trim_matches('"')));
                 rest = &rest[end..];
             }
         }
@@ -49,26 +41,22 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// Reads tokens one after another.
-struct Reader<'a> {
-    rest: &'a [Token],
+struct BifReader<'a> {
+    rest: &'a [(usize, &'a str)],
     line: usize,
 }
 
-impl Reader<'_> {
+impl<'a> BifReader<'a> {
     fn error(&self, problem: impl ToString) -> Error {
         Error::parse(self.line, problem, EXPECTED)
     }
 
-    fn peek(&self) -> Option<&str> {
-        self.rest.first().map(|token| token.text.as_str())
-    }
-
-    fn next(&mut self) -> Result<String> {
-        let Some((first, rest)) = self.rest.split_first() else {
+    fn next(&mut self) -> Result<&'a str> {
+        let Some((&(line, token), rest)) = self.rest.split_first() else {
             return Err(self.error("the text ends too early"));
         };
-        (self.rest, self.line) = (rest, first.line);
-        Ok(first.text.clone())
+        (self.rest, self.line) = (rest, line);
+        Ok(token)
     }
 
     fn expect(&mut self, mark: &str) -> Result<()> {
@@ -77,23 +65,27 @@ impl Reader<'_> {
     }
 
     /// Words with commas between them, or without, up to a closing mark.
-    fn list(&mut self, close: &str) -> Result<Vec<String>> {
+    fn list(&mut self, close: &str) -> Result<Vec<&'a str>> {
         let mut out = Vec::new();
         loop {
-            match self.next()?.as_str() {
+            match self.next()? {
                 "," => {}
                 word if word == close => return Ok(out),
                 word if "{}[]()|;".contains(word) => {
                     return Err(self.error(format!("`{word}` where `{close}` belongs")));
                 }
-                word => out.push(word.to_owned()),
+                word => out.push(word),
             }
         }
     }
 
-    fn numbers(&mut self) -> Result<Vec<f64>> {
+    /// As many probabilities, of the table of a variable.
+    fn probabilities(&mut self, count: usize, name: &str) -> Result<Vec<f64>> {
         let words = self.list(";")?;
-        let number = |word: &String| match word.parse::<f64>() {
+        if words.len() != count {
+            return Err(self.error(format!("{} probabilities for the {count} of `{name}`", words.len())));
+        }
+        let number = |word: &&str| match word.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
             _ => Err(self.error(format!("`{word}` isn't a probability"))),
         };
@@ -104,7 +96,7 @@ impl Reader<'_> {
     fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {
-            match self.next()?.as_str() {
+            match self.next()? {
                 "{" => depth += 1,
                 "}" => {
                     depth -= 1;
@@ -117,163 +109,133 @@ impl Reader<'_> {
             }
         }
     }
-
-    fn variable(&mut self) -> Result<(String, Vec<String>)> {
-        let name = self.next()?;
-        self.expect("{")?;
-        let mut labels = Vec::new();
-        loop {
-            match self.next()?.as_str() {
-                "}" => break,
-                "type" => {
-                    self.expect("discrete")?;
-                    self.expect("[")?;
-                    let size = self.list("]")?;
-                    self.expect("{")?;
-                    labels = self.list("}")?;
-                    self.expect(";")?;
-                    if size != [labels.len().to_string()] {
-                        return Err(self.error(format!("`{name}` announces {size:?} values and has {}", labels.len())));
-                    }
-                }
-                _ => self.skip()?,
-            }
-        }
-        if labels.len() < 2 {
-            return Err(self.error(format!("`{name}` has {} values: a variable has at least 2", labels.len())));
-        }
-        let mut seen = HashSet::with_capacity(labels.len());
-        if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
-            return Err(self.error(format!("`{name}` has the value `{label}` twice")));
-        }
-        Ok((name, labels))
-    }
 }
 
 /// The variables read so far.
 #[derive(Default)]
-struct Variables {
+struct BifVariables {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
-    index: HashMap<String, usize>,
-    /// The number of each label, by variable.
-    values: Vec<HashMap<String, usize>>,
+    /// The parents of each, and its table.
+    families: Vec<Option<(Vec<usize>, Vec<f64>)>>,
     /// Entries of all tables so far.
     entries: usize,
 }
 
-/// A node's parents as the file orders them, and its table in that order.
-struct Family {
-    parents: Vec<usize>,
-    table: Vec<f64>,
-}
-
-impl Variables {
-    fn find(&self, reader: &Reader<'_>, name: &str) -> Result<usize> {
-        self.index.get(name).copied().ok_or_else(|| reader.error(format!("there is no variable `{name}`")))
+impl BifVariables {
+    fn find(&self, reader: &BifReader<'_>, name: &str) -> Result<usize> {
+        let place = self.names.iter().position(|known| known == name);
+        place.ok_or_else(|| reader.error(format!("there is no variable `{name}`")))
     }
 
-    fn add(&mut self, reader: &Reader<'_>, name: String, labels: Vec<String>) -> Result<()> {
-        if self.index.insert(name.clone(), self.names.len()).is_some() {
+    fn read_variable(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
+        let name = reader.next()?;
+        reader.expect("{")?;
+        let mut labels = Vec::new();
+        loop {
+            match reader.next()? {
+                "}" => break,
+                "type" => {
+                    reader.expect("discrete")?;
+                    reader.expect("[")?;
+                    let size = reader.list("]")?;
+                    reader.expect("{")?;
+                    labels = reader.list("}")?;
+                    reader.expect(";")?;
+                    if size != [labels.len().to_string()] {
+                        let count = labels.len();
+                        return Err(reader.error(format!("`{name}` announces {size:?} values and has {count}")));
+                    }
+                }
+                _ => reader.skip()?,
+            }
+        }
+        let mut sorted = labels.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(reader.error(format!("`{name}` has the value `{}` twice", pair[0])));
+        }
+        if self.names.iter().any(|known| known == name) {
             return Err(reader.error(format!("variable `{name}` comes twice")));
         }
-        self.values.push(labels.iter().cloned().enumerate().map(|(value, label)| (label, value)).collect());
-        self.names.push(name);
-        self.labels.push(labels);
+        if labels.len() < 2 || self.names.len() == MAX_NODES {
+            let count = labels.len();
+            let problem =
+                format!("`{name}` has {count} values, of at least 2, or is one variable more than {MAX_NODES}");
+            return Err(reader.error(problem));
+        }
+        self.names.push(name.into());
+        self.labels.push(labels.into_iter().map(String::from).collect());
+        self.families.push(None);
         Ok(())
     }
 
-    fn family(&mut self, reader: &mut Reader<'_>) -> Result<(usize, Family)> {
+    /// Reads a table. The parents come in any order there, and are kept in ascending order, the last one's value changing fastest.
+    fn read_table(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
         reader.expect("(")?;
         let name = reader.next()?;
-        let node = self.find(reader, &name)?;
-        let parents = match reader.next()?.as_str() {
+        let node = self.find(reader, name)?;
+        let parents = match reader.next()? {
             ")" => Vec::new(),
             "|" => reader.list(")")?.iter().map(|parent| self.find(reader, parent)).collect::<Result<_>>()?,
             other => return Err(reader.error(format!("`{other}` where `|` or `)` belongs"))),
         };
-        let values = self.labels[node].len();
-        let sizes = parents.iter().map(|&parent| self.labels[parent].len());
-        let entries = sizes.clone().try_fold(values, |entries, size| entries.checked_mul(size));
-        let left = MAX_ENTRIES - self.entries;
-        let Some(entries) = entries.filter(|&entries| entries <= left) else {
-            return Err(
-                reader.error(format!("with the table of `{name}` there are more than 16,777,216 probabilities"))
-            );
+        let (size, values) = (|parent: &usize| self.labels[*parent].len(), self.labels[node].len());
+        let entries = parents.iter().try_fold(values, |entries, parent| entries.checked_mul(size(parent)));
+        let Some(entries) = entries.filter(|&entries| entries <= MAX_ENTRIES - self.entries) else {
+            let problem = format!("with the table of `{name}` there are more than 16,777,216 probabilities");
+            return Err(reader.error(problem));
         };
-        self.entries += entries;
+        let later = |parent: &usize| parents.iter().filter(|other| *other > parent).map(size).product();
+        let strides: Vec<usize> = parents.iter().map(later).collect();
         let mut table = vec![f64::NAN; entries];
         reader.expect("{")?;
         loop {
-            match reader.next()?.as_str() {
+            match reader.next()? {
                 "}" => break,
                 "table" => {
-                    let numbers = reader.numbers()?;
-                    if numbers.len() != entries {
-                        return Err(reader.error(format!("{} numbers for the {entries} of `{name}`", numbers.len())));
-                    }
                     // In a table of all rows the node's own value changes slowest.
-                    let rows = entries / values;
-                    (0..entries).for_each(|k| table[k] = numbers[k % values * rows + k / values]);
+                    let (numbers, rows) = (reader.probabilities(entries, name)?, entries / values);
+                    for row in 0..rows {
+                        let (mut rest, mut place) = (row, 0);
+                        for (parent, stride) in parents.iter().zip(&strides).rev() {
+                            place += rest % size(parent) * stride;
+                            rest /= size(parent);
+                        }
+                        (0..values).for_each(|k| table[place * values + k] = numbers[k * rows + row]);
+                    }
                 }
                 "default" => {
-                    let row = self.row(reader, node)?;
-                    table
-                        .chunks_exact_mut(values)
-                        .filter(|old| old[0].is_nan())
-                        .for_each(|old| old.copy_from_slice(&row));
+                    let row = reader.probabilities(values, name)?;
+                    let missing = table.chunks_exact_mut(values).filter(|old| old[0].is_nan());
+                    missing.for_each(|old| old.copy_from_slice(&row));
                 }
                 "(" => {
                     let labels = reader.list(")")?;
                     if labels.len() != parents.len() {
                         return Err(reader.error(format!("{} values for {} parents", labels.len(), parents.len())));
                     }
-                    let mut code = 0;
-                    for (label, &parent) in labels.iter().zip(&parents) {
-                        let Some(value) = self.values[parent].get(label) else {
+                    let mut place = 0;
+                    for ((label, &parent), stride) in labels.iter().zip(&parents).zip(&strides) {
+                        let Some(value) = self.labels[parent].iter().position(|known| known == label) else {
                             return Err(reader.error(format!("`{}` has no value `{label}`", self.names[parent])));
                         };
-                        code = code * self.labels[parent].len() + value;
+                        place += value * stride;
                     }
-                    let row = self.row(reader, node)?;
-                    table[code * values..(code + 1) * values].copy_from_slice(&row);
+                    table[place * values..][..values].copy_from_slice(&reader.probabilities(values, name)?);
                 }
                 "property" => reader.skip()?,
                 other => return Err(reader.error(format!("`{other}` in the table of `{name}`"))),
             }
         }
-        match table.iter().any(|p| p.is_nan()) {
-            true => Err(reader.error(format!("the table of `{name}` has rows without probabilities"))),
-            false => Ok((node, Family { parents, table })),
+        if table.iter().any(|p| p.is_nan()) {
+            return Err(reader.error(format!("the table of `{name}` has rows without probabilities")));
         }
-    }
-
-    fn row(&self, reader: &mut Reader<'_>, node: usize) -> Result<Vec<f64>> {
-        let row = reader.numbers()?;
-        let values = self.labels[node].len();
-        if row.len() == values {
-            return Ok(row);
+        self.entries += entries;
+        match self.families[node].replace((parents, table)) {
+            None => Ok(()),
+            Some(_) => Err(reader.error(format!("`{name}` has two tables"))),
         }
-        Err(reader.error(format!("{} probabilities for the {values} values of `{}`", row.len(), self.names[node])))
-    }
-
-    /// A table with the parents in ascending order.
-    fn ascending(&self, node: usize, family: &Family) -> Vec<f64> {
-        let values = self.labels[node].len();
-        let mut order: Vec<usize> = (0..family.parents.len()).collect();
-        order.sort_by_key(|&k| family.parents[k]);
-        let sizes: Vec<usize> = family.parents.iter().map(|&parent| self.labels[parent].len()).collect();
-        let mut out = vec![0.0; family.table.len()];
-        for (code, row) in family.table.chunks_exact(values).enumerate() {
-            let mut rest = code;
-            let mut digits = vec![0; sizes.len()];
-            for (digit, size) in digits.iter_mut().zip(&sizes).rev() {
-                (*digit, rest) = (rest % size, rest / size);
-            }
-            let place = order.iter().fold(0, |place, &k| place * sizes[k] + digits[k]);
-            out[place * values..(place + 1) * values].copy_from_slice(row);
-        }
-        out
     }
 }
 
@@ -288,7 +250,7 @@ impl DiscreteNetwork {
     ///     probability ( rain ) { table 0.8, 0.2; }
     ///     probability ( grass | rain ) { (no) 0.9, 0.1; (yes) 0.01, 0.99; }";
     /// let network = DiscreteNetwork::from_bif(text)?;
-    /// assert!(network.dag().dag(0).has_edge(0, 1));
+    /// assert!(network.dag().has_edge(0, 1));
     /// assert!((network.log_prob(&[1, 1]) - (0.2f64 * 0.99).ln()).abs() < 1e-12);
     /// # Ok::<(), gfn::Error>(())
     /// ```
@@ -298,35 +260,25 @@ impl DiscreteNetwork {
     /// [`Error::Contract`] for a cycle; those of [`new`](Self::new).
     pub fn from_bif(text: &str) -> Result<Self> {
         let tokens = tokens(text);
-        let mut reader = Reader { rest: &tokens, line: 1 };
-        let mut variables = Variables::default();
-        let mut families: HashMap<usize, Family> = HashMap::new();
-        while reader.peek().is_some() {
-            match reader.next()?.as_str() {
+        let mut reader = BifReader { rest: &tokens, line: 1 };
+        let mut variables = BifVariables::default();
+        while !reader.rest.is_empty() {
+            match reader.next()? {
                 "network" => reader.skip()?,
-                "variable" => {
-                    let (name, labels) = reader.variable()?;
-                    variables.add(&reader, name, labels)?;
-                }
-                "probability" => {
-                    let (node, family) = variables.family(&mut reader)?;
-                    if families.insert(node, family).is_some() {
-                        return Err(reader.error(format!("`{}` has two tables", variables.names[node])));
-                    }
-                }
+                "variable" => variables.read_variable(&mut reader)?,
+                "probability" => variables.read_table(&mut reader)?,
                 other => return Err(reader.error(format!("`{other}` where a variable or a table belongs"))),
             }
         }
-        let mut tables = Vec::with_capacity(variables.names.len());
-        let mut edges = Vec::new();
-        for (node, name) in variables.names.iter().enumerate() {
-            let Some(family) = families.remove(&node) else {
+        let (mut tables, mut edges) = (Vec::new(), Vec::new());
+        for ((node, name), family) in (0..).zip(&variables.names).zip(variables.families) {
+            let Some((parents, table)) = family else {
                 return Err(reader.error(format!("`{name}` has no table")));
             };
-            tables.push(variables.ascending(node, &family));
-            edges.extend(family.parents.iter().map(|&parent| (parent as u32, node as u32)));
+            edges.extend(parents.iter().map(|&parent| (parent as u32, node)));
+            tables.push(table);
         }
-        let dag = DagStates::from_edges(variables.names.len(), [edges.as_slice()])?;
+        let dag = acyclic(variables.names.len(), &edges)?;
         Self::new(variables.names, variables.labels, dag, tables)
     }
 

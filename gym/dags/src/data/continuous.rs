@@ -24,12 +24,8 @@ impl ContinuousData {
     pub fn new(names: Vec<String>, values: Vec<f64>) -> Result<Self> {
         check_table(&names, values.len())?;
         if let Some(k) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::non_finite(
-                "an observation",
-                k / names.len(),
-                values[k],
-                "leave out rows with missing values, or fill them in",
-            ));
+            let remedy = "leave out rows with missing values, or fill them in";
+            return Err(Error::non_finite("an observation", k / names.len(), values[k], remedy));
         }
         Ok(Self { names, cells: values, labels: (), interventions: None })
     }
@@ -70,11 +66,9 @@ impl ContinuousData {
             let mean = column.iter().sum::<f64>() / rows as f64;
             let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
             if column.iter().all(|x| *x == column[0]) || variance <= 0.0 {
-                return Err(Error::config(
-                    "a variable",
-                    format!("`{}`, {first} in every row", self.names[variable]),
-                    "variables that vary: leave it out",
-                ));
+                let got = format!("`{}`, {first} in every row", self.names[variable]);
+                let expected = "variables that vary: leave it out";
+                return Err(Error::config("a variable", got, expected));
             }
             for (row, x) in column.iter().enumerate() {
                 out.cells[row * n + variable] = (x - mean) / variance.sqrt();
@@ -93,11 +87,8 @@ impl ContinuousData {
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
-            return Err(Error::config(
-                "levels",
-                format!("{levels} of {rows} observations"),
-                "at least 2 levels, and no more than there are observations",
-            ));
+            let expected = "at least 2 levels, and no more than there are observations";
+            return Err(Error::config("levels", format!("{levels} of {rows} observations"), expected));
         }
         let mut cells = vec![0u16; rows * n];
         let mut labels: Vec<Vec<String>> = Vec::with_capacity(n);

@@ -16,7 +16,7 @@ const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 const EXPECTED: &str =
     "a header with a name for each variable, then lines with one value for each of them, none of them missing";
 
-/// The cells of a table as text, without missing ones.
+/// The cells of a table as text.
 #[derive(Debug)]
 pub struct TextTable {
     names: Vec<String>,
@@ -25,17 +25,25 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// Reads a table; only the cells of the column `interventions` may be empty.
-    fn read(mut input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
+    /// Splits a text into cells; rows may be of any length.
+    fn split(mut input: impl Read, expected: &'static str) -> Result<Self> {
+        let error = |line: usize, problem: String| Error::parse(line, problem, expected);
+        let broken = |broken: csv::Error| error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string());
         let mut text = Vec::new();
-        input.read_to_end(&mut text).map_err(|error| parse(1, error.to_string()))?;
-        // The reader lets rows of any length pass: they are refused here, with a message of ours.
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(true)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .from_reader(text.as_slice());
-        let names: Vec<String> = reader.headers().map_err(|error| broken(&error))?.iter().map(String::from).collect();
+        input.read_to_end(&mut text).map_err(|broken| error(1, broken.to_string()))?;
+        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());
+        let words = |record: &csv::StringRecord| record.iter().map(String::from).collect();
+        let names = words(reader.headers().map_err(broken)?);
+        let row = |record: csv::Result<csv::StringRecord>| {
+            let record = record.map_err(broken)?;
+            Ok((record.position().map_or(0, |position| line_of(&text, position)), words(&record)))
+        };
+        Ok(Self { names, rows: reader.records().map(row).collect::<Result<_>>()? })
+    }
+
+    /// Reads a table; only the cells of the column `interventions` may be empty.
+    fn read(input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
+        let Self { names, rows } = Self::split(input, EXPECTED)?;
         if names.is_empty() {
             return Err(parse(1, "the file is empty".into()));
         }
@@ -56,20 +64,16 @@ impl TextTable {
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
             return Err(parse(1, format!("the name `{}` comes twice", names[i])));
         }
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| broken(&error))?;
-            let line = record.position().map_or(0, |position| line_of(&text, position));
-            if record.len() != names.len() {
-                return Err(parse(line, format!("{} values for {} variables", record.len(), names.len())));
+        for (line, cells) in &rows {
+            if cells.len() != names.len() {
+                return Err(parse(*line, format!("{} values for {} variables", cells.len(), names.len())));
             }
-            let is_missing = |(cell, name): &(&str, &String)| {
+            let is_missing = |(cell, name): &(&String, &String)| {
                 Some(name.as_str()) != interventions && missing.contains(&cell.to_ascii_lowercase().as_str())
             };
-            if let Some((cell, name)) = record.iter().zip(&names).find(is_missing) {
-                return Err(parse(line, format!("the value of `{name}` is missing (`{cell}`)")));
+            if let Some((cell, name)) = cells.iter().zip(&names).find(is_missing) {
+                return Err(parse(*line, format!("the value of `{name}` is missing (`{cell}`)")));
             }
-            rows.push((line, record.iter().map(String::from).collect()));
         }
         match rows.len() {
             0 => Err(parse(2, "there is a header and no observation".into())),
@@ -82,17 +86,16 @@ impl TextTable {
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);
-        let index: HashMap<&str, usize> = self.names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-        let mut targets = Vec::with_capacity(self.rows.len());
-        for (line, cells) in &mut self.rows {
+        let names = &self.names;
+        let set_in_row = |(line, cells): &mut (usize, Vec<String>)| {
             let cell = cells.remove(place);
             let set = cell.split(';').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
                 let unknown = || parse(*line, format!("`{column}` names `{name}`, which is no variable"));
-                index.get(name).copied().ok_or_else(unknown)
+                names.iter().position(|known| known == name).ok_or_else(unknown)
             });
-            targets.push(set.collect::<Result<NodeSet>>()?);
-        }
-        Ok(targets)
+            set.collect()
+        };
+        self.rows.iter_mut().map(set_in_row).collect()
     }
 
     /// The labels of a column, in order: as numbers where all of them are.
@@ -105,19 +108,9 @@ impl TextTable {
         }
         labels
     }
-
-    /// Refuses a column that has the same value everywhere.
-    fn check_varying(&self) -> Result<()> {
-        let constant =
-            (0..self.names.len()).find(|&i| self.rows.iter().all(|(_, cells)| cells[i] == self.rows[0].1[i]));
-        match constant {
-            None => Ok(()),
-            Some(i) => Err(constant_column(&self.names[i], &self.rows[0].1[i])),
-        }
-    }
 }
 
-/// What divides a header that has no comma, if anything does.
+/// The separator of a header that has no comma, if there is one.
 fn other_separator(header: &str) -> Option<&'static str> {
     [(';', ";"), ('\t', "tab"), ('|', "|")].into_iter().find(|(c, _)| header.contains(*c)).map(|(_, name)| name)
 }
@@ -134,10 +127,6 @@ fn constant_column(name: &str, value: &str) -> Error {
 
 fn parse(line: usize, problem: String) -> Error {
     Error::parse(line, problem, EXPECTED)
-}
-
-fn broken(error: &csv::Error) -> Error {
-    parse(error.position().map_or(1, |position| position.line() as usize), error.to_string())
 }
 
 fn open(path: &Path) -> Result<std::fs::File> {
@@ -225,10 +214,10 @@ impl FromTable for ContinuousData {
             }
         }
         let out = Self::new(table.names, values)?;
-        let varies = |i: &usize| (1..out.n_rows()).any(|row| out.row(row)[*i] != out.row(0)[*i]);
-        match (0..out.n_variables()).find(|i| !varies(i)) {
+        let constant = |i: &usize| (1..out.n_rows()).all(|row| out.row(row)[*i] == out.row(0)[*i]);
+        match (0..out.n_variables()).find(constant) {
             None => Ok(out),
-            Some(i) => Err(constant_column(&out.names()[i], &out.row(0)[i].to_string())),
+            Some(i) => Err(constant_column(&out.names[i], &out.row(0)[i].to_string())),
         }
     }
 }
@@ -237,8 +226,10 @@ impl FromTable for DiscreteData {
     const MISSING: &'static [&'static str] = &MISSING_WORD;
 
     fn of_table(table: TextTable) -> Result<Self> {
-        table.check_varying()?;
         let labels: Vec<Vec<String>> = (0..table.names.len()).map(|i| table.labels(i)).collect();
+        if let Some(i) = labels.iter().position(|labels| labels.len() == 1) {
+            return Err(constant_column(&table.names[i], &labels[i][0]));
+        }
         let values: Vec<HashMap<&str, u16>> = labels
             .iter()
             .map(|labels| labels.iter().enumerate().map(|(value, label)| (label.as_str(), value as u16)).collect())
@@ -263,29 +254,22 @@ impl FromTable for DiscreteData {
 ///
 /// # Errors
 /// [`Error::Parse`] with the line of a name that isn't one of `names`, and of what isn't a pair; for a header that is an edge.
-pub fn named_edges(mut input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
+pub fn named_edges(input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
     const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
     let error = |line: usize, problem: String| Error::parse(line, problem, EXPECTED);
-    let mut text = Vec::new();
-    input.read_to_end(&mut text).map_err(|broken| error(1, broken.to_string()))?;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());
-    let is_name = |word: &str| names.iter().any(|name| name == word);
-    if reader.headers().is_ok_and(|header| header.len() == 2 && header.iter().all(is_name)) {
+    let table = TextTable::split(input, EXPECTED)?;
+    if table.names.len() == 2 && table.names.iter().all(|word| names.contains(word)) {
         return Err(error(1, "an edge where the header belongs".into()));
     }
-    let mut out = Vec::new();
-    for record in reader.records() {
-        let record =
-            record.map_err(|broken| error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string()))?;
-        let line = record.position().map_or(0, |position| line_of(&text, position));
-        if record.len() != 2 {
-            return Err(error(line, format!("{} names", record.len())));
-        }
-        let find = |name: &str| {
-            let index = names.iter().position(|known| known == name);
-            index.map(|index| index as u32).ok_or_else(|| error(line, format!("there is no variable `{name}`")))
+    let edge = |(line, cells): &(usize, Vec<String>)| {
+        let [cause, effect] = cells.as_slice() else {
+            return Err(error(*line, format!("{} names", cells.len())));
         };
-        out.push((find(&record[0])?, find(&record[1])?));
-    }
-    Ok(out)
+        let find = |name: &String| {
+            let index = names.iter().position(|known| known == name);
+            index.map(|index| index as u32).ok_or_else(|| error(*line, format!("there is no variable `{name}`")))
+        };
+        Ok((find(cause)?, find(effect)?))
+    };
+    table.rows.iter().map(edge).collect()
 }

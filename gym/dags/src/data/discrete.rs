@@ -40,20 +40,13 @@ impl DiscreteData {
         check_table(&names, cells.len())?;
         let n = names.len();
         if labels.len() != n {
-            return Err(Error::shape(
-                "the values of variables",
-                [n as i64],
-                [labels.len() as i64],
-                "say for each variable which values it has",
-            ));
+            let remedy = "say for each variable which values it has";
+            return Err(Error::shape("the values of variables", [n as i64], [labels.len() as i64], remedy));
         }
         let n_values: Vec<usize> = labels.iter().map(Vec::len).collect();
         if let Some(i) = n_values.iter().position(|values| !(2..usize::from(u16::MAX)).contains(values)) {
-            return Err(Error::config(
-                "a variable",
-                format!("`{}`, of {} values", names[i], n_values[i]),
-                "variables of at least 2 values (and at most 65,534): leave it out",
-            ));
+            let expected = "variables of at least 2 values (and at most 65,534): leave it out";
+            return Err(Error::config("a variable", format!("`{}`, of {} values", names[i], n_values[i]), expected));
         }
         let outside = (0..cells.len()).find(|&k| usize::from(cells[k]) >= n_values[k % n]);
         match outside {

@@ -25,41 +25,25 @@ use crate::env::check_size;
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
-        return Err(Error::shape(
-            "the observations",
-            [(cells / n).max(1) as i64, n as i64],
-            [cells as i64],
-            "give at least one row, and one cell for each variable in each row",
-        ));
+        let remedy = "give at least one row, and one cell for each variable in each row";
+        return Err(Error::shape("the observations", [(cells / n).max(1) as i64, n as i64], [cells as i64], remedy));
     }
-    let twice = (0..n).find(|&i| names[..i].contains(&names[i]));
-    match twice {
+    match (0..n).find(|&i| names[..i].contains(&names[i])) {
         None => Ok(cells / n),
-        Some(i) => Err(Error::config(
-            "the name of a variable",
-            format!("`{}`, twice", names[i]),
-            "a name of its own for each variable",
-        )),
-    }
-}
-
-/// Checks which nodes were intervened on in each row.
-fn check_interventions(targets: &[NodeSet], rows: usize, n: usize) -> Result<()> {
-    if targets.len() != rows {
-        return Err(Error::shape(
-            "intervention targets",
-            [rows as i64],
-            [targets.len() as i64],
-            "give one set of nodes for each row, empty where nothing was intervened on",
-        ));
-    }
-    match targets.iter().flat_map(NodeSet::iter).find(|&node| node >= n) {
-        None => Ok(()),
-        Some(node) => Err(Error::out_of_range(node, n)),
+        Some(i) => {
+            let got = format!("`{}`, twice", names[i]);
+            Err(Error::config("the name of a variable", got, "a name of its own for each variable"))
+        }
     }
 }
 
 /// Default names of variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()
+}
+
+/// The nodes that are set to a value, if they are nodes.
+fn targets<T>(set: &[(usize, T)], n: usize) -> Result<NodeSet> {
+    let node = |(node, _): &(usize, T)| if *node < n { Ok(*node) } else { Err(Error::out_of_range(*node, n)) };
+    set.iter().map(node).collect()
 }

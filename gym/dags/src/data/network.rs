@@ -1,10 +1,9 @@
-use gfn::env::Rows;
+use gfn::graph::GraphState;
 use gfn::{Error, Result, Rng};
 
 use super::random_dag::pick;
-use super::sem::check_nodes;
-use super::{DiscreteData, numbered};
-use crate::DagStates;
+use super::{DiscreteData, numbered, targets};
+use crate::Ancestry;
 
 /// A Bayesian network of discrete variables: a graph and a table of probabilities for each node.
 ///
@@ -24,7 +23,8 @@ use crate::DagStates;
 pub struct DiscreteNetwork {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
-    dag: DagStates,
+    dag: GraphState,
+    ancestry: Ancestry,
     tables: Vec<Vec<f64>>,
 }
 
@@ -32,22 +32,20 @@ pub struct DiscreteNetwork {
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 impl DiscreteNetwork {
-    /// A network of the first graph of `dag`, with the variables' names and the labels of their values.
+    /// A network of an acyclic graph, with the variables' names and the labels of their values.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a graph, and a name, labels and a table of the right size for each node; [`Error::Config`] for
-    /// a variable of fewer than 2 values, more than 16 million entries in all tables, and a row that isn't a distribution.
-    pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: DagStates, tables: Vec<Vec<f64>>) -> Result<Self> {
-        let n = dag.n_nodes();
-        if dag.is_empty() || [names.len(), labels.len(), tables.len()] != [n; 3] {
-            return Err(Error::shape(
-                "graph, names, values and tables of a network",
-                [1, n as i64, n as i64, n as i64],
-                [dag.len() as i64, names.len() as i64, labels.len() as i64, tables.len() as i64],
-                "give one graph, and for each node a name, its values and a table",
-            ));
+    /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node; [`Error::Config`] for a variable of
+    /// fewer than 2 values, more than 16 million entries in all tables, and a row that isn't a distribution; those of [`Ancestry::of`].
+    pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: GraphState, tables: Vec<Vec<f64>>) -> Result<Self> {
+        let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
+        let given = [names.len(), labels.len(), tables.len()];
+        if given != [n; 3] {
+            let remedy = "give for each node a name, its values and a table";
+            let (expected, got) = ([n as i64; 3], given.map(|len| len as i64));
+            return Err(Error::shape("names, values and tables of a network", expected, got, remedy));
         }
-        for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&dag, &labels)?) {
+        for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&ancestry, &labels)?) {
             let values = labels[node].len();
             if values < 2 {
                 let got = format!("`{}`, of {values} values", names[node]);
@@ -64,26 +62,23 @@ impl DiscreteNetwork {
             let is_distribution =
                 |row: &[f64]| row.iter().all(|p| *p >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
             if let Some(row) = table.chunks_exact(values).position(|row| !is_distribution(row)) {
-                return Err(Error::config(
-                    "a row of a table",
-                    format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]),
-                    "probabilities of at least 0 that sum to 1 (to within 0.001)",
-                ));
+                let got = format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]);
+                let expected = "probabilities of at least 0 that sum to 1 (to within 0.001)";
+                return Err(Error::config("a row of a table", got, expected));
             }
         }
-        Ok(Self { names, labels, dag, tables })
+        Ok(Self { names, labels, dag, ancestry, tables })
     }
 
     /// A network of variables of `values` values each, the rows of its tables drawn evenly from all distributions.
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
-    pub fn draw(dag: DagStates, values: usize, rng: &mut Rng) -> Result<Self> {
+    pub fn draw(dag: GraphState, values: usize, rng: &mut Rng) -> Result<Self> {
         let n = dag.n_nodes();
         let labels: Vec<Vec<String>> = vec![(0..values).map(|k| k.to_string()).collect(); n];
-        let n_rows = if dag.is_empty() { Vec::new() } else { n_configurations(&dag, &labels)? };
         let mut tables = Vec::with_capacity(n);
-        for n_rows in n_rows {
+        for n_rows in n_configurations(&Ancestry::of(&dag)?, &labels)? {
             let mut table = Vec::new();
             for _ in 0..n_rows {
                 // Exponential numbers divided by their sum are a draw from the flat Dirichlet distribution.
@@ -96,9 +91,9 @@ impl DiscreteNetwork {
         Self::new(numbered(n), labels, dag, tables)
     }
 
-    /// The graph, as a batch of one.
+    /// The graph.
     #[must_use]
-    pub fn dag(&self) -> &DagStates {
+    pub fn dag(&self) -> &GraphState {
         &self.dag
     }
 
@@ -121,7 +116,7 @@ impl DiscreteNetwork {
     #[must_use]
     pub fn probs(&self, node: usize, observation: &[u16]) -> &[f64] {
         let code = |code: usize, parent: usize| code * self.labels[parent].len() + usize::from(observation[parent]);
-        let row = self.dag.dag(0).parents(node).iter().fold(0, code);
+        let row = self.ancestry.parents(node).iter().fold(0, code);
         let values = self.labels[node].len();
         &self.tables[node][row * values..(row + 1) * values]
     }
@@ -148,7 +143,7 @@ impl DiscreteNetwork {
     /// # Errors
     /// Those of [`sample`](Self::sample); [`Error::OutOfRange`] for a node or a value that isn't there.
     pub fn sample_do(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
-        let targets = check_nodes(set.iter().map(|(node, _)| *node), self.names.len())?;
+        let targets = targets(set, self.names.len())?;
         for &(node, value) in set {
             let (index, len) = (usize::from(value), self.labels[node].len());
             if index >= len {
@@ -160,7 +155,7 @@ impl DiscreteNetwork {
 
     fn draw_rows(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
         let n = self.names.len();
-        let order = self.dag.dag(0).topological_order();
+        let order = self.ancestry.topological_order();
         let mut cells = vec![0u16; rows * n];
         for row in cells.chunks_exact_mut(n) {
             for &node in &order {
@@ -173,19 +168,17 @@ impl DiscreteNetwork {
 }
 
 /// The number of configurations of each node's parents, if the tables of all of them aren't too large together.
-fn n_configurations(dag: &DagStates, labels: &[Vec<String>]) -> Result<Vec<usize>> {
+fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<usize>> {
     let mut left = MAX_ENTRIES;
     let mut out = Vec::with_capacity(labels.len());
     for (node, own) in labels.iter().enumerate() {
-        let parents = dag.dag(0).parents(node);
+        let parents = ancestry.parents(node);
         let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
         let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
         let (Some(rows), Some(entries)) = (rows, entries) else {
-            return Err(Error::config(
-                "tables of probabilities",
-                format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len()),
-                "at most 16,777,216 entries in all: fewer parents or values",
-            ));
+            let got = format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len());
+            let expected = "at most 16,777,216 entries in all: fewer parents or values";
+            return Err(Error::config("tables of probabilities", got, expected));
         };
         left -= entries;
         out.push(rows);

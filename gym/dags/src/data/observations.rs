@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-use super::{check_interventions, check_table};
+use super::check_table;
 use crate::NodeSet;
 
 /// Observations of variables, `[rows, variables]`: [`ContinuousData`](crate::ContinuousData) or [`DiscreteData`](crate::DiscreteData).
@@ -21,7 +21,14 @@ impl<T: Copy, L: Clone> Observations<T, L> {
     /// # Errors
     /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
     pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
-        check_interventions(&targets, self.n_rows(), self.n_variables())?;
+        let (rows, n) = (self.n_rows(), self.n_variables());
+        if targets.len() != rows {
+            let remedy = "give one set of nodes for each row, empty where nothing was intervened on";
+            return Err(Error::shape("intervention targets", [rows as i64], [targets.len() as i64], remedy));
+        }
+        if let Some(node) = targets.iter().flat_map(NodeSet::iter).find(|&node| node >= n) {
+            return Err(Error::out_of_range(node, n));
+        }
         self.interventions = Some(targets);
         Ok(self)
     }

@@ -1,9 +1,9 @@
+use gfn::graph::GraphState;
 use gfn::{Error, Result, Rng};
 
-use crate::DagStates;
-use crate::env::check_size;
+use crate::env::{acyclic, check_size};
 
-/// How a random acyclic graph is drawn.
+/// The law of a random acyclic graph.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum GraphLaw {
     /// Each pair of nodes is joined with the same probability, along a random order of the nodes.
@@ -26,13 +26,13 @@ impl GraphLaw {
     /// use gfn::Rng;
     /// use gfn_dags::GraphLaw;
     /// let law = GraphLaw::ScaleFree { edges_per_node: 2 };
-    /// assert_eq!(law.draw(10, &mut Rng::seeded(0))?.dag(0).n_edges(), 1 + 8 * 2);
+    /// assert_eq!(law.draw(10, &mut Rng::seeded(0))?.n_edges(), 1 + 8 * 2);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Config`] for no node or more than 200, and for more edges than there are pairs.
-    pub fn draw(self, n: usize, rng: &mut Rng) -> Result<DagStates> {
+    pub fn draw(self, n: usize, rng: &mut Rng) -> Result<GraphState> {
         let order = permutation(check_size(n)?, rng);
         let mut edges: Vec<(u32, u32)> = Vec::new();
         match self {
@@ -62,7 +62,7 @@ impl GraphLaw {
                 }
             }
         }
-        DagStates::from_edges(n, [edges.as_slice()])
+        acyclic(n, &edges)
     }
 }
 

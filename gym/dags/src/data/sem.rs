@@ -1,8 +1,8 @@
-use gfn::env::Rows;
+use gfn::graph::GraphState;
 use gfn::{Error, Result, Rng};
 
-use super::{ContinuousData, NodeSet, numbered};
-use crate::DagStates;
+use super::{ContinuousData, numbered, targets};
+use crate::Ancestry;
 
 /// A variable as a function of its parents; noise is added to it.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,7 +48,7 @@ impl Mechanism {
     }
 }
 
-/// How the mechanisms of a [`Sem`] are drawn.
+/// The law that the mechanisms of a [`Sem`] are drawn by.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SemConfig {
     /// Weights from N(0, 1), no intercept: what torchgfn and jax-dag-gflownet simulate.
@@ -81,51 +81,48 @@ pub enum SemConfig {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sem {
-    dag: DagStates,
+    dag: GraphState,
+    ancestry: Ancestry,
     mechanisms: Vec<Mechanism>,
     noise_std: f64,
 }
 
 impl Sem {
-    /// A model of the first graph of `dag`; `noise_std` is a standard deviation.
+    /// A model of an acyclic graph; `noise_std` is a standard deviation.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a graph, and a mechanism for each node with a weight for each of its parents;
-    /// [`Error::Config`] for a noise below 0 or not finite.
-    pub fn new(dag: DagStates, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
+    /// [`Error::Shape`] unless there is a mechanism for each node, with a weight for each of its parents; [`Error::Config`] for a noise
+    /// below 0 or not finite; those of [`Ancestry::of`].
+    pub fn new(dag: GraphState, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
         if !(noise_std >= 0.0 && noise_std.is_finite()) {
             return Err(Error::config("noise_std", noise_std, "a number of at least 0"));
         }
-        let n = dag.n_nodes();
-        let fits = |node: usize| mechanisms[node].n_parents() == Some(dag.dag(0).parents(node).len());
-        if dag.is_empty() || mechanisms.len() != n || !(0..n).all(fits) {
-            return Err(Error::shape(
-                "mechanisms of a structural equation model",
-                [1, n as i64],
-                [dag.len() as i64, mechanisms.len() as i64],
-                "give one graph, and for each node a mechanism with a weight for each of its parents",
-            ));
+        let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
+        let fits = |node: usize| mechanisms[node].n_parents() == Some(ancestry.parents(node).len());
+        if mechanisms.len() != n || !(0..n).all(fits) {
+            let remedy = "give for each node a mechanism with a weight for each of its parents";
+            let (expected, got) = ([n as i64], [mechanisms.len() as i64]);
+            return Err(Error::shape("mechanisms of a structural equation model", expected, got, remedy));
         }
-        Ok(Self { dag, mechanisms, noise_std })
+        Ok(Self { dag, ancestry, mechanisms, noise_std })
     }
 
     /// A model with random mechanisms.
     ///
     /// # Errors
     /// Those of [`new`](Self::new), and [`Error::Config`] for sizes of weights that aren't `0 <= low <= high`, and for no hidden unit.
-    pub fn draw(dag: DagStates, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
-        match config {
-            SemConfig::LinearAwayFromZero { low, high } if !(0.0 <= low && low <= high && high.is_finite()) => {
-                let got = format!("{low} to {high}");
-                return Err(Error::config("weights", got, "sizes of at least 0, the lower first"));
-            }
-            SemConfig::Mlp { hidden: 0 } => {
-                return Err(Error::config("hidden", "0", "at least one hidden unit"));
-            }
-            _ => {}
+    pub fn draw(dag: GraphState, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
+        if let SemConfig::LinearAwayFromZero { low, high } = config
+            && !(0.0 <= low && low <= high && high.is_finite())
+        {
+            let got = format!("{low} to {high}");
+            return Err(Error::config("weights", got, "sizes of at least 0, the lower first"));
+        }
+        if let SemConfig::Mlp { hidden: 0 } = config {
+            return Err(Error::config("hidden", 0, "at least one hidden unit"));
         }
         let mechanism = |node: usize| {
-            let l = if dag.is_empty() { 0 } else { dag.dag(0).parents(node).len() };
+            let l = dag.in_degree(node as u32);
             let mut normals = |count: usize| (0..count).map(|_| rng.normal()).collect::<Vec<f64>>();
             match config {
                 SemConfig::Linear => Mechanism::Linear { weights: normals(l) },
@@ -147,9 +144,9 @@ impl Sem {
         Self::new(dag, mechanisms, noise_std)
     }
 
-    /// The graph, as a batch of one.
+    /// The graph.
     #[must_use]
-    pub fn dag(&self) -> &DagStates {
+    pub fn dag(&self) -> &GraphState {
         &self.dag
     }
 
@@ -172,14 +169,14 @@ impl Sem {
     /// # Errors
     /// Those of [`sample`](Self::sample); [`Error::OutOfRange`] for a node that isn't there.
     pub fn sample_do(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
-        let targets: NodeSet = check_nodes(set.iter().map(|(node, _)| *node), self.dag.n_nodes())?;
+        let targets = targets(set, self.dag.n_nodes())?;
         self.draw_rows(rows, set, rng)?.with_interventions(vec![targets; rows])
     }
 
     fn draw_rows(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
-        let (n, dag) = (self.dag.n_nodes(), self.dag.dag(0));
-        let order = dag.topological_order();
-        let parents: Vec<Vec<usize>> = (0..n).map(|node| dag.parents(node).iter().collect()).collect();
+        let n = self.dag.n_nodes();
+        let order = self.ancestry.topological_order();
+        let parents: Vec<Vec<usize>> = (0..n).map(|node| self.ancestry.parents(node).iter().collect()).collect();
         let mut values = vec![0.0; rows * n];
         let mut known = Vec::with_capacity(n);
         for row in values.chunks_exact_mut(n) {
@@ -196,10 +193,4 @@ impl Sem {
         }
         ContinuousData::new(numbered(n), values)
     }
-}
-
-/// Nodes as a set, if they are nodes.
-pub(super) fn check_nodes(nodes: impl Iterator<Item = usize>, n: usize) -> Result<NodeSet> {
-    let checked = nodes.map(|node| if node < n { Ok(node) } else { Err(Error::out_of_range(node, n)) });
-    checked.collect()
 }

@@ -1,10 +1,11 @@
 //! Expert knowledge of a network's structure: limits, required and forbidden edges.
 
+use gfn::graph::GraphState;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::DagStates;
-use super::states::check_size;
+use super::ancestry::parent_sets;
+use super::{NodeSet, acyclic, check_size};
 
 /// The nodes of a [`BayesianStructure`](super::BayesianStructure) and expert knowledge of its edges; an edge is
 /// `(source, target)`.
@@ -32,11 +33,10 @@ impl StructureConfig {
     }
 
     /// The graph of the required edges, once everything is found to make sense.
-    pub(super) fn initial(&self) -> Result<DagStates> {
+    pub(super) fn initial(&self) -> Result<GraphState> {
         let n = check_size(self.nodes)?;
-        let in_range = |&(a, b): &(u32, u32)| (a.max(b) as usize) < n && a != b;
         for edge in self.required.iter().chain(&self.forbidden) {
-            if !in_range(edge) {
+            if edge.0.max(edge.1) as usize >= n || edge.0 == edge.1 {
                 return Err(knowledge(format!("edge {edge:?} doesn't join two of the {n} nodes")));
             }
         }
@@ -46,17 +46,20 @@ impl StructureConfig {
         let mut required = self.required.clone();
         required.sort_unstable();
         required.dedup();
-        let initial = DagStates::from_edges(n, [required.as_slice()])
+        let initial = acyclic(n, &required)
             .map_err(|_| knowledge(format!("the required edges {required:?} form a directed cycle")))?;
-        let crowded = |&node: &usize| self.max_parents.is_some_and(|most| initial.dag(0).parents(node).len() > most);
-        if let Some(node) = (0..n).find(crowded) {
-            let parents: Vec<usize> = initial.dag(0).parents(node).iter().collect();
-            let most = self.max_parents.unwrap_or(n);
-            return Err(knowledge(format!(
-                "node {node} has the required parents {parents:?}, more than max_parents = {most}"
-            )));
+        let most = self.max_parents.unwrap_or(n);
+        if let Some((node, parents)) = parent_sets(&initial).iter().enumerate().find(|(_, set)| set.len() > most) {
+            let parents: Vec<usize> = parents.iter().collect();
+            let got = format!("node {node} has the required parents {parents:?}, more than max_parents = {most}");
+            return Err(knowledge(got));
         }
         Ok(initial)
+    }
+
+    /// The sources of those of these edges that lead into a node.
+    pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
+        edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }
 }
 

@@ -1,16 +1,25 @@
-//! Acyclic graphs on labelled nodes, edge by edge: states, their closures, expert knowledge.
+//! Acyclic graphs on labelled nodes, edge by edge: rules, expert knowledge, who leads to whom.
 
-mod bayesian_structure;
-mod closure;
+mod add_arc;
+mod ancestry;
 mod config;
-mod graphs;
-mod mask;
 mod node_set;
-mod states;
+mod structure;
 
-pub use bayesian_structure::BayesianStructure;
+pub use add_arc::AddArc;
+pub(crate) use ancestry::parent_sets;
+pub use ancestry::{Ancestry, MAX_NODES, acyclic};
 pub use config::StructureConfig;
-pub use graphs::DagGraphs;
 pub use node_set::NodeSet;
-pub(crate) use states::check_size;
-pub use states::{Dag, DagStates, MAX_NODES};
+pub use structure::BayesianStructure;
+
+use gfn::{Error, Result};
+
+/// Checks a number of nodes.
+pub(crate) fn check_size(n: usize) -> Result<usize> {
+    if (1..=MAX_NODES).contains(&n) {
+        Ok(n)
+    } else {
+        Err(Error::config("nodes", n, "1 to 200 nodes of a Bayesian network"))
+    }
+}

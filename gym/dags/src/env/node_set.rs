@@ -1,7 +1,5 @@
 //! Sets of nodes.
 
-use super::closure::ones;
-
 /// A set of nodes: 256 bits, copied freely.
 ///
 /// ```
@@ -11,37 +9,22 @@ use super::closure::ones;
 /// assert_eq!((set.len(), set.iter().collect::<Vec<_>>()), (2, vec![3, 130]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct NodeSet([u64; NodeSet::WORDS]);
+pub struct NodeSet([u64; 4]);
 
 impl NodeSet {
-    pub(super) const WORDS: usize = 4;
-
     /// No node.
-    pub const EMPTY: Self = Self([0; Self::WORDS]);
-
-    /// The nodes of a row of bits.
-    pub(super) fn of_row(row: &[u64]) -> Self {
-        let mut words = [0; Self::WORDS];
-        words[..row.len()].copy_from_slice(row);
-        Self(words)
-    }
+    pub const EMPTY: Self = Self([0; 4]);
 
     /// Nodes `0..64` by the bits of a word.
     #[must_use]
-    pub fn of_bits(bits: u64) -> Self {
-        let mut out = Self::EMPTY;
-        out.0[0] = bits;
-        out
+    pub const fn of_bits(bits: u64) -> Self {
+        Self([bits, 0, 0, 0])
     }
 
     /// Nodes `0..64` as the bits of a word; later ones are left out.
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.0[0]
-    }
-
-    pub(crate) fn words(&self) -> &[u64; Self::WORDS] {
-        &self.0
     }
 
     /// Adds a node.
@@ -72,14 +55,19 @@ impl NodeSet {
         self
     }
 
-    /// What is in either set.
+    /// The nodes that are in either set.
     #[must_use]
-    pub fn union(mut self, other: Self) -> Self {
-        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
-        self
+    pub fn union(self, other: Self) -> Self {
+        Self(std::array::from_fn(|k| self.0[k] | other.0[k]))
     }
 
-    /// Whether a node is in it.
+    /// The nodes that aren't in the other set.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|k| self.0[k] & !other.0[k]))
+    }
+
+    /// `true` if a node is in it.
     #[must_use]
     pub fn contains(&self, node: usize) -> bool {
         self.0.get(node / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
@@ -91,22 +79,29 @@ impl NodeSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether there is none.
+    /// `true` if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0 == [0; Self::WORDS]
+        *self == Self::EMPTY
     }
 
     /// The nodes, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        ones(&self.0)
+    pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
+        let (mut words, mut k) = (self.0, 0);
+        std::iter::from_fn(move || {
+            while words.get(k) == Some(&0) {
+                k += 1;
+            }
+            let word = words.get_mut(k)?;
+            let bit = word.trailing_zeros() as usize;
+            *word &= *word - 1;
+            Some(64 * k + bit)
+        })
     }
 }
 
 impl FromIterator<usize> for NodeSet {
     fn from_iter<I: IntoIterator<Item = usize>>(nodes: I) -> Self {
-        let mut out = Self::EMPTY;
-        nodes.into_iter().for_each(|node| out.insert(node));
-        out
+        nodes.into_iter().fold(Self::EMPTY, Self::with)
     }
 }

@@ -1,12 +1,15 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
-use gfn::env::Masks;
-use gfn::nn::{Activation, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Scope};
-use gfn::{Result, Rng};
+use gfn::graph::GraphBatch;
+use gfn::nn::{
+    Activation, Estimators, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput,
+    Parameters, Scope,
+};
+use gfn::objective::{Quantities, Quantity};
+use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::pair_policy::{PairNetwork, PairPolicy, check_heads};
 use crate::BayesianStructure;
 
 /// The size of an [`EdgeTransformer`].
@@ -39,31 +42,43 @@ impl EdgeTransformerConfig {
     }
 }
 
-/// The policy of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
+/// The network of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
 ///
 /// Each ordered pair of nodes is a token: an embedding of which nodes they are, and in every block whether there is an edge.
 /// Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so that a graph of `d` nodes costs `d^2` tokens, not
 /// `d^4` products. P_F has two factors: the exit's probability, the sigmoid of one number, and which edge otherwise, a softmax over legal
-/// edges. P_B is uniform. [`PairPolicy`] has an example.
-pub type EdgeTransformer = PairPolicy<EdgeTransformerNetwork>;
-
-/// The network of an [`EdgeTransformer`].
+/// edges. P_B is uniform.
+///
+/// ```
+/// use gfn::{env::Env, policy::{GraphPolicy, Policy}, quantity::Quantities};
+/// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
+/// let env = BayesianStructure::new(StructureConfig::new(4))?;
+/// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
+/// let network = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
+/// let evaluation = GraphPolicy(network).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
+/// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
+/// # Ok::<(), gfn::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct EdgeTransformerNetwork {
+pub struct EdgeTransformer {
+    rules: BayesianStructure,
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
-    shared: Vec<Block>,
-    edges: Head,
+    shared: Vec<AttentionBlock>,
+    edges: OutputHead,
     /// The exit's number, and log F beside it.
-    graph: Head,
+    graph: OutputHead,
+    flow: bool,
+    estimators: Estimators,
+    parameters: Parameters,
 }
 
 impl EdgeTransformer {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share or that isn't even.
+    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, and for conditions, which it doesn't take.
     pub fn new(
         env: &BayesianStructure,
         config: EdgeTransformerConfig,
@@ -71,22 +86,50 @@ impl EdgeTransformer {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        check_heads(config.embedding, config.heads, 2)?;
-        let half = [env.n_nodes() as i64, config.embedding / 2];
-        Self::of(env, &config.estimators, (device, kind), rng, |scope, of_graph| EdgeTransformerNetwork {
-            source: scope.normal("source", &half, 1.0),
-            target: scope.normal("target", &half, 1.0),
-            shared: blocks(&mut scope.sub("shared"), config.layers, &config),
-            edges: Head::new(&mut scope.sub("edges"), 1, &config),
-            graph: Head::new(&mut scope.sub("graph"), of_graph, &config),
-        })
+        let (embedding, heads, flow) = (config.embedding, config.heads, config.estimators.flow);
+        if heads < 1 || embedding < 1 || embedding % heads != 0 || embedding % 2 != 0 {
+            let expected = "an embedding above 0 that is even and a multiple of the heads";
+            return Err(Error::config("embedding and heads", format!("{embedding} and {heads}"), expected));
+        }
+        let half = [env.n_nodes() as i64, embedding / 2];
+        let mut parameters = Parameters::new(device, kind);
+        let mut scope = parameters.scope(rng);
+        let source = scope.normal("source", &half, 1.0);
+        let target = scope.normal("target", &half, 1.0);
+        let shared = blocks(&mut scope.sub("shared"), config.layers, &config);
+        let edges = OutputHead::new(&mut scope.sub("edges"), 1, &config);
+        let graph = OutputHead::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
+        parameters.check()?;
+        Ok(Self { rules: env.clone(), source, target, shared, edges, graph, flow, estimators, parameters })
     }
-}
 
-impl PairNetwork for EdgeTransformerNetwork {
-    fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
-        let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
-        let (bits, shape) = (adjacency.view([b, d * d, 1]), [d, d, -1]);
+    /// The pairs that are edges, and those that may be added, `[B, d^2]` each. The softmax over edges needs the latter before there are
+    /// masks.
+    fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
+        let (b, n) = (batch.len(), self.rules.n_nodes());
+        if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
+            let remedy = "give graphs of the environment that it was made for";
+            return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
+        }
+        let (mut present, mut legal) = (vec![false; b * n * n], vec![false; b * n * n]);
+        batch.arrays.edge_pairs().for_each(|pair| present[pair] = true);
+        for (g, legal) in legal.chunks_exact_mut(n * n).enumerate() {
+            let edges = batch.arrays.edges_of(g).map(|(a, b, _)| (a, b));
+            // A graph with a cycle has no legal edge.
+            for (a, open) in self.rules.open(edges).into_iter().flatten().enumerate() {
+                open.iter().for_each(|b| legal[a * n + b] = true);
+            }
+        }
+        let tensor =
+            |bits: Vec<bool>| Tensor::from_slice(&bits).view([b as i64, -1]).to_device(self.parameters.device());
+        Ok([tensor(present), tensor(legal)])
+    }
+
+    /// Bits `[B, d^2]` to logits of edges `[B, d^2]` and numbers of graphs `[B, 1 or 2]`.
+    fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
+        let (b, d) = (present.size()[0], self.rules.n_nodes() as i64);
+        let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);
         let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, -1]).expand([b, -1, -1], false);
@@ -97,13 +140,33 @@ impl PairNetwork for EdgeTransformerNetwork {
         let graph = self.graph.tokens(&tokens, &bits).mean_dim([1i64].as_slice(), false, None);
         (self.edges.out.forward(&edges).squeeze_dim(2), self.graph.out.forward(&graph))
     }
+}
 
-    /// The exit's probability is the sigmoid of its number.
-    fn slots(&self, edges: &Tensor, exit: &Tensor, masks: &Masks) -> Tensor {
-        let (b, width) = (edges.size()[0], edges.size()[1]);
-        let legal = Tensor::from_slice(&masks.legal).view([b, width + 1]).narrow(1, 0, width).to_device(edges.device());
+impl GraphNetwork for EdgeTransformer {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
+        if batch.conditions.as_ref().is_some_and(|conditions| conditions.size().get(1) != Some(&0)) {
+            let remedy = "sample without conditions, or use a policy of perceptrons, which takes them";
+            return Err(Error::missing("an edge transformer", "a network built for conditions", remedy));
+        }
+        let [present, legal] = self.pairs(batch)?;
+        let log_flow = wants.has(Quantity::LogFlow) && self.flow;
+        if !wants.has(Quantity::LogPf) && !log_flow {
+            return Ok(NetworkOutput::default());
+        }
+        let (edges, graph) = self.layers(&present);
+        // Beside edges that sum to 1 the exit's number is its log-odds.
         let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
-        Tensor::cat(&[edges, exit.shallow_clone()], 1)
+        let pf = Some(vec![edges.view([-1, 1]), graph.narrow(1, 0, 1)]);
+        let values = log_flow.then(|| (Quantity::LogFlow, graph.select(1, 1))).into_iter().collect();
+        Ok(NetworkOutput { pf, values, ..NetworkOutput::default() })
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.estimators.log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 }
 
@@ -112,12 +175,12 @@ const IMPOSSIBLE: f64 = -1e5;
 
 /// A head: blocks of its own, then a perceptron.
 #[derive(Debug)]
-struct Head {
-    blocks: Vec<Block>,
+struct OutputHead {
+    blocks: Vec<AttentionBlock>,
     out: Mlp,
 }
 
-impl Head {
+impl OutputHead {
     fn new(scope: &mut Scope<'_>, outputs: i64, config: &EdgeTransformerConfig) -> Self {
         let hidden = vec![config.embedding, config.embedding / 2];
         let mlp = MlpConfig { hidden, ..MlpConfig::default() };
@@ -130,18 +193,18 @@ impl Head {
     }
 }
 
-fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -> Vec<Block> {
-    (0..count).map(|k| Block::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
+fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -> Vec<AttentionBlock> {
+    (0..count).map(|k| AttentionBlock::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
 }
 
 /// Linear attention and a feed-forward layer, each behind a layer norm that sees the adjacency bit anew, and beside a residual connection.
 #[derive(Debug)]
-struct Block {
+struct AttentionBlock {
     heads: i64,
-    attention: Sight,
+    attention: PairInput,
     query_key_value: Linear,
     merge: Linear,
-    dense: Sight,
+    dense: PairInput,
     widen: Linear,
     narrow: Linear,
 }
@@ -149,15 +212,15 @@ struct Block {
 /// How much wider than the embedding the hidden layer of a block is.
 const WIDENING: i64 = 2;
 
-impl Block {
+impl AttentionBlock {
     fn new(scope: &mut Scope<'_>, config: &EdgeTransformerConfig) -> Self {
         let width = config.embedding;
         Self {
             heads: config.heads,
-            attention: Sight::new(&mut scope.sub("attention"), width),
+            attention: PairInput::new(&mut scope.sub("attention"), width),
             query_key_value: Linear::new(&mut scope.sub("query_key_value"), 2 * width, 3 * width),
             merge: Linear::new(&mut scope.sub("merge"), width, width),
-            dense: Sight::new(&mut scope.sub("dense"), width),
+            dense: PairInput::new(&mut scope.sub("dense"), width),
             widen: Linear::new(&mut scope.sub("widen"), 2 * width, WIDENING * width),
             narrow: Linear::new(&mut scope.sub("narrow"), WIDENING * width, width),
         }
@@ -184,12 +247,12 @@ impl Block {
 
 /// Tokens with their adjacency bit embedded beside them, normalised.
 #[derive(Debug)]
-struct Sight {
+struct PairInput {
     bit: Linear,
     norm: LayerNorm,
 }
 
-impl Sight {
+impl PairInput {
     fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             bit: Linear::new(&mut scope.sub("bit"), 1, width),

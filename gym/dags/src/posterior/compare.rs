@@ -1,16 +1,92 @@
+//! Distributions over graphs: marginals of pairs of nodes, and distances.
+
 use gfn::env::Rows;
+use gfn::graph::{GraphState, GraphStates};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
+use super::PairMatrix;
 use super::pairs::edge_set;
-use super::shares;
-use crate::{Dag, DagStates, LocalScore};
+use crate::{Ancestry, LocalScore};
+
+/// Marginals of a distribution over graphs, for each pair of nodes.
+///
+/// ```
+/// use gfn_dags::{Marginals, acyclic};
+/// let graphs = vec![acyclic(3, &[(0, 2), (1, 2)])?, acyclic(3, &[(0, 1), (1, 2)])?].into();
+/// let marginals = Marginals::of(&graphs, None)?;
+/// assert_eq!((marginals.edge.get(0, 2), marginals.path.get(0, 2)), (0.5, 1.0));
+/// // Parents of one child are in each other's blanket.
+/// assert_eq!(marginals.markov_blanket.get(1, 0), 1.0);
+/// assert_eq!(marginals.expected_edges, 2.0);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Marginals {
+    /// The probability of an edge from source to target.
+    pub edge: PairMatrix,
+    /// The probability of a directed path from source to target.
+    pub path: PairMatrix,
+    /// The probability that the first is in the Markov blanket of the second, and the second in that of the first.
+    pub markov_blanket: PairMatrix,
+    /// The expected number of edges.
+    pub expected_edges: f64,
+}
+
+impl Marginals {
+    /// The marginals of graphs with these weights, or of samples, which all weigh the same.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one weight for each graph, and all have the same nodes; [`Error::Config`] for no graph, and for
+    /// weights below 0 or of sum 0; [`Error::Contract`] for a graph with a cycle.
+    pub fn of(states: &GraphStates, weights: Option<&[f64]>) -> Result<Self> {
+        // Samples repeat: each distinct graph is looked at once.
+        let distinct = most_probable(states, weights, usize::MAX)?;
+        let n = states.graphs()[distinct[0].0].n_nodes();
+        let zeros = PairMatrix::zeros(n);
+        let (edge, path, markov_blanket) = (zeros.clone(), zeros.clone(), zeros);
+        let mut out = Self { edge, path, markov_blanket, expected_edges: 0.0 };
+        for (row, share) in distinct {
+            let graph = same_nodes(&states.graphs()[row], n)?;
+            let ancestry = Ancestry::of(graph)?;
+            for b in 0..n {
+                ancestry.parents(b).iter().for_each(|a| out.edge.add(a, b, share));
+                (0..n).filter(|&a| ancestry.has_path(a, b)).for_each(|a| out.path.add(a, b, share));
+                ancestry.markov_blanket(b).iter().for_each(|a| out.markov_blanket.add(a, b, share));
+            }
+            out.expected_edges += share * graph.n_edges() as f64;
+        }
+        Ok(out)
+    }
+}
+
+fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
+    let remedy = "give graphs of the same nodes";
+    let other = || Error::shape("graphs of one distribution", [n as i64], [graph.n_nodes() as i64], remedy);
+    (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
+}
+
+/// Weights divided by their sum, after a check that there is one for each graph and none is negative. Without weights all are equal.
+fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
+    let n = states.len();
+    let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
+    if weights.len() != n {
+        let remedy = "give one weight for each graph";
+        return Err(Error::shape("weights of graphs", [n as i64], [weights.len() as i64], remedy));
+    }
+    let sum: f64 = weights.iter().sum();
+    if !(sum > 0.0 && sum.is_finite()) || weights.iter().any(|weight| *weight < 0.0) {
+        let expected = "at least one graph, and weights of at least 0 of which one isn't";
+        return Err(Error::config("weights of graphs", format!("{n} weights that sum to {sum}"), expected));
+    }
+    Ok(weights.into_iter().map(|weight| weight / sum).collect())
+}
 
 /// The `k` most probable graphs: a row of each and its probability, the most probable first. Equal rows count as one graph.
 ///
 /// ```
-/// use gfn_dags::{DagStates, most_probable};
-/// let samples = DagStates::from_edges(2, [[].as_slice(), &[(0, 1)], &[(0, 1)]])?;
+/// use gfn_dags::{acyclic, most_probable};
+/// let samples = vec![acyclic(2, &[])?, acyclic(2, &[(0, 1)])?, acyclic(2, &[(0, 1)])?].into();
 /// let top = most_probable(&samples, None, 1)?;
 /// assert_eq!(top[0].0, 1);
 /// assert!((top[0].1 - 2.0 / 3.0).abs() < 1e-12);
@@ -18,8 +94,8 @@ use crate::{Dag, DagStates, LocalScore};
 /// ```
 ///
 /// # Errors
-/// As for [`Marginals::of`](super::Marginals::of).
-pub fn most_probable(states: &DagStates, weights: Option<&[f64]>, k: usize) -> Result<Vec<(usize, f64)>> {
+/// [`Error::Shape`] unless there is one weight for each graph; [`Error::Config`] for no graph, and for weights below 0 or of sum 0.
+pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) -> Result<Vec<(usize, f64)>> {
     let shares = shares(states, weights)?;
     let grouping = states.group();
     let mut probs = vec![0.0; grouping.first.len()];
@@ -35,23 +111,25 @@ pub fn most_probable(states: &DagStates, weights: Option<&[f64]>, k: usize) -> R
 /// each of which counts once (as in jax-dag-gflownet and torchgfn).
 ///
 /// ```
-/// use gfn_dags::{DagStates, expected_shd};
-/// let dags = DagStates::from_edges(3, [[(0, 1)].as_slice(), &[(1, 0), (1, 2)]])?;
-/// assert_eq!(expected_shd(&dags, None, &[(0, 1)])?, 1.0);
+/// use gfn_dags::{acyclic, expected_shd};
+/// let graphs = vec![acyclic(3, &[(0, 1)])?, acyclic(3, &[(1, 0), (1, 2)])?].into();
+/// assert_eq!(expected_shd(&graphs, None, &[(0, 1)])?, 1.0);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
-/// As for [`Marginals::of`](super::Marginals::of); [`Error::OutOfRange`] for an edge of other nodes.
-pub fn expected_shd(states: &DagStates, weights: Option<&[f64]>, truth: &[(u32, u32)]) -> Result<f64> {
-    let n = states.n_nodes();
-    let known = edge_set(n, truth)?;
+/// As for [`most_probable`]; [`Error::Shape`] for graphs of different nodes; [`Error::OutOfRange`] for an edge of other nodes.
+pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32, u32)]) -> Result<f64> {
     let shares = shares(states, weights)?;
-    let distance = |dag: Dag<'_>| {
-        let wrong = |a: usize, b: usize| dag.has_edge(a, b) != known[a * n + b];
-        (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| wrong(a, b) || wrong(b, a)).count() as f64
+    let n = states.graphs()[0].n_nodes();
+    let known = edge_set(n, truth)?;
+    let distance = |graph: &GraphState| -> Result<f64> {
+        let graph = same_nodes(graph, n)?;
+        let wrong = |a: usize, b: usize| graph.has_edge(a as u32, b as u32) != known[a * n + b];
+        let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
+        Ok(pairs.filter(|&(a, b)| wrong(a, b) || wrong(b, a)).count() as f64)
     };
-    Ok(states.dags().zip(shares).map(|(dag, share)| share * distance(dag)).sum())
+    states.graphs().iter().zip(shares).map(|(graph, share)| Ok(share * distance(graph)?)).sum()
 }
 
 /// log p(held-out data | training data, graph) of each graph: the score of all data less that of the training data alone.
@@ -60,40 +138,26 @@ pub fn expected_shd(states: &DagStates, weights: Option<&[f64]>, truth: &[(u32, 
 /// predictive probabilities. Both must have the same prior, whose settings don't depend on the number of rows.
 ///
 /// # Errors
-/// [`Error::Shape`] unless graphs and scores are of the same nodes.
+/// Those of [`LocalScore::graph_score`].
 pub fn held_out_log_likelihoods(
-    states: &DagStates,
+    states: &GraphStates,
     of_training: &dyn LocalScore,
     of_all: &dyn LocalScore,
 ) -> Result<Vec<f64>> {
-    let n = states.n_nodes();
-    for score in [of_training, of_all] {
-        if score.n_nodes() != n {
-            return Err(Error::shape(
-                "a score of held-out data",
-                [n as i64],
-                [score.n_nodes() as i64],
-                "give graphs with one node for each variable of the data",
-            ));
-        }
-    }
-    Ok(states.dags().map(|dag| of_all.graph_score(&dag) - of_training.graph_score(&dag)).collect())
+    states.graphs().iter().map(|graph| Ok(of_all.graph_score(graph)? - of_training.graph_score(graph)?)).collect()
 }
 
 /// The logarithm of a mean of likelihoods, `log sum_G w(G) exp(l(G))` over weights that are divided by their sum: the model average of
 /// held-out data.
 ///
 /// # Errors
-/// As for [`Marginals::of`](super::Marginals::of); [`Error::Shape`] unless there is a log-likelihood for each graph.
-pub fn log_model_average(states: &DagStates, weights: Option<&[f64]>, log_likelihoods: &[f64]) -> Result<f64> {
+/// As for [`most_probable`]; [`Error::Shape`] unless there is a log-likelihood for each graph.
+pub fn log_model_average(states: &GraphStates, weights: Option<&[f64]>, log_likelihoods: &[f64]) -> Result<f64> {
     let shares = shares(states, weights)?;
-    if log_likelihoods.len() != shares.len() {
-        return Err(Error::shape(
-            "log-likelihoods",
-            [shares.len() as i64],
-            [log_likelihoods.len() as i64],
-            "give one log-likelihood for each graph",
-        ));
+    let (n, got) = (shares.len(), log_likelihoods.len());
+    if n != got {
+        let remedy = "give one log-likelihood for each graph";
+        return Err(Error::shape("log-likelihoods", [n as i64], [got as i64], remedy));
     }
     if let Some(row) = log_likelihoods.iter().position(|l| l.is_nan()) {
         let remedy = "give the log-likelihood of each graph";

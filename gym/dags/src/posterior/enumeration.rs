@@ -1,10 +1,10 @@
 use gfn::Result;
-use gfn::env::StateGraph;
-use gfn::env::{Rows, log_rewards};
+use gfn::env::{Rows, StateGraph, log_rewards};
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::tensor::log_sum_exp;
 
 use super::{Marginals, most_probable};
-use crate::{BayesianStructure, DagReward, DagStates, LocalScore};
+use crate::{BayesianStructure, DagReward, LocalScore};
 
 /// The posterior of every graph of an environment, by listing all of them.
 ///
@@ -26,7 +26,7 @@ use crate::{BayesianStructure, DagReward, DagStates, LocalScore};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ExactPosterior {
-    states: DagStates,
+    states: GraphStates,
     probs: Vec<f64>,
     log_z: f64,
 }
@@ -36,7 +36,11 @@ impl ExactPosterior {
     ///
     /// # Errors
     /// [`Error::TooManyStates`](gfn::Error::TooManyStates) beyond `limit` graphs; those of the reward.
-    pub fn enumerate<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>, limit: usize) -> Result<Self> {
+    pub fn enumerate<S: LocalScore>(
+        env: &GraphEnv<BayesianStructure>,
+        reward: &DagReward<S>,
+        limit: usize,
+    ) -> Result<Self> {
         Self::of(StateGraph::build(env, limit)?.states(), reward)
     }
 
@@ -44,7 +48,7 @@ impl ExactPosterior {
     ///
     /// # Errors
     /// Those of the reward.
-    pub fn of<S: LocalScore>(states: &DagStates, reward: &DagReward<S>) -> Result<Self> {
+    pub fn of<S: LocalScore>(states: &GraphStates, reward: &DagReward<S>) -> Result<Self> {
         let log_joint = log_rewards(reward, states, None)?;
         let log_z = log_sum_exp(log_joint.iter().copied());
         let probs = log_joint.iter().map(|x| (x - log_z).exp()).collect();
@@ -53,7 +57,7 @@ impl ExactPosterior {
 
     /// The graphs.
     #[must_use]
-    pub fn states(&self) -> &DagStates {
+    pub fn states(&self) -> &GraphStates {
         &self.states
     }
 
@@ -87,7 +91,7 @@ impl ExactPosterior {
     ///
     /// # Errors
     /// Those of [`most_probable`].
-    pub fn top(&self, k: usize) -> Result<(DagStates, Vec<f64>)> {
+    pub fn top(&self, k: usize) -> Result<(GraphStates, Vec<f64>)> {
         let top = most_probable(&self.states, Some(&self.probs), k)?;
         let rows: Vec<usize> = top.iter().map(|(row, _)| *row).collect();
         Ok((self.states.select(&rows), top.into_iter().map(|(_, p)| p).collect()))

@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use super::PairMatrix;
 use super::wide::Wide;
-use crate::{BayesianStructure, DagReward, LocalScore, NodeSet};
+use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 
 /// The most nodes for which marginals are summed: 3^14 is 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
@@ -51,7 +51,7 @@ pub struct EdgeMarginals {
 }
 
 impl EdgeMarginals {
-    /// Sums over all graphs of an environment: those with the required edges, without the forbidden ones, and of no more parents than it
+    /// Sums over all graphs of an environment (which reads like its rules): those with the required edges, without the forbidden ones, and of no more parents than it
     /// allows.
     ///
     /// # Errors
@@ -60,19 +60,12 @@ impl EdgeMarginals {
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
-            return Err(Error::config(
-                "nodes of exact edge marginals",
-                n,
-                "at most 14 (time grows as 3^n); take marginals of samples beyond",
-            ));
+            let expected = "at most 14 (time grows as 3^n); take marginals of samples beyond";
+            return Err(Error::config("nodes of exact edge marginals", n, expected));
         }
         if reward.score().n_nodes() != n {
-            return Err(Error::shape(
-                "local scores",
-                [n as i64],
-                [reward.score().n_nodes() as i64],
-                "give scores of one variable for each node",
-            ));
+            let (got, remedy) = (reward.score().n_nodes(), "give scores of one variable for each node");
+            return Err(Error::shape("local scores", [n as i64], [got as i64], remedy));
         }
         Self::of_families(n, &families(env, reward)?, reward.offset())
     }
@@ -96,10 +89,8 @@ impl EdgeMarginals {
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
-            return Err(Error::contract(
-                "the posterior of each node's parent sets sums to 1",
-                format!("it is off by {deviation:e}: too much was lost to cancellation"),
-            ));
+            let got = format!("it is off by {deviation:e}: too much was lost to cancellation");
+            return Err(Error::contract("the posterior of each node's parent sets sums to 1", got));
         }
         Ok(Self { edge, log_z: all.ln() - offset, deviation })
     }
@@ -107,35 +98,25 @@ impl EdgeMarginals {
 
 /// a_j(P) by node and the bits of P; 0 where the environment doesn't permit the parents.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
-    let n = env.n_nodes();
-    let config = env.config();
+    let (n, config) = (env.n_nodes(), env.config());
     let mut out = vec![Wide::ZERO; n << n];
     for node in 0..n {
-        let into = |edges: &[(u32, u32)]| -> u64 {
-            edges.iter().filter(|edge| edge.1 as usize == node).fold(0, |bits, edge| bits | 1 << edge.0)
-        };
-        let (required, forbidden) = (into(&config.required), into(&config.forbidden) | 1 << node);
-        for parents in 0..1u64 << n {
-            let few = config.max_parents.is_none_or(|most| parents.count_ones() as usize <= most);
-            if parents & forbidden == 0 && parents & required == required && few {
-                let term = reward.term(node, &NodeSet::of_bits(parents));
-                if !term.is_finite() {
-                    return Err(Error::non_finite(
-                        "a local score",
-                        node,
-                        term,
-                        "give a finite score of each node under each permitted set of parents",
-                    ));
-                }
-                if term.abs() > MAX_TERM {
-                    return Err(Error::config(
-                        "a local score",
-                        format!("{term:e}"),
-                        "a logarithm between -1e15 and 1e15",
-                    ));
-                }
-                out[node << n | parents as usize] = Wide::exp(term);
+        let required = StructureConfig::sources(&config.required, node);
+        let forbidden = StructureConfig::sources(&config.forbidden, node).with(node);
+        for parents in (0..1 << n).map(NodeSet::of_bits) {
+            let few = config.max_parents.is_none_or(|most| parents.len() <= most);
+            if !few || parents.minus(forbidden) != parents || !required.minus(parents).is_empty() {
+                continue;
             }
+            let term = reward.term(node, &parents);
+            if !term.is_finite() {
+                let remedy = "give a finite score of each node under each permitted set of parents";
+                return Err(Error::non_finite("a local score", node, term, remedy));
+            }
+            if term.abs() > MAX_TERM {
+                return Err(Error::config("a local score", format!("{term:e}"), "a logarithm between -1e15 and 1e15"));
+            }
+            out[node << n | parents.bits() as usize] = Wide::exp(term);
         }
     }
     Ok(out)
@@ -154,16 +135,15 @@ fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     out
 }
 
+/// The subsets of a set of bits, ascending from none: each after its own subsets.
+fn subsets(of: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
+}
+
 /// The product of A_j(U) over j in T, for each T outside of U, in `products` at T.
-fn products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
-    let rest = ((1 << n) - 1) & !used;
+fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
     products[0] = Wide::ONE;
-    let mut sinks = 0usize;
-    loop {
-        sinks = sinks.wrapping_sub(rest) & rest;
-        if sinks == 0 {
-            return;
-        }
+    for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
         let node = sinks.trailing_zeros() as usize;
         products[sinks] = products[sinks & (sinks - 1)] * within[node << n | used];
     }
@@ -181,13 +161,10 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     totals[0] = Wide::ONE;
     for used in 0..all {
         // The subsets of a set have smaller numbers, so they are done.
-        let rest = all & !used;
-        products(n, within, used, &mut product);
-        let mut sinks = rest;
-        while sinks != 0 {
+        fill_products(n, within, used, &mut product);
+        for sinks in subsets(all & !used).skip(1) {
             let term = totals[used] * product[sinks];
             totals[used | sinks] = totals[used | sinks] + signed(sinks, term);
-            sinks = (sinks - 1) & rest;
         }
     }
     totals
@@ -203,25 +180,20 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     of_totals[all] = Wide::ONE;
     for used in (0..all).rev() {
         let rest = all & !used;
-        products(n, within, used, &mut product);
-        let mut sum = Wide::ZERO;
-        let mut sinks = rest;
-        while sinks != 0 {
+        fill_products(n, within, used, &mut product);
+        for sinks in subsets(rest).skip(1) {
             let outer = signed(sinks, of_totals[used | sinks]);
-            sum = sum + outer * product[sinks];
+            of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
-            sinks = (sinks - 1) & rest;
         }
-        of_totals[used] = sum;
-        let mut sinks = rest;
-        while sinks != 0 {
+        // From the largest down: what they leave ascends.
+        for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
             let cell = node << n | used;
             out[cell] = out[cell] + of_product[sinks] * product[others];
             if others != 0 {
                 of_product[others] = of_product[others] + of_product[sinks] * within[cell];
             }
-            sinks = (sinks - 1) & rest;
         }
     }
     for of_node in out.chunks_exact_mut(1 << n) {

@@ -1,4 +1,3 @@
-use std::fmt::Write as _;
 use std::path::Path;
 
 use gfn::metrics::Correlation;
@@ -24,7 +23,7 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// How well numbers of pairs separate the edges of a known graph from other pairs.
+/// Areas under curves: they tell how well numbers of pairs separate the edges of a known graph from other pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
     /// The area under the receiver operating characteristic: the probability that an edge stands above a pair that is none.
@@ -78,19 +77,18 @@ impl PairMatrix {
     /// The numbers of pairs of different nodes, row by row.
     #[must_use]
     pub fn off_diagonal(&self) -> Vec<f64> {
-        (0..self.n * self.n).filter(|k| k / self.n != k % self.n).map(|k| self.values[k]).collect()
+        self.off_diagonal_places().map(|k| self.values[k]).collect()
+    }
+
+    fn off_diagonal_places(&self) -> impl Iterator<Item = usize> + use<> {
+        let n = self.n;
+        (0..n * n).filter(move |k| k / n != k % n)
     }
 
     fn check(&self, n: usize) -> Result<()> {
-        if self.n == n {
-            return Ok(());
-        }
-        Err(Error::shape(
-            "pairs of nodes to compare",
-            vec![self.n as i64; 2],
-            vec![n as i64; 2],
-            "compare numbers of the same nodes",
-        ))
+        let (expected, got) = (vec![self.n as i64; 2], vec![n as i64; 2]);
+        let other = || Error::shape("pairs of nodes to compare", expected, got, "compare numbers of the same nodes");
+        if self.n == n { Ok(()) } else { Err(other()) }
     }
 
     /// The root of the mean squared difference over pairs of different nodes.
@@ -113,27 +111,23 @@ impl PairMatrix {
         Ok(Correlation::between(&self.off_diagonal(), &other.off_diagonal())?.pearson)
     }
 
-    /// How well the numbers tell known edges from other ordered pairs of nodes. The edges may form a cycle, as those of a consensus
-    /// network do (Sachs et al. 2005).
+    /// The areas under curves that tell how well the numbers separate known edges from other ordered pairs of nodes. The edges may form a
+    /// cycle, as those of a consensus network do (Sachs et al. 2005).
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for an edge of other nodes; [`Error::Config`] for no edge, and where every pair is one;
     /// [`Error::NonFinite`] for a number that isn't finite.
     pub fn detection(&self, truth: &[(u32, u32)]) -> Result<Detection> {
         let known = edge_set(self.n, truth)?;
-        let mut pairs: Vec<(f64, bool)> =
-            (0..self.n * self.n).filter(|k| k / self.n != k % self.n).map(|k| (self.values[k], known[k])).collect();
+        let mut pairs: Vec<(f64, bool)> = self.off_diagonal_places().map(|k| (self.values[k], known[k])).collect();
         if let Some(row) = pairs.iter().position(|(value, _)| !value.is_finite()) {
             let value = pairs[row].0;
             return Err(Error::non_finite("the number of a pair", row, value, "give a number for each pair"));
         }
         let positives = pairs.iter().filter(|(_, edge)| *edge).count();
         if positives == 0 || positives == pairs.len() {
-            return Err(Error::config(
-                "the known edges",
-                format!("{positives} of {} pairs", pairs.len()),
-                "at least one edge to be found, and one pair without",
-            ));
+            let expected = "at least one edge to be found, and one pair without";
+            return Err(Error::config("the known edges", format!("{positives} of {} pairs", pairs.len()), expected));
         }
         let negatives = (pairs.len() - positives) as f64;
         let positives = positives as f64;
@@ -156,22 +150,16 @@ impl PairMatrix {
     /// [`Error::Shape`] unless there is a name for each node.
     pub fn to_csv(&self, names: &[String]) -> Result<String> {
         self.check(names.len())?;
-        let quoted = |name: &String| match name.contains([',', '"', '\n', '\r']) {
-            true => format!("\"{}\"", name.replace('"', "\"\"")),
-            false => name.clone(),
+        let plain = |name: &str| !name.contains([',', '"', '\n', '\r']);
+        let quoted = |name: &String| match name.replace('"', "\"\"") {
+            name if plain(&name) => name,
+            name => format!("\"{name}\""),
         };
-        let mut out = String::from("source");
-        names.iter().for_each(|name| out += &format!(",{}", quoted(name)));
-        out.push('\n');
-        for (name, row) in names.iter().zip(self.values.chunks_exact(self.n.max(1))) {
-            out += &quoted(name);
-            for value in row {
-                // Writing to a string can't fail.
-                let _ = write!(out, ",{value}");
-            }
-            out.push('\n');
-        }
-        Ok(out)
+        let line = |first: String, rest: Vec<String>| [vec![first], rest].concat().join(",") + "\n";
+        let header = line("source".into(), names.iter().map(quoted).collect());
+        let rows = names.iter().zip(self.values.chunks_exact(self.n.max(1)));
+        let rows = rows.map(|(name, row)| line(quoted(name), row.iter().map(f64::to_string).collect()));
+        Ok(std::iter::once(header).chain(rows).collect())
     }
 
     /// Writes [`to_csv`](Self::to_csv) to a file.
@@ -184,7 +172,7 @@ impl PairMatrix {
     }
 }
 
-/// Whether each ordered pair is one of these edges, row by row.
+/// `true` for each ordered pair that is one of these edges, row by row.
 pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
     let mut out = vec![false; n * n];
     for &(a, b) in edges {

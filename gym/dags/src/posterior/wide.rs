@@ -7,8 +7,6 @@ const STEP: i32 = 256;
 /// The largest and smallest leading part before a number is brought back into range.
 const HIGH: f64 = 1.606_938_044_258_990_3e60;
 const LOW: f64 = 6.223_015_277_861_142e-61;
-/// 2^27 + 1, by which a number is split into two halves (Dekker 1971).
-const SPLIT: f64 = 134_217_729.0;
 
 /// `(high + low) 2^(256 steps)`, `low` being what `high` rounds off.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,18 +26,6 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, b - (sum - a))
-}
-
-fn split(a: f64) -> (f64, f64) {
-    let scaled = SPLIT * a;
-    let high = scaled - (scaled - a);
-    (high, a - high)
-}
-
-fn two_product(a: f64, b: f64) -> (f64, f64) {
-    let product = a * b;
-    let ((a1, a2), (b1, b2)) = (split(a), split(b));
-    (product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2)
 }
 
 impl Wide {
@@ -100,7 +86,8 @@ impl Neg for Wide {
 impl Mul for Wide {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
-        let (product, error) = two_product(self.high, other.high);
+        let product = self.high * other.high;
+        let error = self.high.mul_add(other.high, -product);
         let (high, low) = quick_two_sum(product, error + (self.high * other.low + self.low * other.high));
         Self { high, low, steps: self.steps + other.steps }.in_range()
     }

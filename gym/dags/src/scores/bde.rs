@@ -9,7 +9,7 @@ use crate::data::DiscreteData;
 /// Tables of counts up to this size are arrays; larger ones are maps of the cells that occur.
 const MAX_TABLE: usize = 1 << 12;
 
-/// How the equivalent sample of a [`Bde`] score is spread over the cells of a family's table.
+/// The spread of the equivalent sample of a [`Bde`] score over the cells of a family's table.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum CellPrior {
     /// Evenly: BDeu.
@@ -22,9 +22,9 @@ pub enum CellPrior {
 /// The Dirichlet prior of a [`Bde`] score.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BdeConfig {
-    /// How many observations the prior is worth, above 0.
+    /// The number of observations that the prior is worth, above 0.
     pub equivalent_sample_size: f64,
-    /// How they are spread.
+    /// Their spread.
     pub cells: CellPrior,
     /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out).
     pub allow_few_observations: bool,
@@ -91,11 +91,9 @@ impl Bde {
                     && (probs.iter().sum::<f64>() - 1.0).abs() < 1e-9
             };
             if marginals.len() != n || !marginals.iter().zip(data.n_values()).all(fits) {
-                return Err(Error::config(
-                    "the marginals of a BDe prior",
-                    format!("{marginals:?} for variables of {:?} values", data.n_values()),
-                    "for each variable a probability above 0 of each of its values, which sum to 1",
-                ));
+                let got = format!("{marginals:?} for variables of {:?} values", data.n_values());
+                let expected = "for each variable a probability above 0 of each of its values, which sum to 1";
+                return Err(Error::config("the marginals of a BDe prior", got, expected));
             }
         }
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })

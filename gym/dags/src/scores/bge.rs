@@ -20,7 +20,7 @@ pub struct BgeConfig {
 }
 
 impl Default for BgeConfig {
-    /// What the field uses: alpha_mu = 1, alpha_w = n + 2, nu = 0.
+    /// The usual prior: alpha_mu = 1, alpha_w = n + 2, nu = 0.
     fn default() -> Self {
         Self { alpha_mu: 1.0, alpha_w: None, nu: None, allow_few_observations: false }
     }
@@ -52,13 +52,13 @@ impl Default for BgeConfig {
 #[derive(Clone, Debug)]
 pub struct Bge {
     n: usize,
-    groups: Vec<Group>,
+    groups: Vec<RowStatistics>,
     group_of: Vec<usize>,
 }
 
 /// Statistics of the rows that count for some nodes.
 #[derive(Clone, Debug)]
-struct Group {
+struct RowStatistics {
     r: Scatter,
     /// N + alpha_w - n.
     degrees: f64,
@@ -87,12 +87,8 @@ impl Bge {
         }
         let nu = config.nu.unwrap_or_else(|| vec![0.0; n]);
         if nu.len() != n {
-            return Err(Error::shape(
-                "the prior mean nu",
-                [n as i64],
-                [nu.len() as i64],
-                "give one prior mean for each variable",
-            ));
+            let remedy = "give one prior mean for each variable";
+            return Err(Error::shape("the prior mean nu", [n as i64], [nu.len() as i64], remedy));
         }
         let groups = sets.iter().map(|rows| {
             let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?;
@@ -112,7 +108,7 @@ impl Bge {
                     - 0.5 * count * std::f64::consts::PI.ln()
                     + 0.5 * (a + 2.0 * l + 1.0) * t.ln()
             };
-            Ok(Group { r, degrees: count + a, terms: (0..n).map(term).collect() })
+            Ok(RowStatistics { r, degrees: count + a, terms: (0..n).map(term).collect() })
         });
         Ok(Self { n, groups: groups.collect::<Result<_>>()?, group_of })
     }

@@ -20,7 +20,11 @@ use gfn::{Error, Result};
 pub use linear_gaussian::LinearGaussianBic;
 pub use prior::StructurePrior;
 
-use crate::{Dag, NodeSet};
+use gfn::graph::GraphState;
+
+use crate::NodeSet;
+use crate::env::parent_sets;
+use crate::reward::check_nodes;
 
 /// The logarithm of how well a node and its parents explain the data; a graph's score is the sum over its nodes.
 ///
@@ -33,30 +37,17 @@ pub trait LocalScore: Send + Sync {
     fn local_score(&self, node: usize, parents: &NodeSet) -> f64;
 
     /// The score of a graph: the sum over its nodes.
-    fn graph_score(&self, dag: &Dag<'_>) -> f64 {
-        (0..dag.n_nodes()).map(|node| self.local_score(node, &dag.parents(node))).sum()
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a graph of other nodes.
+    fn graph_score(&self, graph: &GraphState) -> Result<f64> {
+        check_nodes(self, graph)?;
+        Ok(parent_sets(graph).iter().enumerate().map(|(node, parents)| self.local_score(node, parents)).sum())
     }
 }
 
-impl<S: LocalScore + ?Sized> LocalScore for &S {
-    fn n_nodes(&self) -> usize {
-        (**self).n_nodes()
-    }
-    fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
-        (**self).local_score(node, parents)
-    }
-}
-
-impl<S: LocalScore + ?Sized> LocalScore for Box<S> {
-    fn n_nodes(&self) -> usize {
-        (**self).n_nodes()
-    }
-    fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
-        (**self).local_score(node, parents)
-    }
-}
-
-impl<S: LocalScore + ?Sized> LocalScore for std::sync::Arc<S> {
+/// A reference, a box or a shared score is one, too.
+impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     fn n_nodes(&self) -> usize {
         (**self).n_nodes()
     }

@@ -41,30 +41,30 @@ impl StructurePrior {
     /// # Errors
     /// [`Error::Config`] for an edge probability that isn't between 0 and 1, and a beta that isn't above 0.
     pub fn terms(self, n: usize) -> Result<Vec<f64>> {
-        let term: Box<dyn Fn(f64) -> f64> = match self {
-            Self::Uniform => Box::new(|_| 0.0),
-            Self::ErdosRenyi { edges_per_node } => {
-                let p = edges_per_node * n as f64 / (n as f64 * (n as f64 - 1.0) / 2.0);
-                if !(p > 0.0 && p < 1.0) {
-                    return Err(Error::config(
-                        "edges_per_node",
-                        format!("{edges_per_node}, an edge probability of {p} between {n} nodes"),
-                        "a number of edges for each node that makes edges possible and not certain",
-                    ));
-                }
-                Box::new(move |l| l * p.ln() + (n as f64 - 1.0 - l) * (-p).ln_1p())
-            }
-            Self::EdgePenalty { beta } => {
-                if !(beta > 0.0 && beta.is_finite()) {
-                    return Err(Error::config("beta", beta, "a number above 0"));
-                }
-                Box::new(move |l| l * beta.ln())
-            }
-            Self::Fair => {
-                let n = n as f64;
-                Box::new(move |l| lgamma(n - l + 1.0) + lgamma(l + 1.0) - lgamma(n + 1.0))
-            }
+        let nodes = n as f64;
+        let p = match self {
+            Self::ErdosRenyi { edges_per_node } => edges_per_node * nodes / (nodes * (nodes - 1.0) / 2.0),
+            _ => 0.5,
         };
-        Ok((0..n).map(|l| term(l as f64)).collect())
+        if !(p > 0.0 && p < 1.0) {
+            let expected = "a number of edges for each node that makes edges possible and not certain";
+            return Err(Error::config(
+                "edges_per_node",
+                format!("an edge probability of {p} between {n} nodes"),
+                expected,
+            ));
+        }
+        let term = |l: f64| match self {
+            Self::Uniform => 0.0,
+            Self::ErdosRenyi { .. } => l * p.ln() + (nodes - 1.0 - l) * (-p).ln_1p(),
+            Self::EdgePenalty { beta } => l * beta.ln(),
+            Self::Fair => lgamma(nodes - l + 1.0) + lgamma(l + 1.0) - lgamma(nodes + 1.0),
+        };
+        match self {
+            Self::EdgePenalty { beta } if !(beta > 0.0 && beta.is_finite()) => {
+                Err(Error::config("beta", beta, "a number above 0"))
+            }
+            _ => Ok((0..n).map(|l| term(l as f64)).collect()),
+        }
     }
 }

@@ -40,11 +40,8 @@ impl Scatter {
             }
         }
         if values.iter().chain(&mean).any(|value| !value.is_finite()) {
-            return Err(Error::config(
-                "observations",
-                "values whose squares are beyond the largest number",
-                "values of ordinary size: standardise the data",
-            ));
+            let expected = "values of ordinary size: standardise the data";
+            return Err(Error::config("observations", "values whose squares are beyond the largest number", expected));
         }
         let mut out = Self { n, values };
         out.mirror();

@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 
 use gfn::Rng;
-use gfn::plot::majorise;
+use gfn_plot::majorise;
 
 use super::place::{Place, angle, distance, middle, plus, towards, turned};
 use super::rings::bonds_of;

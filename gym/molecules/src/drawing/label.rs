@@ -1,6 +1,6 @@
 //! What is written at an atom: its element, hydrogens and charge.
 
-use gfn::plot::{Canvas, Colour, TextAnchor};
+use gfn_plot::{Canvas, Colour, TextAnchor};
 
 use super::place::{Place, angle, minus};
 use crate::{Element, Molecule};

@@ -1,6 +1,6 @@
 //! Skeletal formulas.
 
-use gfn::plot::{Canvas, Colour};
+use gfn_plot::{Canvas, Colour};
 
 use super::label::{Label, visible};
 use super::place::{Place, distance, middle, minus, plus, side};

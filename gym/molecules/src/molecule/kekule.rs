@@ -2,17 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use gfn::graph::{
-    Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node, labelled_key, with_canonizer,
-};
+use gfn::graph::{Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node, with_canonizer};
 
 use super::aromaticity::has_ring_double;
 use super::placements::Placements;
-use super::symmetry::Tree;
 use super::{BondOrder, Element, Molecule};
 
-/// Larger molecules are taken apart to be put into canonical order: the search that takes them as a whole is quadratic at least.
-const WHOLE: usize = 200;
 /// The edge class of an aromatic bond; others have their order less 1.
 const AROMATIC: u8 = 3;
 
@@ -29,17 +24,17 @@ impl Molecule {
         node
     }
 
-    /// The molecule as a graph of labelled nodes, the atom `place[a]` being `a`; `class` says what a bond is.
-    fn graph(&self, place: impl Fn(usize) -> u32, class: impl Fn(usize) -> u8) -> GraphState {
+    /// The molecule as a graph; `class` says what a bond is.
+    fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let n = self.atoms().len();
         let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
         for a in 0..n {
             // Neither foreign nodes nor loops nor parallel bonds: a molecule was checked when it was made.
-            let set = graph.set_node(place(a), self.node(a));
+            let set = graph.set_node(a as u32, self.node(a));
             debug_assert!(set.is_ok());
         }
         for (k, bond) in self.bonds().iter().enumerate() {
-            let added = graph.add_edge(place(bond.a), place(bond.b), Edge::of_class(u16::from(class(k))));
+            let added = graph.add_edge(bond.a as u32, bond.b as u32, Edge::of_class(u16::from(class(k))));
             debug_assert!(added.is_ok());
         }
         graph
@@ -54,41 +49,15 @@ impl Molecule {
         self.bonds()[bond].order.value() - 1
     }
 
-    /// The molecule taken apart; `None` where it is too symmetric for that.
-    fn tree(&self, class: impl Fn(usize) -> u8) -> Option<Tree> {
-        let label = |a: usize| {
-            let node = self.node(a);
-            let [charge, hydrogens, double] = [0, 1, 2].map(|k| node.attributes.get(k));
-            u32::from_be_bytes([node.class as u8, charge, hydrogens, double])
-        };
-        let labels: Vec<u32> = (0..self.atoms().len()).map(label).collect();
-        Tree::new(self, &labels, class)
-    }
-
     /// The canonical form with these classes of bonds.
     fn canonical_of(&self, class: impl Fn(usize) -> u8) -> Canonical {
-        let tree = if self.atoms().len() > WHOLE { self.tree(&class) } else { None };
-        let Some(tree) = tree else {
-            let graph = self.graph(|a| a as u32, class);
-            return with_canonizer(|canonizer| canonizer.canonical(&graph, 0));
-        };
-        let order = tree.order();
-        let place = places(&order);
-        let (automorphisms, log_automorphisms) = tree.automorphisms();
-        let key = labelled_key(&self.graph(|a| place[a], class));
-        Canonical { key, order: order.into_iter().collect(), automorphisms, log_automorphisms }
-    }
-
-    /// The order of the canonical form with these classes of bonds.
-    fn order_of(&self, class: impl Fn(usize) -> u8) -> Vec<u32> {
-        // The key of a large molecule, a bit for each pair of atoms, takes longer than its order.
-        let tree = if self.atoms().len() > WHOLE { self.tree(&class) } else { None };
-        tree.map_or_else(|| self.canonical_of(class).order.to_vec(), |tree| tree.order())
+        let graph = self.graph(class);
+        with_canonizer(|canonizer| canonizer.canonical(&graph, 0))
     }
 
     /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
     ///
-    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 64 MB for [`MAX_ATOMS`](Self::MAX_ATOMS).
+    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for [`MAX_ATOMS`](Self::MAX_ATOMS).
     #[must_use]
     pub fn canonical(&self) -> Canonical {
         self.canonical_of(|k| self.class(k))
@@ -96,12 +65,12 @@ impl Molecule {
 
     /// The canonical order of the atoms, the same for all Kekule forms.
     pub(super) fn order(&self) -> Vec<u32> {
-        self.order_of(|k| self.class(k))
+        self.canonical_of(|k| self.class(k)).order.to_vec()
     }
 
     /// The canonical order of the atoms of this Kekule form.
     pub(super) fn kekule_order(&self) -> Vec<u32> {
-        self.order_of(|k| self.kekule_class(k))
+        self.canonical_of(|k| self.kekule_class(k)).order.to_vec()
     }
 
     /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others.
@@ -129,27 +98,13 @@ impl Molecule {
 
     /// The number of Kekule forms that are different as graphs of single, double and triple bonds (benzene 1, o-xylene 2).
     ///
-    /// Counted by ring systems and what hangs on them, each with its own symmetry (Burnside's lemma); so 16 phenylenes in a row have one
-    /// form, at once. `None` beyond `u64` or `usize`, where one ring system has more than 65,536 ways to place its double bonds or is so
-    /// large that the search for them is given up, and in molecules of more than 200 atoms where one has many thousands of symmetries.
+    /// `None` where [`kekule_forms`](Self::kekule_forms) is.
     #[must_use]
     pub fn n_kekule_forms(&self) -> Option<usize> {
         if !self.bonds().iter().any(|bond| bond.aromatic) {
             return Some(1);
         }
-        let counted = self.tree(|k| self.class(k)).and_then(|tree| {
-            tree.count(|part, hanging| {
-                let placements = Placements::new(self, &part.atoms)?;
-                placements.orbits(&part.symmetry, hanging)
-            })
-        });
-        match counted {
-            Some(count) => count.try_into().ok(),
-            // Some rings turn each by itself without changing the rest, such as those of cycloparaphenylenes: too many symmetries to go
-            // through one by one.
-            None if self.atoms().len() <= WHOLE => Some(self.kekule_forms()?.len()),
-            None => None,
-        }
+        self.kekule_forms().map(|forms| forms.len())
     }
 
     /// Its Kekule forms, one of each that are the same graph; `None` where there are more than 65,536 ways to place the double bonds
@@ -180,13 +135,6 @@ impl Molecule {
         }
         out
     }
-}
-
-/// Where each atom stands in an order.
-fn places(order: &[u32]) -> Vec<u32> {
-    let mut place = vec![0; order.len()];
-    order.iter().zip(0..).for_each(|(&a, k)| place[a as usize] = k);
-    place
 }
 
 #[cfg(test)]
@@ -250,21 +198,14 @@ mod tests {
         texts.iter().filter_map(|text| Molecule::from_smiles(text).ok()).collect()
     }
 
-    /// The parts of a molecule give what searching it as a whole does: symmetry, and orders that tell molecules apart.
+    /// Another order of the atoms gives the same key.
     #[test]
-    fn molecules_taken_apart_are_those_taken_as_a_whole() {
+    fn keys_do_not_depend_on_the_order_of_atoms() {
         let molecules = molecules();
         assert!(molecules.len() > 500, "{}", molecules.len());
         let mut rng = Rng::seeded(4);
-        let mut seen = std::collections::BTreeMap::new();
+        let mut keys = BTreeSet::new();
         for molecule in &molecules {
-            let class = |k: usize| molecule.class(k);
-            let whole = with_canonizer(|canonizer| canonizer.canonical(&molecule.graph(|a| a as u32, class), 0));
-            let tree = molecule.tree(class).unwrap();
-            let (automorphisms, log) = tree.automorphisms();
-            assert_eq!(automorphisms, whole.automorphisms, "{}", molecule.smiles());
-            assert!((log - whole.log_automorphisms).abs() < 1e-9);
-            // Another order of the atoms gives the same graph, and another molecule another one.
             let n = molecule.atoms().len();
             let mut place: Vec<u32> = (0..n as u32).collect();
             (1..n).rev().for_each(|k| place.swap(k, rng.below(k + 1)));
@@ -276,32 +217,15 @@ mod tests {
             let bonds: Vec<_> =
                 molecule.bonds().iter().rev().map(|b| (place[b.b] as usize, place[b.a] as usize, b.order)).collect();
             let other = Molecule::new(&crate::molecule::ValenceTable::default(), &specs, &bonds).unwrap();
-            let key = |molecule: &Molecule| {
-                let place = places(&molecule.tree(|k| molecule.class(k)).unwrap().order());
-                labelled_key(&molecule.graph(|a| place[a], |k| molecule.class(k)))
-            };
-            assert_eq!(key(molecule), key(&other), "{}", molecule.smiles());
-            assert_eq!(seen.entry(key(molecule)).or_insert_with(|| whole.key.clone()), &whole.key);
+            assert_eq!(molecule.key(), other.key(), "{}", molecule.smiles());
+            keys.insert(molecule.key());
         }
-        let wholes: BTreeSet<_> = seen.values().collect();
-        assert_eq!(wholes.len(), seen.len());
-        assert!(seen.len() > 300, "{}", seen.len());
+        assert!(keys.len() > 300, "{}", keys.len());
     }
 
-    /// Counting by parts gives what listing all forms does.
+    /// The ball of 60 carbons: 12,500 placements, 158 that are different (Vukicevic, Kroto and Randic 2005).
     #[test]
-    fn forms_are_counted_as_they_are_listed() {
-        let mut with_several = 0;
-        for molecule in molecules() {
-            let all: Vec<usize> = (0..molecule.atoms().len()).collect();
-            if Placements::new(&molecule, &all).is_some_and(|placements| placements.iter().len() <= 32) {
-                let listed = molecule.kekule_forms().unwrap().len();
-                assert_eq!(molecule.n_kekule_forms(), Some(listed), "{}", molecule.smiles());
-                with_several += usize::from(listed > 1);
-            }
-        }
-        assert!(with_several > 50, "{with_several}");
-        // The ball of 60 carbons: 12,500 placements, 158 that are different (Vukicevic, Kroto and Randic 2005).
+    fn forms_of_the_ball_are_those_of_the_literature() {
         let ball = Molecule::from_smiles(BALL).unwrap();
         assert_eq!(Placements::new(&ball, &(0..60).collect::<Vec<_>>()).unwrap().iter().len(), 12_500);
         assert_eq!((ball.n_kekule_forms(), ball.automorphisms()), (Some(158), Some(120)));

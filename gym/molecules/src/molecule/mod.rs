@@ -4,11 +4,9 @@ mod aromaticity;
 mod element;
 mod error;
 mod kekule;
-mod matching;
 mod model;
 mod placements;
 mod smiles;
-mod symmetry;
 mod valence;
 
 pub(crate) use aromaticity::in_three_ring;

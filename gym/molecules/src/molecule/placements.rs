@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::symmetry::Symmetry;
 use super::{BondOrder, Molecule};
 
 /// More ways to place double bonds aren't listed.
@@ -11,8 +10,6 @@ const MAX_PLACEMENTS: usize = 1 << 16;
 const MAX_PARTNERS: usize = 1 << 24;
 /// Atoms that may be looked at before the search is given up: about half a second.
 const BUDGET: usize = 1 << 27;
-/// More pairs of a placement and a symmetry aren't gone through: about as long as that.
-const MAX_PAIRS: u64 = 1 << 22;
 /// The partner of an atom that has no double bond in its rings.
 const NONE: u32 = u32::MAX;
 
@@ -48,38 +45,6 @@ impl Placements {
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.mates.chunks_exact(self.n)
     }
-
-    /// How many placements there are that no symmetry takes to one another, together with what hangs on the atoms, which is one of
-    /// `hanging[a]` things: Burnside's lemma, the mean number of what a symmetry leaves as it is. `None` for too many symmetries.
-    pub(super) fn orbits(&self, symmetry: &Symmetry, hanging: &[u64]) -> Option<u64> {
-        let placements = self.iter().len() as u64;
-        if placements == 1 && hanging.iter().all(|&count| count == 1) {
-            return Some(1);
-        }
-        let group = symmetry.group((MAX_PAIRS / placements).min((MAX_PARTNERS / self.n) as u64))?;
-        let mut sum = 0u128;
-        for symmetry in &group {
-            let image = |a: u32| if a == NONE { NONE } else { symmetry[a as usize] };
-            let stays = |mates: &&[u32]| (0..self.n).all(|a| mates[symmetry[a] as usize] == image(mates[a]));
-            let fixed = self.iter().filter(stays).count() as u128;
-            let mut counts = cycles(symmetry).map(|a| u128::from(hanging[a]));
-            sum = counts.try_fold(fixed, |product, count| product.checked_mul(count))?.checked_add(sum)?;
-        }
-        (sum / group.len() as u128).try_into().ok()
-    }
-}
-
-/// One element of each cycle of a permutation.
-fn cycles(permutation: &[u32]) -> impl Iterator<Item = usize> {
-    let mut seen = vec![false; permutation.len()];
-    (0..permutation.len()).filter(move |&first| {
-        let new = !seen[first];
-        let mut a = first;
-        while !std::mem::replace(&mut seen[a], true) {
-            a = permutation[a] as usize;
-        }
-        new
-    })
 }
 
 /// A search for all perfect matchings.

@@ -3,7 +3,6 @@
 mod combine;
 mod descriptors;
 mod external;
-mod pipe;
 mod process;
 mod proxy;
 mod reward;

@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader, PipeWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -7,13 +7,11 @@ use std::time::Duration;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal};
 
-use super::pipe::Stoppable;
-
 /// Longer answers are cut: no number is that long.
 const LONGEST_LINE: u64 = 4096;
 
 /// A running program with a thread that writes to it and one that reads from it, so that neither a full pipe nor a program that
-/// hangs can block the caller.
+/// hangs can block the caller. Both end with the program.
 #[derive(Debug)]
 pub(super) struct Worker {
     /// Which of its scorer's processes it is.
@@ -21,11 +19,9 @@ pub(super) struct Worker {
     child: Child,
     requests: Sender<String>,
     answers: Receiver<String>,
-    /// Dropped with the worker: its threads end, whoever still holds the pipes.
-    _stoppers: [PipeWriter; 2],
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lost {
     /// None came in time.
@@ -43,8 +39,8 @@ impl Worker {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (mut input, stop_writing) = Stoppable::new(child.stdin.take().ok_or_else(missing)?)?;
-        let (output, stop_reading) = Stoppable::new(child.stdout.take().ok_or_else(missing)?)?;
+        let mut input = child.stdin.take().ok_or_else(missing)?;
+        let output = child.stdout.take().ok_or_else(missing)?;
         let (requests, to_write) = channel::<String>();
         let (answer, answers) = channel();
         thread::spawn(move || {
@@ -71,7 +67,7 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { number, child, requests, answers, _stoppers: [stop_writing, stop_reading] })
+        Ok(Self { number, child, requests, answers })
     }
 
     /// Hands lines over; a program that has gone is found by its missing answers.

@@ -1,6 +1,4 @@
-//! Logits of edges, from the edge's own features, its ends and their pair features; and of candidates, which an edge may join.
-
-use std::borrow::Cow;
+//! Logits of edges, from the edge's own features, its ends and their pair features.
 
 use tch::Tensor;
 
@@ -14,13 +12,10 @@ use crate::nn::{Linear, Scope};
 /// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, where `t` is the vector of its class and
 /// attributes and `f` are pair features. Undirected edges, whose ends are interchangeable, have `V = U`.
 ///
-/// Of candidates the same without `t`.
-///
 /// The ends alone aren't enough: in a ring whose edges alternate between two classes all nodes look alike, but the
 /// edges differ.
 #[derive(Debug)]
 pub(crate) struct EdgeHead {
-    rows: Rows,
     first: Linear,
     /// `None` if edges have no direction.
     second: Option<Linear>,
@@ -31,49 +26,10 @@ pub(crate) struct EdgeHead {
     output: Linear,
 }
 
-/// What there is a row of logits for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Rows {
-    /// Each edge.
-    Edges,
-    /// Each candidate.
-    Candidates,
-}
-
-impl Rows {
-    /// The nodes of each row, numbered through the batch.
-    fn ends(self, arrays: &GraphArrays) -> Cow<'_, [(u32, u32)]> {
-        match self {
-            Self::Edges => Cow::Borrowed(&arrays.edges),
-            Self::Candidates => {
-                let node = |g: usize, label: usize| (arrays.node_ptr[g] + label) as u32;
-                Cow::Owned(arrays.all_candidates().map(|(g, a, b)| (node(g, a), node(g, b))).collect())
-            }
-        }
-    }
-
-    /// The place of each row among all ordered pairs of nodes.
-    fn places(self, arrays: &GraphArrays) -> Vec<usize> {
-        match self {
-            Self::Edges => arrays.edge_pairs().collect(),
-            Self::Candidates => candidate_places(arrays).collect(),
-        }
-    }
-}
-
-/// The place of each candidate among all ordered pairs of nodes of all graphs.
-pub(in crate::nn) fn candidate_places(arrays: &GraphArrays) -> impl Iterator<Item = usize> + '_ {
-    arrays.all_candidates().map(|(g, a, b)| {
-        let n = arrays.node_ptr[g + 1] - arrays.node_ptr[g];
-        arrays.pair_ptr[g] + a * n + b
-    })
-}
-
 impl EdgeHead {
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         schema: &GraphSchema,
-        rows: Rows,
         (width, columns): (i64, i64),
         n_features: i64,
     ) -> Self {
@@ -83,9 +39,8 @@ impl EdgeHead {
             layer.scale(FEATURES_SCALE);
             layer
         };
-        let tells_apart = matches!(rows, Rows::Edges) && schema.tells_edges_apart();
+        let tells_apart = schema.tells_edges_apart();
         Self {
-            rows,
             first: Linear::new(&mut scope.sub("first"), width, width),
             second: directed.then(|| Linear::without_bias(&mut scope.sub("second"), width, width)),
             edges: tells_apart.then(|| EdgeFeatures::new(&mut scope.sub("edges"), schema, width)),
@@ -103,18 +58,14 @@ impl EdgeHead {
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, pairs: Option<&Tensor>) -> Tensor {
         let first = self.first.forward(nodes);
         let second = self.second.as_ref().map_or_else(|| first.shallow_clone(), |layer| layer.forward(nodes));
-        let candidates = match self.rows {
-            Rows::Edges => None,
-            rows => Some(batch.ends(&rows.ends(batch.arrays))),
-        };
-        let rows = candidates.as_ref().unwrap_or_else(|| batch.edge_rows());
+        let rows = batch.edge_rows();
         let ends = |nodes: &Tensor, end: i64| nodes.index_select(0, &rows.get(end));
         let mut hidden = ends(&first, 0) + ends(&second, 1);
         if let Some(edges) = &self.edges {
             hidden += edges.of_edges(batch);
         }
         if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
-            let places = batch.tensor(self.rows.places(batch.arrays).into_iter().map(|place| place as i64));
+            let places = batch.tensor(batch.arrays.edge_pairs().map(|place| place as i64));
             hidden += layer.forward(&pairs.index_select(0, &places));
         }
         self.output.forward(&hidden.relu())
@@ -123,7 +74,6 @@ impl EdgeHead {
     /// A copy of the head on the host.
     pub(crate) fn on_host(&self) -> HostEdgeHead {
         HostEdgeHead {
-            rows: self.rows,
             first: HostLinear::of(&self.first),
             second: self.second.as_ref().map(HostLinear::of),
             edges: self.edges.as_ref().map(EdgeFeatures::on_host),
@@ -136,7 +86,6 @@ impl EdgeHead {
 /// A copy of an [`EdgeHead`] on the host.
 #[derive(Debug)]
 pub(crate) struct HostEdgeHead {
-    rows: Rows,
     first: HostLinear,
     second: Option<HostLinear>,
     edges: Option<HostKinds>,
@@ -151,10 +100,9 @@ impl HostEdgeHead {
         let first = self.first.rows(nodes, n);
         let second = self.second.as_ref().map(|layer| layer.rows(nodes, n));
         let second = second.as_ref().unwrap_or(&first);
-        let ends = self.rows.ends(arrays);
-        let (width, n_rows) = (self.first.outputs(), ends.len());
+        let (width, n_rows) = (self.first.outputs(), arrays.edges.len());
         let mut hidden = Vec::with_capacity(n_rows * width);
-        for &(a, b) in ends.iter() {
+        for &(a, b) in &arrays.edges {
             let (a_row, b_row) = (&first[a as usize * width..][..width], &second[b as usize * width..][..width]);
             hidden.extend(a_row.iter().zip(b_row).map(|(a, b)| a + b));
         }
@@ -166,33 +114,11 @@ impl HostEdgeHead {
         if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
             let k = layer.inputs();
             let of_pair = |pair: usize| pairs[pair * k..][..k].iter().map(|&x| x as f32);
-            let features: Vec<f32> = self.rows.places(arrays).into_iter().flat_map(of_pair).collect();
+            let features: Vec<f32> = arrays.edge_pairs().flat_map(of_pair).collect();
             hidden.iter_mut().zip(layer.rows(&features, n_rows)).for_each(|(x, added)| *x += added);
         }
         // NaN passes through; the check before drawing finds it.
         hidden.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
         self.output.rows(&hidden, n_rows)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::graph::{Edge, GraphState};
-    use crate::nn::graph::heads::host_pair_features;
-
-    /// 0 -> 1 -> 2 and two candidates, of which a walk of two edges goes along the first and none along the second.
-    #[test]
-    fn candidates_are_found_in_their_own_direction() {
-        let mut graph = GraphState::with_nodes(GraphKind::Directed, 3);
-        graph.add_edge(0, 1, Edge::default()).unwrap();
-        graph.add_edge(1, 2, Edge::default()).unwrap();
-        let graph = graph.with_candidates([(0, 2), (2, 0)]).unwrap();
-        let arrays = GraphArrays::of(&[GraphState::with_nodes(GraphKind::Directed, 2), graph]);
-        let places: Vec<usize> = candidate_places(&arrays).collect();
-        assert_eq!(places, [4 + 2, 4 + 6]);
-        let features = host_pair_features(&arrays, 1);
-        let walks = places.iter().map(|place| features[2 * place + 1]);
-        assert_eq!(walks.collect::<Vec<_>>(), [2f64.ln(), 0.0]);
     }
 }

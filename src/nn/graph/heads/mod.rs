@@ -15,8 +15,7 @@ use crate::nn::graph::GraphNetConfig;
 use crate::nn::graph::torso::{Embedded, HostEmbedded};
 use crate::nn::host::HostPairHead;
 use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
-pub(in crate::nn) use edge::candidate_places;
-use edge::{EdgeHead, HostEdgeHead, Rows};
+use edge::{EdgeHead, HostEdgeHead};
 pub use symmetry::Symmetry;
 use symmetry::{Gate, HostGate};
 pub(in crate::nn) use symmetry::{HostSymmetry, SymmetryLayer, counted};
@@ -72,9 +71,8 @@ impl Heads {
                     mlp.scale_output(scale);
                     AnchorHead::Node(mlp)
                 }
-                Anchor::Edge | Anchor::Candidate => {
-                    let rows = if head.anchor == Anchor::Edge { Rows::Edges } else { Rows::Candidates };
-                    let head = EdgeHead::new(&mut scope, schema, rows, (width, columns), n_features);
+                Anchor::Edge => {
+                    let head = EdgeHead::new(&mut scope, schema, (width, columns), n_features);
                     head.scale(scale);
                     AnchorHead::Edge(head)
                 }

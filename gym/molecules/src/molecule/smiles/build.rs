@@ -1,5 +1,7 @@
+use petgraph::algo::maximum_matching;
+use petgraph::graph::UnGraph;
+
 use crate::molecule::aromaticity::ring_bonds;
-use crate::molecule::matching::Matching;
 use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
 
 type Result<T> = std::result::Result<T, MoleculeError>;
@@ -45,10 +47,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     let needs = needs_double(table, atoms, raw, &aromatic)?;
     let candidates: Vec<usize> =
         (0..raw.len()).filter(|&k| aromatic[k] && needs[raw[k].a] && needs[raw[k].b]).collect();
-    let ends = |k: &usize| (raw[*k].a, raw[*k].b);
-    let mut matching = Matching::new(atoms.len());
-    matching.grow(candidates.iter().map(ends));
-    let left: Vec<usize> = (0..atoms.len()).filter(|&a| needs[a] && matching.mate(a).is_none()).collect();
+    let mates = partners(atoms.len(), raw, candidates.iter().copied());
+    let left: Vec<usize> = (0..atoms.len()).filter(|&a| needs[a] && mates[a].is_none()).collect();
     if !left.is_empty() {
         return Err(MoleculeError::Kekulise { atoms: left });
     }
@@ -56,27 +56,35 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
         .iter()
         .map(|atom| AtomSpec { element: atom.element, charge: atom.charge, hydrogens: atom.hydrogens })
         .collect();
-    let bonds: Vec<_> = raw.iter().map(|bond| (bond.a, bond.b, order(bond, &matching))).collect();
+    let bonds: Vec<_> = raw.iter().map(|bond| (bond.a, bond.b, order(bond, &mates))).collect();
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
-    let outside = |&k: &usize| matching.mate(raw[k].a) == Some(raw[k].b) && !is_aromatic(k);
-    if candidates.iter().any(outside) {
+    if candidates.iter().any(|&k| mates[raw[k].a] == Some(raw[k].b) && !is_aromatic(k)) {
         // The double bonds of aromatic rings first: which rings these are doesn't depend on where the double bonds stand.
-        let mut matching = Matching::new(atoms.len());
-        matching.grow(candidates.iter().filter(|&&k| is_aromatic(k)).map(ends));
-        matching.grow(candidates.iter().filter(|&&k| !is_aromatic(k)).map(ends));
-        for (k, bond) in molecule.bonds_mut().iter_mut().enumerate() {
-            bond.order = order(&raw[k], &matching);
+        let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
+        let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
+        let others = partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));
+        mates.iter_mut().zip(others).for_each(|(mate, other)| *mate = mate.or(other));
+        if (0..atoms.len()).all(|a| !needs[a] || mates[a].is_some()) {
+            for (bond, raw) in molecule.bonds_mut().iter_mut().zip(raw) {
+                bond.order = order(raw, &mates);
+            }
         }
     }
     Ok(molecule)
 }
 
-fn order(bond: &RawBond, matching: &Matching) -> BondOrder {
-    match matching.mate(bond.a) == Some(bond.b) {
-        true => BondOrder::Double,
-        false => bond.order(),
-    }
+/// The atoms that share a double bond, where as many as can be do: a largest matching of these bonds.
+fn partners(n: usize, raw: &[RawBond], bonds: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
+    let mut graph = UnGraph::<(), (), u32>::default();
+    (0..n).for_each(|_| _ = graph.add_node(()));
+    graph.extend_with_edges(bonds.map(|k| (raw[k].a as u32, raw[k].b as u32)));
+    let matching = maximum_matching(&graph);
+    graph.node_indices().map(|a| matching.mate(a).map(|b| b.index())).collect()
+}
+
+fn order(bond: &RawBond, mates: &[Option<usize>]) -> BondOrder {
+    if mates[bond.a] == Some(bond.b) { BondOrder::Double } else { bond.order() }
 }
 
 /// Which bonds are written as aromatic: those with `:`, and those without a mark between lower-case atoms of a ring.

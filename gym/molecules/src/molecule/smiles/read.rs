@@ -17,8 +17,8 @@ pub struct LeftOut {
 }
 
 impl Molecule {
-    /// More atoms aren't read or made: a key has a bit for each pair.
-    pub const MAX_ATOMS: usize = 1 << 15;
+    /// More atoms aren't read or made: a molfile has room for 999, and a key has a bit for each pair.
+    pub const MAX_ATOMS: usize = 1_000;
 
     /// Reads a SMILES with the default valences: [`read`](Self::read).
     ///

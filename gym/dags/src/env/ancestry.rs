@@ -1,0 +1,172 @@
+//! Who leads to whom in an acyclic graph.
+
+use gfn::graph::{Edge, GraphKind, GraphState};
+use gfn::{Error, Result};
+use smallvec::SmallVec;
+
+use super::{NodeSet, check_size};
+
+/// The most nodes of a graph.
+pub const MAX_NODES: usize = 200;
+
+/// A set for each node; on the stack where there are few.
+pub(super) type Sets = SmallVec<[NodeSet; 8]>;
+
+/// The graph of these edges `(source, target)`.
+///
+/// ```
+/// use gfn_dags::acyclic;
+/// assert_eq!(acyclic(3, &[(1, 2), (0, 1)])?.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+/// assert!(acyclic(2, &[(0, 1), (1, 0)]).is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] for no node or more than [`MAX_NODES`]; [`Error::Contract`] for an edge that names no node or comes twice, and for a
+/// directed cycle.
+pub fn acyclic(n: usize, edges: &[(u32, u32)]) -> Result<GraphState> {
+    let mut graph = GraphState::with_nodes(GraphKind::Directed, check_size(n)?);
+    edges.iter().try_for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()))?;
+    Ancestry::of(&graph)?;
+    Ok(graph)
+}
+
+/// The parents of each node of a directed graph of at most 256 nodes.
+pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
+    let mut out = Sets::from_elem(NodeSet::EMPTY, graph.n_nodes());
+    graph.edges().for_each(|(a, b)| out[b as usize].insert(a as usize));
+    out
+}
+
+/// The parents and the ancestors of each node of an acyclic graph.
+///
+/// ```
+/// use gfn_dags::{Ancestry, NodeSet, acyclic};
+/// let ancestry = Ancestry::of(&acyclic(3, &[(0, 1), (1, 2)])?)?;
+/// assert!(ancestry.has_path(0, 2) && ancestry.parents(2) == NodeSet::EMPTY.with(1));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ancestry {
+    pub(super) parents: Sets,
+    /// Each node is among its own.
+    pub(super) ancestors: Sets,
+}
+
+impl Ancestry {
+    /// The ancestry of a graph.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no node or more than [`MAX_NODES`]; [`Error::Contract`] for an undirected graph, and for a directed cycle.
+    pub fn of(graph: &GraphState) -> Result<Self> {
+        check_size(graph.n_nodes())?;
+        let found = graph.is_directed().then(|| Self::above(parent_sets(graph))).flatten();
+        let law = "graphs of Bayesian networks are directed and have no directed cycle";
+        found.ok_or_else(|| Error::contract(law, format!("graph {graph}")))
+    }
+
+    /// The ancestry of nodes with these parents; `None` where they form a cycle.
+    pub(crate) fn above(parents: Sets) -> Option<Self> {
+        let mut out = Self { ancestors: SmallVec::from_elem(NodeSet::EMPTY, parents.len()), parents };
+        (0..out.parents.len()).all(|node| out.visit(node, NodeSet::EMPTY)).then_some(out)
+    }
+
+    /// Finds the ancestors of a node, after those of its parents; `below` are the nodes on the way here.
+    fn visit(&mut self, node: usize, below: NodeSet) -> bool {
+        if below.contains(node) || !self.ancestors[node].is_empty() {
+            return !below.contains(node);
+        }
+        let mut ancestors = NodeSet::EMPTY.with(node);
+        for parent in self.parents[node].iter() {
+            if !self.visit(parent, below.with(node)) {
+                return false;
+            }
+            ancestors = ancestors.union(self.ancestors[parent]);
+        }
+        self.ancestors[node] = ancestors;
+        true
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// The parents of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn parents(&self, node: usize) -> NodeSet {
+        self.parents[node]
+    }
+
+    /// `true` if a directed path of at least one edge leads from `source` to `target`.
+    ///
+    /// # Panics
+    /// If there is no such target.
+    #[must_use]
+    pub fn has_path(&self, source: usize, target: usize) -> bool {
+        source != target && self.ancestors[target].contains(source)
+    }
+
+    /// The Markov blanket of a node: its parents, its children, and the other parents of these.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn markov_blanket(&self, node: usize) -> NodeSet {
+        let children = (0..self.n_nodes()).filter(|&child| self.parents[child].contains(node));
+        children.fold(self.parents[node], |blanket, child| blanket.union(self.parents[child]).with(child)).without(node)
+    }
+
+    /// The nodes so that parents come before their children.
+    #[must_use]
+    pub fn topological_order(&self) -> Vec<usize> {
+        let mut nodes: Vec<usize> = (0..self.n_nodes()).collect();
+        // A node has more ancestors than any of them has.
+        nodes.sort_by_key(|&node| self.ancestors[node].len());
+        nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Ancestors by walking up from each node.
+    fn by_search(parents: &Sets, node: usize) -> NodeSet {
+        let (mut out, mut open) = (NodeSet::EMPTY, vec![node]);
+        while let Some(node) = open.pop() {
+            if !out.contains(node) {
+                out.insert(node);
+                open.extend(parents[node].iter());
+            }
+        }
+        out
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+        /// Any edges among up to 200 nodes: what leads to a node is what a search finds, and a node that leads to its own parent is a cycle.
+        #[test]
+        fn ancestors_are_those_that_a_search_finds(n in 1usize..=200, edges in proptest::collection::vec((any::<u32>(), any::<u32>()), 0..300), rising: bool) {
+            let mut parents = Sets::from_elem(NodeSet::EMPTY, n);
+            for (a, b) in edges.iter().map(|&(a, b)| (a as usize % n, b as usize % n)) {
+                if a != b {
+                    parents[if rising { a.max(b) } else { b }].insert(if rising { a.min(b) } else { a });
+                }
+            }
+            let searched: Vec<NodeSet> = (0..n).map(|node| by_search(&parents, node)).collect();
+            let cyclic = (0..n).any(|node| parents[node].iter().any(|parent| searched[parent].contains(node)));
+            prop_assert!(!(rising && cyclic));
+            match Ancestry::above(parents) {
+                None => prop_assert!(cyclic),
+                Some(ancestry) => prop_assert!(!cyclic && ancestry.ancestors.as_slice() == searched.as_slice()),
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+use gfn::Result;
+use gfn::graph::{
+    ActionSet, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, MoveMask, Semantics,
+};
+
+use super::ancestry::Sets;
+use super::{AddArc, Ancestry, NodeSet, StructureConfig};
+
+/// Directed acyclic graphs on labelled nodes, built from the required edges by adding one edge at a time; any of them can be
+/// finished.
+///
+/// *Slots.* `source * n + target` adds that edge forward and removes it backward, `n * n` is the exit. Edges that would close a cycle
+/// aren't legal, so every state is acyclic. Nothing is kept between steps: a mask finds each node's ancestors anew.
+///
+/// ```
+/// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+/// use gfn_dags::{BayesianStructure, StructureConfig};
+/// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?;
+/// let mut states = env.initial(&[0]);
+/// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
+/// // Left: 1 -> 2, 2 -> 0, 2 -> 1 and the exit; 1 -> 0 would close a cycle.
+/// let masks = env.masks(Direction::Forward, &states);
+/// assert_eq!(masks.legal_slots(0).collect::<Vec<_>>(), [5, 6, 7, 9]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BayesianStructure {
+    config: StructureConfig,
+    /// The targets that each node may get an edge to, and those that it has one to in any case.
+    allowed: Vec<NodeSet>,
+    required: Vec<NodeSet>,
+}
+
+impl BayesianStructure {
+    /// An environment of these nodes and this knowledge.
+    ///
+    /// # Errors
+    /// [`Error::Config`](gfn::Error::Config) for no node or more than [`MAX_NODES`](super::MAX_NODES), and for knowledge that contradicts
+    /// itself: required edges that form a cycle, are forbidden, or are more than a node may have.
+    pub fn new(config: StructureConfig) -> Result<GraphEnv<Self>> {
+        let (initial, n) = (config.initial()?, config.nodes);
+        let (mut allowed, mut required): (Vec<NodeSet>, _) = (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
+        config.forbidden.iter().for_each(|&(a, b)| allowed[a as usize] = allowed[a as usize].without(b as usize));
+        config.required.iter().for_each(|&(a, b)| required[a as usize].insert(b as usize));
+        let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
+        let rules = Self { config, allowed, required };
+        let env = GraphEnv::new(rules, actions, GraphSchema::plain(GraphKind::Directed, n), initial)?;
+        Ok(env.with_backward(BackwardRule::ByType))
+    }
+
+    /// The settings that it was made from.
+    #[must_use]
+    pub fn config(&self) -> &StructureConfig {
+        &self.config
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.config.nodes
+    }
+
+    /// The targets that each node may get a further edge to, in a graph of these edges and as many nodes; `None` for one with a cycle.
+    pub(crate) fn open(&self, edges: impl Iterator<Item = (usize, usize)>) -> Option<Vec<NodeSet>> {
+        let mut parents = Sets::from_elem(NodeSet::EMPTY, self.n_nodes());
+        edges.for_each(|(a, b)| parents[b].insert(a));
+        let Ancestry { parents, ancestors } = Ancestry::above(parents)?;
+        let full: NodeSet = match self.config.max_parents {
+            Some(most) => (0..parents.len()).filter(|&node| parents[node].len() >= most).collect(),
+            None => NodeSet::EMPTY,
+        };
+        let rows = self.allowed.iter().zip(ancestors);
+        let mut open: Vec<NodeSet> = rows.map(|(allowed, ancestors)| allowed.minus(ancestors).minus(full)).collect();
+        for (node, parents) in parents.iter().enumerate() {
+            parents.iter().for_each(|parent| open[parent] = open[parent].without(node));
+        }
+        Some(open)
+    }
+}
+
+impl GraphRules for BayesianStructure {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        let fits = graph.n_nodes() == self.n_nodes();
+        match fits.then(|| self.open(graph.edges().map(|(a, b)| (a as usize, b as usize)))).flatten() {
+            Some(open) => moves.retain(|action| open[action.a as usize].contains(action.b as usize)),
+            // No graph of this environment: nothing leads on.
+            None => moves.forbid_all(),
+        }
+    }
+
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        if graph.n_nodes() != self.n_nodes() {
+            moves.forbid_all();
+        } else if !self.config.required.is_empty() {
+            moves.retain(|action| !self.required[action.a as usize].contains(action.b as usize));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+use super::check_finite;
+use gfn::Result;
+use gfn::env::Reals;
+
+/// The indices of the rows that no other row dominates, in order. A row dominates another if it is at least as large in
+/// every objective and larger in one.
+///
+/// Of equal rows only the first is returned.
+///
+/// ```
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::pareto_front;
+/// let objectives = Reals::from_rows([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [3.0, 0.0], [2.0, 2.0]]);
+/// assert_eq!(pareto_front(&objectives)?, [0, 1, 3]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::NonFinite`](gfn::Error::NonFinite) for an objective that isn't finite.
+pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
+    check_finite("an objective", objectives)?;
+    let rows: Vec<&[f64]> = objectives.rows().collect();
+    Ok(front_of(&rows))
+}
+
+/// The rows that no other row dominates.
+pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
+    // In descending order a dominating row comes first, so one pass is enough, and dominated rows needn't be compared
+    // with.
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|&i, &j| compare(rows[j], rows[i]));
+    let mut front: Vec<usize> = Vec::new();
+    for i in order {
+        if !front.iter().any(|&j| covers(rows[j], rows[i])) {
+            front.push(i);
+        }
+    }
+    front.sort_unstable();
+    front
+}
+
+/// Lexicographic comparison.
+fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    // Compared as numbers, so that 0 and -0 are equal.
+    let pairs = a.iter().zip(b).map(|(x, y)| x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal));
+    pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+}
+
+/// Whether `a` is at least as large as `b` in every objective.
+pub(in crate::pareto) fn covers(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(x, y)| x >= y)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use gfn::Error;
+
+    proptest! {
+        #[test]
+        fn the_front_is_what_its_definition_says(rows in proptest::collection::vec([0u8..5, 0..5, 0..5], 0..40)) {
+            let points = Reals::from_rows(rows.iter().map(|row| row.map(f64::from)));
+            let front = pareto_front(&points).unwrap();
+            for (i, row) in rows.iter().enumerate() {
+                let above = |other: &[u8; 3]| other != row && (0..3).all(|k| other[k] >= row[k]);
+                let first = rows.iter().position(|other| other == row) == Some(i);
+                prop_assert_eq!(front.contains(&i), first && !rows.iter().any(above));
+            }
+        }
+    }
+
+    #[test]
+    fn bad_objectives_are_refused() {
+        let bad = Reals::from_rows([[1.0, 2.0], [f64::NAN, 0.0]]);
+        assert!(matches!(pareto_front(&bad), Err(Error::NonFinite { row: 1, .. })));
+        let infinite = Reals::from_rows([[f64::INFINITY]]);
+        assert!(pareto_front(&infinite).is_err());
+        assert!(pareto_front(&Reals::filled(2, 0, 0.0)).unwrap().is_empty());
+        // 0 and -0 are equal objectives.
+        assert_eq!(pareto_front(&Reals::from_rows([[-0.0, 1.0], [0.0, 1.0]])).unwrap(), [0]);
+    }
+}

@@ -1,0 +1,200 @@
+use super::{check_finite, check_not_empty, check_vector, wrong_width};
+use gfn::condition::cosine_of;
+use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
+
+/// The mean distance from each point of a reference front to the nearest of these objective vectors (IGD; Coello and
+/// Reyes Sierra 2004). It is 0 if the whole front was found.
+///
+/// ```
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::inverted_generational_distance;
+/// let front = Reals::from_rows([[0.0, 1.0], [1.0, 0.0]]);
+/// let found = Reals::from_rows([[0.0, 1.0], [0.0, 0.0]]);
+/// assert_eq!(inverted_generational_distance(&found, &front)?, 0.5);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] if one of the sets is empty; [`Error::Shape`] for sets of different widths; [`Error::NonFinite`].
+pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Result<f64> {
+    check_sets("the reference front", objectives, front)?;
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt();
+    let nearest = |point: &[f64]| objectives.rows().map(|row| distance(point, row)).fold(f64::INFINITY, f64::min);
+    Ok(front.rows().map(nearest).sum::<f64>() / front.len() as f64)
+}
+
+/// The R2 indicator: the mean over weight vectors w of the least weighted distance `max_k w_k |u_k - y_k|` of an
+/// objective vector y from a utopian point u (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
+/// 2012). Smaller is better.
+///
+/// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius norm of all
+/// weight vectors instead of their number. That isn't the published definition, and depends on the number of vectors.
+///
+/// ```
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::{r2_indicator, simplex_grid};
+/// let objectives = Reals::from_rows([[1.0, 0.5]]);
+/// // Weights (0, 1), (0.5, 0.5), (1, 0): 0.5, 0.25 and 0.
+/// assert_eq!(r2_indicator(&objectives, &simplex_grid(2, 2)?, &[1.0, 1.0])?, 0.25);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] if one of the sets is empty or a weight is negative; [`Error::Shape`] for different widths;
+/// [`Error::NonFinite`].
+pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Result<f64> {
+    check_sets("the weight vectors", objectives, weights)?;
+    check_vector("the utopian point", objectives, utopia)?;
+    check_not_negative("the weights of the R2 indicator", weights.values())?;
+    let far = |weights: &[f64], row: &[f64]| {
+        let terms = weights.iter().zip(utopia.iter().zip(row)).map(|(w, (u, y))| w * (u - y).abs());
+        terms.fold(0.0, f64::max)
+    };
+    let least = |w: &[f64]| objectives.rows().map(|row| far(w, row)).fold(f64::INFINITY, f64::min);
+    Ok(weights.rows().map(least).sum::<f64>() / weights.len() as f64)
+}
+
+/// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998),
+/// in lexicographic order.
+///
+/// # Errors
+/// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.
+pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
+    const MOST: usize = 1_000_000;
+    let refuse = |expected| Err(Error::config("a grid of weights", format!("{n}, {steps}"), expected));
+    if n == 0 || steps == 0 {
+        return refuse("at least one objective and one step");
+    }
+    // The number of vectors is a binomial coefficient, and each division below is exact.
+    let mut count = 1usize;
+    for k in 1..n {
+        count = count.saturating_mul(steps.saturating_add(k)) / k;
+        if count > MOST || count.saturating_mul(n) > 10 * MOST {
+            return refuse("no more than a million vectors, and ten million numbers in all");
+        }
+    }
+    let mut row = vec![0; n];
+    row[n - 1] = steps;
+    let mut values = Vec::with_capacity(count * n);
+    for _ in 0..count {
+        values.extend(row.iter().map(|&part| part as f64 / steps as f64));
+        // Next in lexicographic order: one unit moves from the last non-zero position (other than the first) to the one
+        // before it, and the rest of it to the end.
+        let Some(from) = (1..n).rev().find(|&k| row[k] > 0) else { break };
+        let left = std::mem::take(&mut row[from]);
+        row[from - 1] += 1;
+        row[n - 1] = left - 1;
+    }
+    Reals::from_flat(n, values)
+}
+
+/// The share of objective vectors within a cone around a direction, that is, with a cosine to it of at least `cosine`.
+///
+/// The zero vector has no direction, and is outside of every cone.
+///
+/// ```
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::focus_accuracy;
+/// let objectives = Reals::from_rows([[1.0, 1.1], [2.0, 2.0], [1.0, 0.0], [0.0, 0.0]]);
+/// assert_eq!(focus_accuracy(&objectives, &[0.5, 0.5], 0.98)?, 0.5);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] for no objective vectors, for a cosine that isn't between -1 and 1, and for a zero direction;
+/// [`Error::Shape`] and [`Error::NonFinite`] for a direction or objectives that aren't one finite number per objective.
+pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Result<f64> {
+    check_not_empty("objective vectors", objectives)?;
+    check_finite("an objective", objectives)?;
+    check_vector("the direction of focus", objectives, direction)?;
+    if !(-1.0..=1.0).contains(&cosine) {
+        return Err(Error::config("the cosine of a focus", cosine, "-1 to 1"));
+    }
+    if direction.iter().all(|x| *x == 0.0) {
+        return Err(Error::config("the direction of focus", "zeros", "a vector that isn't zero"));
+    }
+    let inside = objectives.rows().filter(|row| cosine_of(row, direction).is_some_and(|c| c >= cosine));
+    Ok(inside.count() as f64 / objectives.len() as f64)
+}
+
+fn check_sets(what: &'static str, objectives: &Reals, other: &Reals) -> Result<()> {
+    check_not_empty("objective vectors", objectives)?;
+    check_not_empty(what, other)?;
+    if other.width() != objectives.width() {
+        return Err(wrong_width(what, objectives.width(), other.width()));
+    }
+    check_finite("an objective", objectives)?;
+    check_finite(what, other)
+}
+
+fn check_not_negative(setting: &'static str, values: &[f64]) -> Result<()> {
+    match values.iter().find(|value| **value < 0.0) {
+        None => Ok(()),
+        Some(bad) => Err(Error::config(setting, bad, "0 or more each")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_from_a_front_by_hand() {
+        let front = Reals::from_rows([[0.0, 4.0], [3.0, 0.0], [2.0, 2.0]]);
+        assert_eq!(inverted_generational_distance(&front, &front).unwrap(), 0.0);
+        // Distances 4, 3 and sqrt 8 from the origin. A larger set is never further away.
+        let origin = Reals::from_rows([[0.0, 0.0]]);
+        let far = inverted_generational_distance(&origin, &front).unwrap();
+        assert!((far - (7.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
+        let more = Reals::from_rows([[0.0, 0.0], [0.0, 4.0]]);
+        assert!((inverted_generational_distance(&more, &front).unwrap() - (3.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
+        assert!(matches!(inverted_generational_distance(&Reals::filled(2, 0, 0.0), &front), Err(Error::Config { .. })));
+        assert!(matches!(inverted_generational_distance(&front, &Reals::filled(2, 0, 0.0)), Err(Error::Config { .. })));
+        assert!(matches!(inverted_generational_distance(&front, &Reals::filled(3, 1, 0.0)), Err(Error::Shape { .. })));
+    }
+
+    #[test]
+    fn r2_by_hand() {
+        let weights = Reals::from_rows([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]);
+        let utopia = [1.0, 2.0];
+        // Distances (0.5, 1) and (0, 2): least weighted maxima 0, min(0.5, 1), min(1, 2).
+        let points = Reals::from_rows([[0.5, 1.0], [1.0, 0.0]]);
+        assert!((r2_indicator(&points, &weights, &utopia).unwrap() - (0.0 + 0.5 + 1.0) / 3.0).abs() < 1e-15);
+        // A dominated point changes nothing; a dominating one lowers the indicator.
+        let more = Reals::from_rows([[0.5, 1.0], [1.0, 0.0], [0.4, 0.9]]);
+        assert_eq!(r2_indicator(&more, &weights, &utopia).unwrap(), 0.5);
+        let better = Reals::from_rows([[0.5, 1.5], [1.0, 0.0]]);
+        assert!(r2_indicator(&better, &weights, &utopia).unwrap() < 0.5);
+        let negative = Reals::from_rows([[1.0, -0.1]]);
+        assert!(matches!(r2_indicator(&points, &negative, &utopia), Err(Error::Config { .. })));
+        assert!(matches!(r2_indicator(&points, &weights, &[1.0]), Err(Error::Shape { .. })));
+    }
+
+    #[test]
+    fn grids_hold_every_weight_once() {
+        for (n, steps, count) in [(1, 4, 1), (2, 5, 6), (3, 4, 15), (4, 3, 20)] {
+            let grid = simplex_grid(n, steps).unwrap();
+            assert_eq!((grid.len(), grid.width()), (count, n));
+            assert!(grid.rows().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-12));
+            let rows: Vec<&[f64]> = grid.rows().collect();
+            assert!(rows.windows(2).all(|pair| pair[0] < pair[1]), "{rows:?}");
+        }
+        assert!(simplex_grid(0, 3).is_err() && simplex_grid(3, 0).is_err() && simplex_grid(40, 40).is_err());
+        assert!(simplex_grid(1_000_000, 1).is_err() && simplex_grid(2, usize::MAX).is_err());
+    }
+
+    #[test]
+    fn cones_know_no_length() {
+        let objectives = Reals::from_rows([[1e-200, 1e-200], [1e200, 1e200], [1.0, 0.9], [0.0, 1.0], [0.0, 0.0]]);
+        // (1, 0.9) is at a cosine of 1.9 / sqrt(2 * 1.81) = 0.99862.
+        assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], 0.9986).unwrap(), 0.6);
+        assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], 0.9987).unwrap(), 0.4);
+        assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], -1.0).unwrap(), 0.8);
+        for (direction, cosine) in [(vec![0.0, 0.0], 0.9), (vec![1.0, 1.0], 1.5), (vec![1.0, 1.0], f64::NAN)] {
+            assert!(matches!(focus_accuracy(&objectives, &direction, cosine), Err(Error::Config { .. })));
+        }
+        assert!(matches!(focus_accuracy(&objectives, &[1.0], 0.9), Err(Error::Shape { .. })));
+        assert!(focus_accuracy(&Reals::filled(2, 0, 0.0), &[1.0, 1.0], 0.9).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! Metrics of sets of objective vectors: the best ones, the volume they dominate, and how well they cover a front.
+//!
+//! A row of [`Reals`] holds the objectives of one object, all to be maximised.
+
+mod front;
+mod hypervolume;
+mod indicators;
+
+pub use front::pareto_front;
+pub use hypervolume::hypervolume;
+pub use indicators::{focus_accuracy, inverted_generational_distance, r2_indicator, simplex_grid};
+
+use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
+
+/// Refuses coordinates that aren't finite.
+fn check_finite(what: &'static str, points: &Reals) -> Result<()> {
+    match points.values().iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(place) => Err(Error::non_finite(
+            what,
+            place / points.width(),
+            points.values()[place],
+            "give finite objectives: leave out objects that have none",
+        )),
+    }
+}
+
+/// Refuses a vector with another width than the points, or with entries that aren't finite.
+fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()> {
+    if vector.len() != points.width() {
+        return Err(wrong_width(what, points.width(), vector.len()));
+    }
+    match vector.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::non_finite(what, row, vector[row], "give a finite number for each objective")),
+    }
+}
+
+fn wrong_width(what: &str, expected: usize, got: usize) -> Error {
+    Error::shape(what, [expected as i64], [got as i64], "give as many numbers as the objects have objectives")
+}
+
+/// Refuses an empty set, which has no mean.
+fn check_not_empty(what: &'static str, points: &Reals) -> Result<()> {
+    match points.is_empty() {
+        false => Ok(()),
+        true => Err(Error::config(what, "none", "at least one")),
+    }
+}

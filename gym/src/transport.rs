@@ -1,0 +1,236 @@
+//! Distances between two sets of points: exact optimal transport, and maximum mean discrepancy.
+
+use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
+
+/// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared
+/// distance)`.
+///
+/// It is exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes; 1,000 points take about a
+/// second. Two perfect samples of one distribution are not at distance 0, so print that distance beside it.
+///
+/// ```
+/// use gfn::env::Reals;
+/// use gfn_gym::transport::wasserstein2;
+/// let (a, b) = (Reals::from_rows([[0.0], [1.0]]), Reals::from_rows([[1.5], [0.5]]));
+/// assert!((wasserstein2(&a, &b)? - 0.5).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a
+/// coordinate that isn't finite.
+pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
+    wasserstein2_watched(a, b, &mut || Ok(()))
+}
+
+/// Same as [`wasserstein2`], with a function that is called for every point that is paired: it ends the search by an error (because a user
+/// asks for it, say).
+///
+/// # Errors
+/// As for [`wasserstein2`]; those of `watch`.
+pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+    let n = a.len();
+    if n == 0 || (n, a.width()) != (b.len(), b.width()) {
+        return Err(Error::shape(
+            "two sets of points to be paired",
+            [n.max(1) as i64, a.width() as i64],
+            [b.len() as i64, b.width() as i64],
+            "give two sets of one size and dimension",
+        ));
+    }
+    let (a, b, unit) = in_units(a, b)?;
+    let cost: Vec<f64> = a.rows().flat_map(|x| b.rows().map(|y| squared(x, y))).collect();
+    let pairs = assignment(&cost, n, watch)?;
+    let total: f64 = pairs.iter().enumerate().map(|(i, &j)| cost[i * n + j]).sum();
+    Ok((total / n as f64).sqrt() * unit)
+}
+
+/// The column of each row in the cheapest perfect matching of `n` rows with `n` columns (shortest augmenting paths;
+/// Jonker and Volgenant 1987).
+fn assignment(cost: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> Result<Vec<usize>> {
+    // Column n is a dummy, where the search for each new row starts.
+    let none = n;
+    let mut row_potential = vec![0.0; n];
+    let mut column_potential = vec![0.0; n + 1];
+    let mut row_of = vec![usize::MAX; n + 1];
+    let (mut shortest, mut from, mut done) = (vec![0.0; n], vec![none; n], vec![false; n + 1]);
+    for start in 0..n {
+        watch()?;
+        row_of[none] = start;
+        let mut column = none;
+        shortest.fill(f64::INFINITY);
+        done.fill(false);
+        while row_of[column] != usize::MAX {
+            done[column] = true;
+            let row = row_of[column];
+            let (mut step, mut next) = (f64::INFINITY, none);
+            let costs = &cost[row * n..(row + 1) * n];
+            for j in 0..n {
+                if done[j] {
+                    continue;
+                }
+                let reduced = costs[j] - row_potential[row] - column_potential[j];
+                if reduced < shortest[j] {
+                    shortest[j] = reduced;
+                    from[j] = column;
+                }
+                if shortest[j] < step {
+                    step = shortest[j];
+                    next = j;
+                }
+            }
+            for j in 0..=n {
+                if done[j] {
+                    row_potential[row_of[j]] += step;
+                    column_potential[j] -= step;
+                } else if j < n {
+                    shortest[j] -= step;
+                }
+            }
+            column = next;
+        }
+        while column != none {
+            let before = from[column];
+            row_of[column] = row_of[before];
+            column = before;
+        }
+    }
+    let mut column_of = vec![0; n];
+    row_of[..n].iter().enumerate().for_each(|(j, &i)| column_of[i] = j);
+    Ok(column_of)
+}
+
+/// The squared maximum mean discrepancy between two sets of points under a Gaussian kernel. The estimate is unbiased
+/// (Gretton et al. 2012, eq. 3): for samples of one distribution it is 0 on average, and so sometimes negative.
+///
+/// The kernel is `exp(-|x - y|^2 / (2 h^2))`, with h the median distance between points of the second set, the
+/// target's.
+///
+/// # Errors
+/// [`Error::Shape`] for fewer than two points on either side or different dimensions; [`Error::NonFinite`] for a
+/// coordinate that isn't finite.
+pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
+    if a.len() < 2 || b.len() < 2 || a.width() != b.width() {
+        return Err(Error::shape(
+            "two sets of points to be compared",
+            [a.len().max(2) as i64, a.width() as i64],
+            [b.len() as i64, b.width() as i64],
+            "give two sets of one dimension, of at least two points each",
+        ));
+    }
+    // The kernel doesn't depend on the unit.
+    let (a, b, _) = in_units(a, b)?;
+    let (a, b) = (&a, &b);
+    let pairs = (0..b.len()).flat_map(|i| (0..i).map(move |j| squared(b.row(i), b.row(j))));
+    let mut distances: Vec<f64> = pairs.collect();
+    let middle = distances.len() / 2;
+    let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
+    // If half of the points coincide, any width will do.
+    let scale = if *median > 0.0 { -0.5 / *median } else { -0.5 };
+    let kernel = |x: &[f64], y: &[f64]| (scale * squared(x, y)).exp();
+    let within = |points: &Reals| {
+        let n = points.len();
+        let sum: f64 =
+            (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| kernel(points.row(i), points.row(j))).sum();
+        2.0 * sum / (n * (n - 1)) as f64
+    };
+    let between: f64 = a.rows().map(|x| b.rows().map(|y| kernel(x, y)).sum::<f64>()).sum();
+    Ok(within(a) + within(b) - 2.0 * between / (a.len() * b.len()) as f64)
+}
+
+fn squared(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// Two sets of finite points in units of about their largest coordinate, and that unit, so that squares neither
+/// overflow nor underflow. The unit is a power of two, so that nothing is rounded.
+fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
+    check_finite(a)?;
+    check_finite(b)?;
+    let largest = a.values().iter().chain(b.values()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    // If all points are at the origin, the logarithm needs a positive number.
+    let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
+    let unit = 2f64.powi(exponent.clamp(-1000, 1000));
+    let scaled = |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x / unit).collect());
+    Ok((scaled(a)?, scaled(b)?, unit))
+}
+
+fn check_finite(points: &Reals) -> Result<()> {
+    match points.values().iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(k) => Err(Error::non_finite(
+            "coordinate of a point",
+            k / points.width(),
+            points.values()[k],
+            "compare points whose coordinates are finite",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gfn::Rng;
+
+    fn cheapest(cost: &[f64], n: usize, row: usize, used: &mut Vec<bool>) -> f64 {
+        if row == n {
+            return 0.0;
+        }
+        let mut best = f64::INFINITY;
+        for j in 0..n {
+            if !used[j] {
+                used[j] = true;
+                best = best.min(cost[row * n + j] + cheapest(cost, n, row + 1, used));
+                used[j] = false;
+            }
+        }
+        best
+    }
+
+    #[test]
+    fn pairings_are_the_cheapest_of_all() {
+        let mut rng = Rng::seeded(3);
+        for n in 1..=7 {
+            for _ in 0..20 {
+                // Small integers, so that there are ties.
+                let cost: Vec<f64> = (0..n * n).map(|_| rng.below(6) as f64).collect();
+                let pairs = assignment(&cost, n, &mut || Ok(())).unwrap();
+                let mut columns = pairs.clone();
+                columns.sort_unstable();
+                assert_eq!(columns, (0..n).collect::<Vec<_>>());
+                let got: f64 = pairs.iter().enumerate().map(|(i, &j)| cost[i * n + j]).sum();
+                assert_eq!(got, cheapest(&cost, n, 0, &mut vec![false; n]));
+            }
+        }
+    }
+
+    fn normals(n: usize, shift: f64, rng: &mut Rng) -> Reals {
+        Reals::from_flat(1, (0..n).map(|_| shift + rng.normal()).collect()).unwrap()
+    }
+
+    /// On a line the cheapest matching is by order; a shift of all points is itself the distance.
+    #[test]
+    fn distances_of_known_pairs() {
+        let mut rng = Rng::seeded(4);
+        let (a, b) = (normals(200, 0.0, &mut rng), normals(200, 0.7, &mut rng));
+        let (mut x, mut y) = (a.values().to_vec(), b.values().to_vec());
+        x.sort_by(f64::total_cmp);
+        y.sort_by(f64::total_cmp);
+        let expected = (x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 200.0).sqrt();
+        assert!((wasserstein2(&a, &b).unwrap() - expected).abs() < 1e-9);
+        let moved = Reals::from_flat(1, a.values().iter().map(|x| x + 3.0).collect()).unwrap();
+        assert!((wasserstein2(&a, &moved).unwrap() - 3.0).abs() < 1e-9);
+        assert!(wasserstein2(&a, &normals(199, 0.0, &mut rng)).is_err());
+        assert!(wasserstein2(&a, &Reals::filled(1, 200, f64::NAN)).is_err());
+    }
+
+    #[test]
+    fn discrepancy_is_of_the_distribution() {
+        let mut rng = Rng::seeded(5);
+        let (a, b, c) = (normals(400, 0.0, &mut rng), normals(500, 0.0, &mut rng), normals(500, 1.0, &mut rng));
+        let (same, other) = (maximum_mean_discrepancy(&a, &b).unwrap(), maximum_mean_discrepancy(&a, &c).unwrap());
+        assert!(same.abs() < 0.01 && other > 0.1, "{same}, {other}");
+        assert!(maximum_mean_discrepancy(&a, &Reals::filled(1, 1, 0.0)).is_err());
+    }
+}

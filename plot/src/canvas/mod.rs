@@ -1,0 +1,138 @@
+//! A picture as a list of shapes.
+
+mod legend;
+mod lettering;
+pub(crate) mod palette;
+mod sheet;
+mod write;
+
+pub(crate) use legend::{LegendEntry, draw_legend};
+pub(crate) use lettering::{fitted, text_width};
+pub use sheet::PictureSheet;
+pub(crate) use sheet::{CELL, TEXT, draw_title};
+
+/// A point of a canvas: units to the right of and down from the top left corner.
+pub(crate) type Point = (f64, f64);
+
+/// A colour without transparency: red, green and blue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Colour(pub u8, pub u8, pub u8);
+
+impl Colour {
+    /// Background.
+    pub const WHITE: Self = Self(255, 255, 255);
+    /// Colour of lines and texts.
+    pub const INK: Self = Self(34, 34, 34);
+    /// Colour of things in the background, such as grids.
+    pub const FAINT: Self = Self(224, 224, 224);
+    /// Colour of secondary texts.
+    pub const GREY: Self = Self(110, 110, 110);
+
+    /// Black or white, whichever is easier to read on this colour.
+    pub(crate) fn text_on(self) -> Self {
+        let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
+        if luminance > 140.0 { Self::INK } else { Self::WHITE }
+    }
+}
+
+/// The position of a text's anchor point along the text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextAnchor {
+    /// At its start.
+    Left,
+    /// In its middle.
+    Middle,
+    /// At its end.
+    Right,
+}
+
+/// One shape on a canvas; later ones cover earlier ones.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    /// A line through points, dashed if `dash` gives the length of a dash.
+    Line { points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64> },
+    /// A filled area.
+    Area { points: Vec<Point>, colour: Colour },
+    /// A filled circle.
+    Disc { centre: Point, radius: f64, colour: Colour },
+    /// A text with its middle line through `at`; turned ones are read from the bottom to the top.
+    Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
+}
+
+/// A picture on a white background: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier
+/// ones.
+///
+/// Points are units to the right of and down from the top left corner. A unit is a pixel at ordinary resolution.
+///
+/// ```
+/// use gfn_plot::{TextAnchor, Canvas, Colour};
+/// # let folder = std::env::temp_dir().join("gfn-doc-canvas");
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// let mut canvas = Canvas::new(120.0, 40.0);
+/// canvas.line(vec![(10.0, 30.0), (60.0, 30.0), (110.0, 10.0)], Colour::INK, 1.5);
+/// canvas.text((60.0, 12.0), "a kink", 12.0, Colour::GREY, TextAnchor::Middle);
+/// canvas.write(folder.join("kink.svg"))?;
+/// # std::fs::remove_dir_all(folder).unwrap();
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Canvas {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) shapes: Vec<Shape>,
+}
+
+impl Canvas {
+    /// An empty picture.
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Self {
+        Self { width, height, shapes: Vec::new() }
+    }
+
+    /// The width of a text in DejaVu Sans, about that of Verdana; `size` is the height of an em.
+    #[must_use]
+    pub fn text_width(text: &str, size: f64) -> f64 {
+        text_width(text, size)
+    }
+
+    /// Adds a line through points.
+    pub fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
+        self.dashed_line(points, colour, width, None);
+    }
+
+    pub(crate) fn dashed_line(&mut self, points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64>) {
+        self.shapes.push(Shape::Line { points, colour, width, dash });
+    }
+
+    /// Adds a filled polygon.
+    pub fn area(&mut self, points: Vec<Point>, colour: Colour) {
+        self.shapes.push(Shape::Area { points, colour });
+    }
+
+    /// Adds a filled circle.
+    pub fn disc(&mut self, centre: Point, radius: f64, colour: Colour) {
+        self.shapes.push(Shape::Disc { centre, radius, colour });
+    }
+
+    /// Adds a text whose capitals are centred on the height of `at`; `size` is the height of an em.
+    pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: TextAnchor) {
+        self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
+    }
+
+    /// Adds a text that is read from the bottom to the top.
+    pub(crate) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
+        self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
+    }
+
+    /// Adds another picture with its top left corner at `corner`.
+    pub fn place(&mut self, other: &Self, corner: Point) {
+        let to = |at: &mut Point| *at = (at.0 + corner.0, at.1 + corner.1);
+        self.shapes.extend(other.shapes.iter().cloned().map(|mut shape| {
+            match &mut shape {
+                Shape::Line { points, .. } | Shape::Area { points, .. } => points.iter_mut().for_each(to),
+                Shape::Disc { centre: at, .. } | Shape::Text { at, .. } => to(at),
+            }
+            shape
+        }));
+    }
+}

@@ -1,0 +1,43 @@
+//! Colours that readers with a colour vision deficiency can tell apart (Okabe and Ito, 2008).
+
+use crate::Colour;
+
+/// Colours dark enough for a thin line on white; yellow isn't.
+const LINES: [Colour; 8] = [
+    Colour(0, 114, 178),
+    Colour(213, 94, 0),
+    Colour(0, 158, 115),
+    Colour(204, 121, 167),
+    Colour(86, 180, 233),
+    Colour(230, 159, 0),
+    Colour(0, 0, 0),
+    Colour(120, 120, 120),
+];
+
+const NODES: [Colour; 8] = [
+    Colour(200, 220, 238),
+    Colour(230, 159, 0),
+    Colour(0, 158, 115),
+    Colour(240, 228, 66),
+    Colour(204, 121, 167),
+    Colour(213, 94, 0),
+    Colour(0, 114, 178),
+    Colour(120, 120, 120),
+];
+
+/// The colour of curve `k` and its dashes: colours repeat after eight, then dashed; up to 32 curves differ.
+pub(crate) fn curve(k: usize) -> (Colour, Option<f64>) {
+    (LINES[k % 8], [None, Some(3.0), Some(8.0), Some(1.5)][k / 8 % 4])
+}
+
+/// The fill of a node of class `k`; colours repeat after eight.
+pub(crate) fn node(k: usize) -> Colour {
+    NODES[k % 8]
+}
+
+/// The colour of an edge of class `k` and its dashes: ink for class 0, then the colours of curves; in turn solid, long
+/// dashes, short dashes.
+pub(crate) fn edge(k: usize) -> (Colour, Option<f64>) {
+    let colour = if k == 0 { Colour::INK } else { LINES[(k - 1) % 6] };
+    (colour, [None, Some(6.0), Some(2.5)][k % 3])
+}

@@ -1,0 +1,174 @@
+//! A table of numbers as coloured cells.
+
+use super::axis::{Axis, Scale};
+use super::frame::{LABEL, apart};
+use super::panel::{HEIGHT, WIDTH};
+use crate::canvas::{Point, fitted, text_width};
+use crate::{Canvas, Colour, TextAnchor};
+
+/// Anchor colours of the map from low to high, perceptually uniform and readable without colour vision (after
+/// matplotlib's viridis).
+const COLOURS: [Colour; 5] =
+    [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
+/// Number of steps of the colour bar.
+const STEPS: usize = 48;
+/// Largest space for names beside and below the cells, and smallest readable font size.
+const BESIDE: f64 = 90.0;
+const BELOW: f64 = 80.0;
+const SMALLEST: f64 = 6.0;
+
+/// The cells of a table, row by row from the bottom, coloured from 0 to `max`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeatMap {
+    pub(crate) columns: usize,
+    pub(crate) values: Vec<f64>,
+    pub(crate) max: f64,
+    /// Names of the rows, from the bottom, and of the columns.
+    pub(crate) row_names: Vec<String>,
+    pub(crate) column_names: Vec<String>,
+    /// What the numbers are; empty to leave it to the title.
+    pub(crate) unit: String,
+}
+
+/// The colour at a share of the scale; values outside take the nearest end.
+fn colour(share: f64) -> Colour {
+    let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
+    let k = (place as usize).min(COLOURS.len() - 2);
+    let (a, b, t) = (COLOURS[k], COLOURS[k + 1], place - k as f64);
+    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * t).round() as u8;
+    Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
+}
+
+/// Draws a cell, half a unit larger, so that neighbours leave no gap.
+fn draw_cell(canvas: &mut Canvas, at: Point, width: f64, height: f64, colour: Colour) {
+    let (right, bottom) = (at.0 + width + 0.5, at.1 + height + 0.5);
+    canvas.area(vec![at, (right, at.1), (right, bottom), (at.0, bottom)], colour);
+}
+
+impl HeatMap {
+    /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to the right.
+    pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
+        let columns = self.columns.max(1);
+        let rows = self.values.len().div_ceil(columns).max(1);
+        let widest = |names: &[String]| names.iter().map(|name| text_width(name, LABEL) + 8.0).fold(0.0, f64::max);
+        let label = |text: &str| if text.is_empty() { 0.0 } else { 18.0 };
+        let beside = widest(&self.row_names).min(BESIDE) + label(y_label);
+        let below = widest(&self.column_names).min(BELOW) + label(x_label);
+        let room = (WIDTH - 130.0 - beside, HEIGHT - 60.0 - below);
+        let side = (room.0 / columns as f64).min(room.1 / rows as f64);
+        let (width, height) = (side * columns as f64, side * rows as f64);
+        let (left, top) = (30.0 + beside + (room.0 - width) / 2.0, 32.0 + (room.1 - height) / 2.0);
+        let bottom = top + height;
+        for (k, value) in self.values.iter().enumerate() {
+            let (row, column) = (k / columns, k % columns);
+            let at = (left + side * column as f64, bottom - side * (row + 1) as f64);
+            draw_cell(canvas, at, side, side, colour(value / self.max));
+        }
+        let size = LABEL.min(0.9 * side);
+        if size >= SMALLEST {
+            for (k, name) in self.row_names.iter().enumerate() {
+                let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
+                canvas.text(at, &fitted(name, size, BESIDE - 8.0), size, Colour::INK, TextAnchor::Right);
+            }
+            for (k, name) in self.column_names.iter().enumerate() {
+                let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
+                canvas.turned_text(at, &fitted(name, size, BELOW - 8.0), size, TextAnchor::Right);
+            }
+        }
+        let middle = (left + width / 2.0, bottom + below - 6.0);
+        canvas.text(middle, x_label, LABEL, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((left - beside + 6.0, top + height / 2.0), y_label, LABEL, TextAnchor::Middle);
+        self.draw_bar(canvas, (left + width + 18.0, top), height);
+    }
+
+    fn draw_bar(&self, canvas: &mut Canvas, corner: Point, height: f64) {
+        let (left, top) = corner;
+        let step = height / STEPS as f64;
+        for k in 0..STEPS {
+            let at = (left, top + height - step * (k + 1) as f64);
+            draw_cell(canvas, at, 12.0, step, colour((k as f64 + 0.5) / STEPS as f64));
+        }
+        if !(self.max > 0.0 && self.max.is_finite()) {
+            return;
+        }
+        let ticks = Axis::over(Scale::Linear, [0.0, self.max].into_iter(), false).ticks();
+        let mut widest: f64 = 0.0;
+        for (tick, _) in apart(ticks, height, |_| LABEL + 2.0).into_iter().filter(|(_, shown)| *shown) {
+            let y = top + height * (1.0 - tick.place);
+            canvas.line(vec![(left + 12.0, y), (left + 15.0, y)], Colour::GREY, 1.0);
+            canvas.text((left + 18.0, y), &tick.label, LABEL, Colour::INK, TextAnchor::Left);
+            widest = widest.max(text_width(&tick.label, LABEL));
+        }
+        let unit = fitted(&self.unit, LABEL, height);
+        canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, LABEL, TextAnchor::Middle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canvas::Shape;
+
+    #[test]
+    fn the_colour_bar_has_round_numbers_and_says_what_they_are() {
+        let texts = |max: f64| {
+            let map = HeatMap { columns: 1, values: vec![0.5], max, unit: "probability".into(), ..HeatMap::default() };
+            let mut canvas = Canvas::new(WIDTH, HEIGHT);
+            map.draw(&mut canvas, "", "");
+            let texts = canvas.shapes.into_iter().filter_map(|shape| match shape {
+                Shape::Text { text, .. } if !text.is_empty() => Some(text),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(texts(1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1.0", "probability"]);
+        assert_eq!(texts(0.1422), ["0", "0.02", "0.04", "0.06", "0.08", "0.10", "0.12", "0.14", "probability"]);
+        for nothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(texts(nothing).is_empty(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn cells_are_named_inside_of_the_panel() {
+        let names: Vec<String> = (0..11).map(|k| format!("a long name, number {k}")).collect();
+        let map = HeatMap {
+            columns: 11,
+            values: vec![0.5; 121],
+            max: 1.0,
+            row_names: names.clone(),
+            column_names: names,
+            unit: "shares".into(),
+        };
+        let mut canvas = Canvas::new(WIDTH, HEIGHT);
+        map.draw(&mut canvas, "to", "from");
+        let mut texts = 0;
+        for shape in &canvas.shapes {
+            let Shape::Text { at, text, size, anchor, turned, .. } = shape else { continue };
+            let length = text_width(text, *size);
+            let before = match anchor {
+                TextAnchor::Left => 0.0,
+                TextAnchor::Middle => 0.5,
+                TextAnchor::Right => 1.0,
+            };
+            // Turned texts are read upwards.
+            let (along, limit, start) = if *turned {
+                (at.1, HEIGHT, at.1 - (1.0 - before) * length)
+            } else {
+                (at.0, WIDTH, at.0 - before * length)
+            };
+            assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
+            texts += 1;
+        }
+        // Rows, columns, two labels, what the numbers are, and six ticks of the scale.
+        assert_eq!(texts, 11 + 11 + 2 + 1 + 6);
+    }
+
+    #[test]
+    fn colours_run_from_end_to_end() {
+        assert_eq!(colour(-1.0), COLOURS[0]);
+        assert_eq!(colour(f64::NAN), COLOURS[0]);
+        assert_eq!(colour(0.5), COLOURS[2]);
+        assert_eq!(colour(7.0), COLOURS[4]);
+        assert_eq!(colour(0.125), Colour(64, 42, 112));
+    }
+}

@@ -1,0 +1,203 @@
+//! Layouts: the positions of a drawn graph's nodes.
+
+use gfn::Rng;
+use gfn::graph::GraphState;
+
+use super::edges::distance;
+use crate::canvas::Point;
+
+/// The layout of a drawn graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Layout {
+    /// On a circle, clockwise from the top in the order of labels, so that a node is at the same place in every cell.
+    Circle,
+    /// Distances in the picture follow distances in the graph (stress majorisation; Gansner, Koren and North 2004); the
+    /// best of several starts. It is meant for small graphs (up to about 30 nodes) and is deterministic.
+    #[default]
+    Force,
+}
+
+/// Positions of the nodes within the square from -1 to 1, around the origin.
+pub(crate) fn places(layout: Layout, graph: &GraphState) -> Vec<Point> {
+    let n = graph.n_nodes();
+    match layout {
+        _ if n == 1 => vec![(0.0, 0.0)],
+        Layout::Circle => circle(n),
+        // Two nodes are placed side by side, and not at opposite ends.
+        Layout::Force if n < 3 => circle(n).into_iter().map(|p| (0.5 * p.1, 0.5 * p.0)).collect(),
+        Layout::Force => force(graph),
+    }
+}
+
+fn circle(n: usize) -> Vec<Point> {
+    let turn = std::f64::consts::TAU / n as f64;
+    (0..n).map(|k| ((turn * k as f64).sin(), -(turn * k as f64).cos())).collect()
+}
+
+fn force(graph: &GraphState) -> Vec<Point> {
+    let n = graph.n_nodes();
+    let distances = distances(graph);
+    let edges: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize)).collect();
+    let mut rng = Rng::seeded(1);
+    let drawn = (0..if n <= 30 { 16 } else { 1 }).map(|start| {
+        let mut places = circle(n);
+        if start > 0 {
+            (1..n).rev().for_each(|i| places.swap(i, rng.below(i + 1)));
+        }
+        for place in &mut places {
+            // Away from the symmetric position, which can be a stationary point that no step leaves.
+            *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
+        }
+        (0..150).for_each(|_| majorise(&mut places, &distances));
+        (cost(&places, &distances, &edges), places)
+    });
+    let best = drawn.min_by(|a, b| a.0.total_cmp(&b.0));
+    centred(turned(best.map(|(_, places)| places).unwrap_or_default()))
+}
+
+/// Numbers of edges between nodes, in either direction. Nodes that aren't connected are a little further apart than the
+/// width of a small component: components are separate, but don't make each other small.
+fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
+    let n = graph.n_nodes();
+    let mut out = vec![vec![f64::INFINITY; n]; n];
+    for (a, b) in graph.edges().flat_map(|(a, b)| [(a, b), (b, a)]) {
+        out[a as usize][b as usize] = 1.0;
+    }
+    (0..n).for_each(|a| out[a][a] = 0.0);
+    for via in 0..n {
+        for a in 0..n {
+            for b in 0..n {
+                out[a][b] = out[a][b].min(out[a][via] + out[via][b]);
+            }
+        }
+    }
+    let apart = 1.2 + 0.4 * (n as f64).sqrt();
+    out.iter_mut().flatten().filter(|d| d.is_infinite()).for_each(|d| *d = apart);
+    out
+}
+
+/// One round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2: each node moves to the
+/// mean of the positions that the others imply.
+///
+/// ```
+/// let mut places = [(0.0, 0.0), (1.0, 0.0)];
+/// gfn_plot::majorise(&mut places, &[vec![0.0, 3.0], vec![3.0, 0.0]]);
+/// assert_eq!(places[1].0 - places[0].0, 3.0);
+/// ```
+pub fn majorise(places: &mut [(f64, f64)], distances: &[Vec<f64>]) {
+    for i in 0..places.len() {
+        let (x, y) = places[i];
+        let mut sum = (0.0, 0.0, 0.0);
+        for (j, &(u, v)) in places.iter().enumerate().filter(|&(j, _)| j != i) {
+            let wanted = distances[i][j].max(1e-9);
+            let (dx, dy) = (x - u, y - v);
+            let pull = wanted / dx.hypot(dy).max(1e-9);
+            let weight = 1.0 / (wanted * wanted);
+            sum.0 += weight * (u + dx * pull);
+            sum.1 += weight * (v + dy * pull);
+            sum.2 += weight;
+        }
+        if sum.2 > 0.0 {
+            places[i] = (sum.0 / sum.2, sum.1 / sum.2);
+        }
+    }
+}
+
+/// The stress, plus penalties for crossing edges and for nodes on an edge or on each other.
+fn cost(places: &[Point], distances: &[Vec<f64>], edges: &[(usize, usize)]) -> f64 {
+    let mut cost = 0.0;
+    for (i, &p) in places.iter().enumerate() {
+        for (j, &q) in places.iter().enumerate().take(i) {
+            let apart = distance(p, q);
+            cost += (apart / distances[i][j] - 1.0).powi(2) + if apart < 0.4 { 2.0 } else { 0.0 };
+        }
+    }
+    for (k, &(a, b)) in edges.iter().enumerate() {
+        let (p, q) = (places[a], places[b]);
+        let others = edges[..k].iter().filter(|&&(c, d)| a != c && a != d && b != c && b != d);
+        cost += 0.5 * others.filter(|&&(c, d)| cross(p, q, places[c], places[d])).count() as f64;
+        let nodes = places.iter().enumerate().filter(|&(c, _)| c != a && c != b);
+        cost += nodes.filter(|&(_, &place)| gap(place, p, q) < 0.22).count() as f64;
+    }
+    cost
+}
+
+fn cross(a: Point, b: Point, c: Point, d: Point) -> bool {
+    let side = |a: Point, b: Point, c: Point| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
+    side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
+}
+
+/// The distance of a point from a segment.
+fn gap(p: Point, a: Point, b: Point) -> f64 {
+    let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+    let along = ((p.0 - a.0) * dx + (p.1 - a.1) * dy) / (dx * dx + dy * dy).max(1e-12);
+    let along = along.clamp(0.0, 1.0);
+    distance(p, (a.0 + along * dx, a.1 + along * dy))
+}
+
+/// Rotates the positions: the longest direction becomes horizontal; without a longest direction, the furthest node goes
+/// to the top.
+fn turned(places: Vec<Point>) -> Vec<Point> {
+    let n = places.len().max(1) as f64;
+    let mean = places.iter().fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
+    let from_mean: Vec<Point> = places.iter().map(|p| (p.0 - mean.0, p.1 - mean.1)).collect();
+    let sum = |of: fn(&Point) -> f64| from_mean.iter().map(of).sum::<f64>();
+    let (along, across) = (sum(|p| p.0 * p.0 - p.1 * p.1), sum(|p| 2.0 * p.0 * p.1));
+    let angle = if along.hypot(across) < 0.1 * sum(|p| p.0 * p.0 + p.1 * p.1) {
+        let far = from_mean.iter().max_by(|p, q| p.0.hypot(p.1).total_cmp(&q.0.hypot(q.1)));
+        far.map_or(0.0, |p| p.1.atan2(p.0) + std::f64::consts::FRAC_PI_2)
+    } else {
+        0.5 * across.atan2(along)
+    };
+    let (sin, cos) = angle.sin_cos();
+    from_mean.iter().map(|p| (p.0 * cos + p.1 * sin, p.1 * cos - p.0 * sin)).collect()
+}
+
+/// Moves and scales positions, by the same factor in both directions, to fill the square from -1 to 1.
+fn centred(places: Vec<Point>) -> Vec<Point> {
+    let range = |of: fn(&Point) -> f64| {
+        places.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))
+    };
+    let (x, y) = (range(|p| p.0), range(|p| p.1));
+    let half = ((x.1 - x.0) / 2.0).max((y.1 - y.0) / 2.0).max(1e-9);
+    let middle = (f64::midpoint(x.0, x.1), f64::midpoint(y.0, y.1));
+    places.iter().map(|p| ((p.0 - middle.0) / half, (p.1 - middle.1) / half)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::graph::GraphFormat;
+
+    use super::*;
+
+    fn of(line: &str) -> (GraphState, Vec<Point>) {
+        let graph = GraphFormat::Graph6.read(line.as_bytes()).unwrap().remove(0);
+        let places = places(Layout::Force, &graph);
+        (graph, places)
+    }
+
+    #[test]
+    fn every_graph_fills_the_square_with_its_nodes_apart() {
+        for line in ["@", "A_", "A?", "Bw", "Dhc", "IheA@GUAo", "G?????", "&DI?AO?"] {
+            let (graph, places) = of(line);
+            assert_eq!(places.len(), graph.n_nodes());
+            assert!(places.iter().all(|p| p.0.abs() <= 1.0 + 1e-9 && p.1.abs() <= 1.0 + 1e-9), "{line}: {places:?}");
+            for (i, p) in places.iter().enumerate() {
+                for q in &places[..i] {
+                    assert!(distance(*p, *q) > 0.2, "{line}: {places:?}");
+                }
+            }
+        }
+        assert!(places(Layout::Force, &of("?").0).is_empty());
+    }
+
+    #[test]
+    fn a_ring_is_drawn_as_one_and_the_same_every_time() {
+        let (graph, ring) = of("Dhc");
+        assert_eq!(ring, places(Layout::Force, &graph));
+        let lengths = graph.edges().map(|(a, b)| distance(ring[a as usize], ring[b as usize]));
+        let lengths: Vec<f64> = lengths.collect();
+        let (least, most) = lengths.iter().fold((f64::MAX, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
+        assert!(most < 1.05 * least, "{lengths:?}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Results as an aligned table of plain text.
+
+use std::fmt;
+
+/// One cell of a [`Table`].
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Cell {
+    /// A text, aligned to the left where its column has no numbers.
+    Text(String),
+    /// A whole number, aligned to the right.
+    Integer(i128),
+    /// A number, written by [`number`] and aligned to the right.
+    Number(f64),
+    /// Nothing to report, shown as a dash.
+    Missing,
+}
+
+impl Cell {
+    fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(value) => value.to_string(),
+            Self::Number(value) => number(*value),
+            Self::Missing => "-".to_owned(),
+        }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(value: i64) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(value: u64) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(value: usize) -> Self {
+        Self::Integer(value as i128)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing, Into::into)
+    }
+}
+
+/// A table of results, printed with its columns aligned: those with numbers to the right, those of texts alone to the left.
+///
+/// ```
+/// use gfn_plot::Table;
+/// let table = Table::new(["objective", "JSD", "rings"])
+///     .row(["trajectory balance".into(), 0.00321.into(), 6usize.into()])
+///     .row(["flow matching".into(), 1.5e-7.into(), None::<usize>.into()]);
+/// assert_eq!(
+///     table.to_string(),
+///     "objective                JSD  rings\n\
+///      ------------------  --------  -----\n\
+///      trajectory balance  0.003210      6\n\
+///      flow matching       1.500e-7      -\n"
+/// );
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table with these column headings and no row.
+    #[must_use]
+    pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// The table with one more row; a short row is filled with empty cells, a long one adds columns without heading.
+    #[must_use]
+    pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
+        self.push(cells);
+        self
+    }
+
+    /// Adds a row (see [`row`](Self::row)).
+    pub fn push(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
+        let n = shown.iter().chain([&self.header]).map(Vec::len).max().unwrap_or(0);
+        let cell = |row: &[String], k: usize| row.get(k).cloned().unwrap_or_default();
+        let width = |text: &str| text.chars().count();
+        let columns: Vec<(usize, bool)> = (0..n)
+            .map(|k| {
+                let all = shown.iter().chain([&self.header]);
+                let widest = all.map(|row| width(&cell(row, k))).max().unwrap_or(0);
+                let cells = || self.rows.iter().filter_map(|row| row.get(k));
+                let number = cells().any(|cell| matches!(cell, Cell::Integer(_) | Cell::Number(_)));
+                let text = cells().any(|cell| matches!(cell, Cell::Text(_)));
+                (widest, number || (cells().next().is_some() && !text))
+            })
+            .collect();
+        let write_row = |f: &mut fmt::Formatter<'_>, row: &[String]| {
+            let mut line = String::new();
+            for (k, &(widest, right)) in columns.iter().enumerate() {
+                let text = cell(row, k);
+                let room = " ".repeat(widest - width(&text));
+                line += if k > 0 { "  " } else { "" };
+                line += &if right { room + &text } else { text + &room };
+            }
+            writeln!(f, "{}", line.trim_end())
+        };
+        write_row(f, &self.header)?;
+        let rules: Vec<String> = columns.iter().map(|&(widest, _)| "-".repeat(widest)).collect();
+        write_row(f, &rules)?;
+        shown.iter().try_for_each(|row| write_row(f, row))
+    }
+}
+
+/// A number as a reader wants it: four significant digits, in scientific notation below 0.0001 and from 10 million on.
+///
+/// ```
+/// use gfn_plot::number;
+/// let shown = [6.39694, 0.00321, 1.5e-7, 12345.6].map(number);
+/// assert_eq!(shown, ["6.397", "0.003210", "1.500e-7", "12346"]);
+/// ```
+#[must_use]
+pub fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        // Adding zero turns -0 into 0.
+        return format!("{}", value + 0.0);
+    }
+    // Rounded first: 0.99996 has the magnitude of 1.
+    let rounded = format!("{value:.3e}");
+    let exponent = rounded.split_once('e').map(|(_, exponent)| exponent.parse());
+    match exponent {
+        Some(Ok(exponent @ -4..7)) => format!("{value:.*}", (3 - exponent).max(0) as usize),
+        _ => rounded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits_at_any_magnitude() {
+        let cases = [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (1.0, "1.000"),
+            (0.99996, "1.000"),
+            (-12.3456, "-12.35"),
+            (9_999_000.0, "9999000"),
+            (1e7, "1.000e7"),
+            (0.0001, "0.0001000"),
+            (0.00001, "1.000e-5"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-inf"),
+            (5e-324, "4.941e-324"),
+        ];
+        for (value, shown) in cases {
+            assert_eq!(number(value), shown);
+        }
+    }
+
+    #[test]
+    fn columns_align_whatever_is_missing() {
+        let table = Table::new(["é", "n"])
+            .row(["long name".into(), 5usize.into(), "beyond".into()])
+            .row(["b".into()])
+            .row([Cell::Missing, (-17i64).into()])
+            .row(["c".into(), "1 to 2".into()]);
+        let shown = table.to_string();
+        let expected = "é               n\n---------  ------  ------\nlong name       5  beyond\nb\n-             -17\n\
+                        c          1 to 2\n";
+        assert_eq!(shown, expected);
+        assert_eq!(Table::new([""; 0]).to_string(), "\n\n");
+    }
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Counts the lines of code of each package, and of each room of the core: scripts/count_lines.py [--json] [--files PACKAGE].
+
+A line of code is one of Rust that is no blank line, no comment and no documentation, and isn't part of a test. Beside it stands the
+number of names that the core exports: what `pub use` and `pub` items of its public modules make. `tests/rooms.rs` compares both with caps.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# The folder of each package; what lies in another's folder is counted there.
+PACKAGES = {
+    "core": "src",
+    "gym": "gym",
+    "molecules": "gym/molecules",
+    "dags": "gym/dags",
+    "record": "gym/record",
+    "plot": "plot",
+    "dist": "dist",
+    "python": "python",
+    "reproduce": "examples/reproduce",
+    "examples": "examples",
+    "benches": "benches",
+}
+ITEM = re.compile(r"pub (?:unsafe |const |async )*(?:struct|enum|trait|fn|const|static|type|union) (\w+)")
+
+
+def code_lines(text):
+    """The lines of code of a file."""
+    kept, lines, at = [], text.split("\n"), 0
+    while at < len(lines):
+        line = lines[at]
+        stripped = line.strip()
+        if stripped == "#[cfg(test)]":
+            at += 1
+            while lines[at].strip().startswith("#["):
+                at += 1
+            if lines[at].rstrip().endswith("{"):
+                # rustfmt closes an item where it opened it.
+                end = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "}"
+                while not lines[at].startswith(end):
+                    at += 1
+        elif stripped and not stripped.startswith("//"):
+            kept.append(line)
+        at += 1
+    return kept
+
+
+def sources(folder, others):
+    """The files of a package: not its tests, nor what belongs to another package."""
+    for path in sorted(folder.rglob("*.rs")):
+        inside = path.relative_to(folder).parts
+        foreign = any(other != folder and other.is_relative_to(folder) and path.is_relative_to(other) for other in others)
+        if not foreign and path.name != "tests.rs" and not {"tests", "target"} & set(inside[:-1]):
+            yield path
+
+
+def exported(path, public=True):
+    """The names that a module and its public modules export."""
+    names, code = set(), "\n".join(code_lines(path.read_text()))
+    for used in re.findall(r"^pub use ([^;]+);", code, re.M):
+        inner = re.search(r"\{(.*)\}", used, re.S)
+        for name in inner[1].split(",") if inner else [used]:
+            name = name.split(" as ")[-1].split("::")[-1].strip()
+            if name and name not in ("self", "*"):
+                names.add(name)
+    names.update(re.findall(r"^" + ITEM.pattern, code, re.M))
+    folder = path.parent if path.name in ("mod.rs", "lib.rs") else path.parent / path.stem
+    total = len(names)
+    for module in re.findall(r"^pub mod (\w+);", code, re.M):
+        if module != "prelude":
+            inner = folder / (module + ".rs")
+            total += exported(inner if inner.exists() else folder / module / "mod.rs")
+    return total
+
+
+def count():
+    folders = [ROOT / folder for folder in PACKAGES.values()]
+    packages, rooms, files = {}, {}, {}
+    for (name, _), folder in zip(PACKAGES.items(), folders):
+        packages[name] = 0
+        files[name] = {}
+        for path in sources(folder, folders) if folder.exists() else ():
+            lines = len(code_lines(path.read_text()))
+            packages[name] += lines
+            inside = path.relative_to(folder)
+            files[name][str(inside)] = lines
+            if name == "core":
+                room = inside.parts[0].removesuffix(".rs")
+                rooms[room] = rooms.get(room, 0) + lines
+    return {
+        "packages": packages,
+        "rooms": rooms,
+        "files": files,
+        "total": sum(packages.values()),
+        "exported": exported(ROOT / "src/lib.rs"),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--files", metavar="PACKAGE", choices=PACKAGES, help="list a package's files")
+    flags = parser.parse_args()
+    found = count()
+    if flags.json:
+        del found["files"]
+        print(json.dumps(found))
+        return
+    if flags.files:
+        table = found["files"][flags.files]
+    else:
+        table = {"core/" + room: lines for room, lines in sorted(found["rooms"].items())} | found["packages"]
+    for name, lines in table.items():
+        print(f"{lines:7,} {name}")
+    print(f"{found['total']:7,} in all; the core exports {found['exported']} names")
+
+
+if __name__ == "__main__":
+    main()

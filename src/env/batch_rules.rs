@@ -1,0 +1,174 @@
+//! Rules that are asked about whole batches: for authors to whom a call costs more than a state.
+
+use super::{Direction, Masks, Rows};
+
+/// The rules of one state, said of a batch at once: rules in another language, where each call has a price.
+///
+/// They forbid on top of the rules whose `batched` gives them ([`VectorRules`](super::VectorRules::batched),
+/// [`GraphRules`](crate::graph::GraphRules::batched)). Backward moves are derived from the forward ones: the states that they lead to
+/// are asked about in one batch, too. An answer that is too short forbids what it leaves out.
+///
+/// A move `M` of vectors is a row of the batch and a slot; one of graphs is a [`BatchMove`](crate::graph::BatchMove).
+///
+/// ```
+/// use gfn::env::BatchRules;
+/// use gfn::graph::*;
+///
+/// /// At most three edges at a node.
+/// struct Thin;
+///
+/// impl BatchRules<GraphStates, BatchMove> for Thin {
+///     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
+///         let degree = |m: &BatchMove, a| states.graphs()[m.row].degree(a);
+///         moves.iter().map(|m| degree(m, m.action.a).max(degree(m, m.action.b)) < 3).collect()
+///     }
+/// }
+///
+/// impl GraphRules for Thin {
+///     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
+///         Some(self)
+///     }
+/// }
+///
+/// let kind = GraphKind::Undirected;
+/// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+/// let env = GraphEnv::new(Thin, actions, GraphSchema::plain(kind, 5), GraphState::with_nodes(kind, 5))?;
+/// // Of 1,024 labelled graphs of five nodes.
+/// assert_eq!(gfn::env::StateGraph::build(&env, 2_000)?.len(), 768);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait BatchRules<S: Rows, M>: Send + Sync {
+    /// `true` for each of these forward moves that is allowed, of those that the rules of single states allow.
+    fn permits(&self, states: &S, moves: &[M]) -> Vec<bool>;
+
+    /// `false` for states that no sequence of forward moves builds; none, by default.
+    fn is_reachable(&self, states: &S) -> Vec<bool> {
+        vec![true; states.len()]
+    }
+
+    /// `true` for each of these states that the exit may leave as a finished object; all, by default.
+    fn can_end(&self, states: &S) -> Vec<bool> {
+        vec![true; states.len()]
+    }
+}
+
+/// Forbids in the masks of a batch what the rules of batches forbid.
+///
+/// `forward` names the forward move that slot `slot` of state `row` is; of a backward slot, the one that it undoes, which is made in the
+/// parent that comes with it and becomes row `at` of the `batch` of parents. A slot without one is forbidden.
+pub(crate) fn restrict<S: Rows, M, P>(
+    rules: &dyn BatchRules<S, M>,
+    states: &S,
+    masks: &mut Masks,
+    forward: impl Fn(usize, u32, usize) -> Option<(M, Option<P>)>,
+    batch: impl FnOnce(Vec<P>) -> S,
+) {
+    let (mut moves, mut places, mut parents, mut exits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for row in 0..states.len() {
+        for slot in masks.legal_slots(row).collect::<Vec<_>>() {
+            let place = masks.slot_ptr[row] + slot as usize;
+            if masks.is_exit(row, slot) {
+                exits.push((row, place));
+            } else if let Some((action, parent)) = forward(row, slot, parents.len()) {
+                moves.push(action);
+                places.push(place);
+                parents.extend(parent);
+            } else {
+                masks.legal[place] = false;
+            }
+        }
+    }
+    let mut keep = |place: usize, permitted: Option<&bool>| masks.legal[place] &= permitted == Some(&true);
+    if !moves.is_empty() {
+        let parents = (masks.direction == Direction::Backward).then(|| batch(parents));
+        if let Some(parents) = &parents {
+            let reachable = rules.is_reachable(parents);
+            places.iter().enumerate().for_each(|(k, &place)| keep(place, reachable.get(k)));
+        }
+        let permitted = rules.permits(parents.as_ref().unwrap_or(states), &moves);
+        places.iter().enumerate().for_each(|(k, &place)| keep(place, permitted.get(k)));
+    }
+    if !exits.is_empty() {
+        let permitted = rules.can_end(states);
+        exits.iter().for_each(|&(row, place)| keep(place, permitted.get(row)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+    use crate::env::{StateGraph, VectorEnv, VectorRules, VectorStates};
+
+    /// Steps along two axes to at most 2, never onto the diagonal beyond the origin; sums of 1 are no ends.
+    struct Steps {
+        batched: bool,
+    }
+
+    fn allowed(row: &[u16], slot: usize) -> bool {
+        let mut next = row.to_vec();
+        next[slot] += 1;
+        next[0] != next[1]
+    }
+
+    fn ends(row: &[u16]) -> bool {
+        matches!(row.iter().sum::<u16>(), 0 | 2 | 3)
+    }
+
+    impl VectorRules for Steps {
+        type Key = Vec<u16>;
+        fn width(&self) -> usize {
+            2
+        }
+        fn n_moves(&self, _: Direction) -> usize {
+            2
+        }
+        fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+            match direction {
+                Direction::Forward if slot < 2 && row[slot] < 2 && (self.batched || allowed(row, slot)) => {
+                    row[slot] += 1
+                }
+                Direction::Backward if slot < 2 && row[slot] > 0 => {
+                    row[slot] -= 1;
+                    if !self.batched && !(allowed(row, slot) && (row[0] != row[1] || row[0] == 0)) {
+                        row[slot] += 1;
+                        return None;
+                    }
+                }
+                _ => return None,
+            }
+            Some(slot)
+        }
+        fn key(&self, row: &[u16]) -> Vec<u16> {
+            row.to_vec()
+        }
+        fn can_end(&self, row: &[u16]) -> bool {
+            self.batched || ends(row)
+        }
+        fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
+            self.batched.then_some(self)
+        }
+    }
+
+    impl BatchRules<VectorStates, (usize, u32)> for Steps {
+        fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
+            moves.iter().map(|&(at, slot)| allowed(states.row(at), slot as usize)).collect()
+        }
+        fn is_reachable(&self, states: &VectorStates) -> Vec<bool> {
+            states.rows().map(|row| row[0] != row[1] || row[0] == 0).collect()
+        }
+        fn can_end(&self, states: &VectorStates) -> Vec<bool> {
+            states.rows().map(ends).collect()
+        }
+    }
+
+    #[test]
+    fn rules_of_batches_are_those_of_single_vectors() {
+        let (single, batched) = (VectorEnv(Steps { batched: false }), VectorEnv(Steps { batched: true }));
+        let spaces = [&single, &batched].map(|env| StateGraph::build(env, 100).unwrap());
+        assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
+        // (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.
+        assert_eq!(spaces[1].len(), 7);
+        crate::testing::check_env(&batched, 50, &mut Rng::seeded(0)).unwrap();
+    }
+}

@@ -1,0 +1,52 @@
+//! Objects that a policy samples, in batches.
+
+use std::ops::Range;
+
+use crate::env::{Env, Rows};
+use crate::policy::Policy;
+use crate::rollout::Sampler;
+use crate::{Error, Result, Rng};
+
+/// Number of trajectories sampled and scored at once, by a random stream of their own.
+const BATCH: usize = 1024;
+
+/// `n` objects that a policy samples. It draws in batches, so that memory doesn't grow with the trajectories of all of them.
+///
+/// ```
+/// use gfn::{env::Rows, metrics::sample_objects, policy::UniformPolicy, testing::Words, Rng};
+/// let env = Words::new(2, 3);
+/// assert_eq!(sample_objects(&env, &UniformPolicy, 1_500, &mut Rng::seeded(0))?.len(), 1_500);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of the [sampler](Sampler).
+pub fn sample_objects<E: Env, P: Policy<E>>(env: &E, policy: &P, n: usize, rng: &mut Rng) -> Result<E::States> {
+    let sampler = Sampler::new(env, policy);
+    let mut out = env.initial(&[]);
+    for (range, mut rng) in batches(n, rng) {
+        out.append(sampler.forward(range.len(), &mut rng)?.terminal_states().clone());
+    }
+    Ok(out)
+}
+
+/// Figures of `n` samples, batch by batch.
+pub(super) fn in_batches(
+    n: usize,
+    rng: &mut Rng,
+    mut figures: impl FnMut(Range<usize>, &mut Rng) -> Result<Vec<f64>>,
+) -> Result<Vec<f64>> {
+    if n == 0 {
+        return Err(Error::config("trajectories to estimate from", "none", "at least one"));
+    }
+    let mut out = Vec::with_capacity(n);
+    for (range, mut rng) in batches(n, rng) {
+        out.extend(figures(range, &mut rng)?);
+    }
+    Ok(out)
+}
+
+/// The batches of `n` samples, each with a random stream of its own.
+fn batches(n: usize, rng: &mut Rng) -> Vec<(Range<usize>, Rng)> {
+    (0..n).step_by(BATCH).map(|start| (start..n.min(start + BATCH), rng.split())).collect()
+}

@@ -1,0 +1,71 @@
+//! Gradients as an optimizer gets them; the tests of `gfn-dist` read this file, too.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tch::{Kind, Tensor};
+
+use gfn::Result;
+use gfn::nn::Parameters;
+use gfn::optim::{Optimizer, StepReport};
+
+/// The gradients of a trainer: its [optimizer](Self::optimizer) notes each one as it comes, summed over all replicas and not clipped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NotedGradients(Arc<Mutex<Vec<Vec<f64>>>>);
+
+impl NotedGradients {
+    /// An optimizer of these parameters that notes each gradient and takes `lr` times it off.
+    #[must_use]
+    pub(crate) fn optimizer(&self, parameters: &Parameters, lr: f64) -> impl Optimizer + use<> {
+        let parameters = parameters.iter().map(|parameter| parameter.tensor.shallow_clone()).collect();
+        Noting { parameters, lr, noted: self.clone() }
+    }
+
+    /// The gradients so far, which aren't kept: for each update one list of all parameters' numbers, with 0 where a parameter has none.
+    #[must_use]
+    pub(crate) fn take(&self) -> Vec<Vec<f64>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[derive(Debug)]
+struct Noting {
+    parameters: Vec<Tensor>,
+    lr: f64,
+    noted: NotedGradients,
+}
+
+impl Optimizer for Noting {
+    fn name(&self) -> &'static str {
+        "noted gradients"
+    }
+
+    fn step(&mut self) -> Result<StepReport> {
+        let mut all = Vec::new();
+        for tensor in &mut self.parameters {
+            let mut gradient = tensor.grad();
+            if !gradient.defined() {
+                all.extend(std::iter::repeat_n(0.0, tensor.numel()));
+                continue;
+            }
+            all.extend(Vec::<f64>::try_from(gradient.to_kind(Kind::Double).f_reshape([-1])?)?);
+            let step = &gradient * self.lr;
+            let _ = tch::no_grad(|| tensor.f_sub_(&step))?;
+            let _ = gradient.f_zero_()?;
+        }
+        let grad_norm = all.iter().map(|x| x * x).sum::<f64>().sqrt();
+        self.noted.0.lock().unwrap_or_else(PoisonError::into_inner).push(all);
+        Ok(StepReport { grad_norm })
+    }
+
+    fn scale_lr(&mut self, _: f64) -> Result<()> {
+        Ok(())
+    }
+
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        Ok(Vec::new())
+    }
+
+    fn load_state(&mut self, _: &[(String, Tensor)]) -> Result<()> {
+        Ok(())
+    }
+}

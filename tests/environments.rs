@@ -168,20 +168,22 @@ fn check_conversion<E: EnumerableEnv>(
 /// Each action is legal and leads to the next state, or to the terminal one; its reverse is legal there and leads back.
 fn check_rows<E: EnumerableEnv>(name: &str, env: &E, trajectories: &Trajectories<E>) {
     let transitions = trajectories.transitions();
+    let (states, actions, next_states) = (transitions.states(), transitions.actions(), transitions.next_states());
+    let is_exit = transitions.is_exit();
     let n = trajectories.n_transitions();
     let starts: Vec<usize> = trajectories.offsets()[..trajectories.len()].to_vec();
-    assert!(env.is_initial(&transitions.states.select(&starts)).iter().all(|initial| *initial), "{name}");
-    let masks = env.masks(Direction::Forward, &transitions.states);
-    let before = env.keys(&transitions.states);
-    let next = env.keys(&transitions.next_states);
-    let mut after = transitions.states.clone();
-    let step = env.step(Direction::Forward, &mut after, &transitions.actions).unwrap();
-    assert_eq!(step.exit, transitions.is_exit, "{name}");
-    assert_eq!(step.done, transitions.is_last, "{name}");
+    assert!(env.is_initial(&states.select(&starts)).iter().all(|initial| *initial), "{name}");
+    let masks = env.masks(Direction::Forward, &states);
+    let before = env.keys(&states);
+    let next = env.keys(&next_states);
+    let mut after = states.clone();
+    let step = env.step(Direction::Forward, &mut after, &actions).unwrap();
+    assert_eq!(step.exit, is_exit, "{name}");
+    assert_eq!(step.done, transitions.is_last(), "{name}");
     assert_eq!(env.keys(&after), next, "{name}");
-    assert!((0..n).all(|t| masks.row(t)[transitions.actions.0[t] as usize]), "{name}");
-    let inner: Vec<usize> = (0..n).filter(|&t| !transitions.is_exit[t]).collect();
-    let mut back = transitions.next_states.select(&inner);
+    assert!((0..n).all(|t| masks.row(t)[actions.0[t] as usize]), "{name}");
+    let inner: Vec<usize> = (0..n).filter(|&t| !is_exit[t]).collect();
+    let mut back = next_states.select(&inner);
     let reverse = trajectories.reverse_actions().select(&inner);
     let masks = env.masks(Direction::Backward, &back);
     assert!((0..inner.len()).all(|k| masks.row(k)[reverse.0[k] as usize]), "{name}");

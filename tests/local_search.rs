@@ -110,11 +110,11 @@ fn known_rewards_are_not_asked_again() {
     let start = start.terminal_states();
     let known = reward.log_reward(start, None).unwrap();
     asked.store(0, Ordering::Relaxed);
-    let found = sampler.local_search_from(setting, (start, &known), &reward, &mut Rng::seeded(1)).unwrap();
+    let found = sampler.local_search_from(setting, start, &known, &reward, &mut Rng::seeded(1)).unwrap();
     assert_eq!(asked.swap(0, Ordering::Relaxed), n * rounds);
     assert_eq!(sampler.local_search(setting, start, &reward, &mut Rng::seeded(1)).unwrap(), found);
     assert_eq!(asked.swap(0, Ordering::Relaxed), n * (rounds + 1));
-    let short = sampler.local_search_from(setting, (start, &known[1..]), &reward, &mut Rng::seeded(1));
+    let short = sampler.local_search_from(setting, start, &known[1..], &reward, &mut Rng::seeded(1));
     assert!(matches!(short, Err(Error::Shape { .. })), "{short:?}");
 
     // A trainer knows the rewards of what it has sampled, and scores trajectories by the rewards that came with them.

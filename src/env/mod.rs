@@ -197,19 +197,6 @@ pub trait Env: Send + Sync {
         Ok(None)
     }
 
-    /// The states whose terminal states [`to_insertion_order`](Self::to_insertion_order) renamed: given the renamed ones and
-    /// [`InsertionOrder::labels`], which may come from a file.
-    ///
-    /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) for labels that aren't those of these states; always, in an environment that
-    /// renames nothing.
-    fn with_labels(&self, _states: &Self::States, labels: &[u32]) -> Result<Self::States> {
-        Err(crate::Error::contract(
-            "states that a replay gives back as they were have no labels beside them",
-            format!("{} labels were given", labels.len()),
-        ))
-    }
-
     /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
     /// trainer calls it once, before its first step. The default checks nothing.
     ///
@@ -231,9 +218,6 @@ pub struct InsertionOrder<A, S> {
     pub actions: A,
     /// The terminal states.
     pub terminal: S,
-    /// The replay's name of each part of each terminal state (each node of a graph), in the order in which it was labelled
-    /// before, state by state.
-    pub labels: Vec<u32>,
 }
 
 /// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its

@@ -139,15 +139,6 @@ impl Named<'_> {
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }
-
-    /// Booleans, saved as bytes 0 and 1, one for each of `n` rows.
-    pub(crate) fn flags(&self, name: &str, n: usize) -> Result<Vec<bool>> {
-        let bytes = self.bytes(name)?;
-        if bytes.len() != n || bytes.iter().any(|&byte| byte > 1) {
-            return Err(malformed(name));
-        }
-        Ok(bytes.into_iter().map(|byte| byte == 1).collect())
-    }
 }
 
 pub(crate) fn malformed(name: &str) -> Error {

@@ -1,17 +1,18 @@
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 
-use super::diversity::{Cell, Near, cell_of};
-use super::entry::{Entry, Offer, Rank};
-use super::identity::{Distinct, SeenKeys};
-use super::ordered::{Key, Ordered};
+use super::diversity::{Cell, Neighbours};
+use super::draw::no_object;
 use super::priority::{Priority, Stored};
-use super::weights::Weights;
+use super::ranking::{Rank, Ranking};
+use super::sum_tree::SumTree;
 use super::{Diversity, Draw, Eviction, RankBy, ReplayConfig};
 use crate::condition::Conditions;
-use crate::env::{EnumerableEnv, Env, Rows};
-use crate::rollout::{Container, Walks};
+use crate::env::{EnumerableEnv, Env, Rows, check_log_rewards};
+use crate::rollout::{Container, ReplayEnv, Walks};
 use crate::tensor::to_host;
 use crate::{Error, Result};
 
@@ -24,20 +25,48 @@ use crate::{Error, Result};
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
-    /// By serial, the oldest first, with what they are drawn in proportion to.
-    pub(super) entries: Ordered<u64, Entry<E>, Weights>,
-    /// (log-reward, age) of each entry, the least first; kept only if eviction or drawing needs it.
-    pub(super) by_reward: Ordered<Rank, (), ()>,
-    /// (loss, age) of each entry, likewise.
-    pub(super) by_loss: Ordered<Rank, (), ()>,
-    distinct: Option<Box<dyn Distinct<E>>>,
-    diversity: Option<Diversity<E>>,
-    near: Near,
+    /// By serial number, the oldest first.
+    pub(super) entries: BTreeMap<u64, HeldObject<E>>,
+    /// The weights of entries; uniform draws count them.
+    pub(super) weights: SumTree,
+    /// Entries by reward and by loss ([`RankBy`]); empty unless eviction or drawing needs it.
+    pub(super) rankings: [Ranking; 2],
+    /// For draws by rank the sum of the weights of the first ranks, for each number of them.
+    pub(super) rank_sums: Vec<f64>,
+    distinct: Option<(Identity<E>, HashSet<[u64; 2]>)>,
+    diversity: Option<(Diversity<E::States>, Neighbours)>,
     pub(super) keeps_paths: bool,
-    /// Width and kind of the conditions; unknown while the buffer is empty.
-    form: Option<(usize, Kind)>,
-    device: Device,
+    /// `true` if entries have their actions, also where draws have none.
+    pub(super) stores_paths: bool,
+    /// No conditions, of the width, kind and device of those that were added last.
+    form: Option<Conditions>,
     pub(super) added: u64,
+}
+
+/// An entry of a buffer.
+pub(super) struct HeldObject<E: Env> {
+    /// The actions that lead to it; none where they aren't needed.
+    pub(super) actions: E::Actions,
+    pub(super) terminal: E::States,
+    pub(super) condition: Vec<f64>,
+    /// The place of its vector in a diverse buffer.
+    cell: Cell,
+    pub(super) stored: Stored,
+}
+
+/// Tells objects apart, under their conditions.
+type Identity<E> = fn(&E, &<E as Env>::States, &[f64]) -> [u64; 2];
+
+/// 128 bits of hash: among a million objects two share them with a probability of 1e-27.
+fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> [u64; 2] {
+    let key = env.keys(state);
+    [0u8, 1].map(|half| {
+        let mut hasher = DefaultHasher::new();
+        (half, &key).hash(&mut hasher);
+        // Adding 0 turns -0 into 0.
+        condition.iter().for_each(|value| (value + 0.0).to_bits().hash(&mut hasher));
+        hasher.finish()
+    })
 }
 
 impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
@@ -50,28 +79,28 @@ impl<E: Env> ReplayBuffer<E> {
     /// An empty buffer that accepts every walk.
     ///
     /// # Errors
-    /// [`Error::Config`] for a capacity of 0 or an exponent that isn't finite.
+    /// [`Error::Config`] for a capacity of 0, an exponent that isn't finite, and a negative one for draws by rank.
     pub fn new(config: ReplayConfig) -> Result<Self> {
         if config.draw == Draw::Own {
             return Err(Error::missing("a buffer that draws by a rule of one's own", "the rule", "use `by_priority`"));
         }
-        Self::with_weighing(config, None)
+        Self::drawn_by(config, None)
     }
 
-    pub(super) fn with_weighing(config: ReplayConfig, priority: Option<Arc<dyn Priority>>) -> Result<Self> {
+    pub(super) fn drawn_by(config: ReplayConfig, priority: Option<Arc<dyn Priority>>) -> Result<Self> {
         config.check()?;
         Ok(Self {
             config,
             priority,
-            entries: Ordered::new(config.draw.is_weighted()),
-            by_reward: Ordered::counting(),
-            by_loss: Ordered::counting(),
+            entries: BTreeMap::new(),
+            weights: SumTree::default(),
+            rankings: Default::default(),
+            rank_sums: vec![0.0],
             distinct: None,
             diversity: None,
-            near: Near::default(),
             keeps_paths: true,
+            stores_paths: true,
             form: None,
-            device: Device::Cpu,
             added: 0,
         })
     }
@@ -82,66 +111,51 @@ impl<E: Env> ReplayBuffer<E> {
     /// As for [`new`](Self::new).
     pub fn distinct(config: ReplayConfig) -> Result<Self>
     where
-        E: EnumerableEnv + 'static,
+        E: EnumerableEnv,
     {
-        Ok(Self::new(config)?.keeping_each_once())
+        Ok(Self::new(config)?.with_each_once())
     }
 
     /// The same empty buffer, which holds each object once.
-    pub(super) fn keeping_each_once(self) -> Self
+    pub(super) fn with_each_once(self) -> Self
     where
-        E: EnumerableEnv + 'static,
+        E: EnumerableEnv,
     {
-        Self { distinct: Some(Box::new(SeenKeys::<E::Key>::default())), ..self }
+        Self { distinct: Some((identity, HashSet::new())), ..self }
     }
 
     /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones, including
     /// earlier ones of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates of a
     /// batch are taken in descending order of reward, so that of several close ones the best is kept.
     #[must_use]
-    pub fn diverse(mut self, diversity: Diversity<E>) -> Self {
-        let near = &mut self.near;
-        *near = Near::default();
-        self.entries.for_each_mut(|serial, entry| {
+    pub fn diverse(mut self, diversity: Diversity<E::States>) -> Self {
+        let mut neighbours = Neighbours::default();
+        for (&serial, entry) in &mut self.entries {
             let vector = diversity.vector(&entry.terminal, &entry.condition);
-            entry.cell = cell_of(diversity.place(&vector));
-            near.add(entry.cell, serial, &vector);
-        });
-        self.diversity = Some(diversity);
+            entry.cell = diversity.cell(&vector);
+            neighbours.insert(entry.cell, serial, &vector);
+        }
+        self.diversity = Some((diversity, neighbours));
         self
     }
 
-    /// Stores terminal states only, without actions. Paths to drawn objects must then be drawn backwards.
+    /// Gives terminal states only, without actions: paths to drawn objects must then be drawn backwards, and objects without a path can be
+    /// added. Up to isomorphism the buffer stores some path to each object all the same, because checkpoints need it to give nodes their
+    /// labels again.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
-        self.entries.for_each_mut(|_, entry| entry.actions = entry.actions.select(&[]));
-        self
-    }
-
-    /// Puts the conditions of drawn walks on this device (default: the host). Stored ones are on the host.
-    #[must_use]
-    pub fn on_device(mut self, device: Device) -> Self {
-        self.device = device;
         self
     }
 
     /// An empty buffer with the same settings.
-    pub(crate) fn emptied(&self) -> Self {
-        Self {
-            config: self.config,
-            priority: self.priority.clone(),
-            entries: Ordered::new(self.config.draw.is_weighted()),
-            by_reward: Ordered::counting(),
-            by_loss: Ordered::counting(),
-            near: Near::default(),
-            distinct: self.distinct.as_ref().map(|distinct| distinct.emptied()),
-            diversity: self.diversity.clone(),
+    pub(super) fn emptied(&self) -> Result<Self> {
+        Ok(Self {
+            distinct: self.distinct.as_ref().map(|(identity, _)| (*identity, HashSet::new())),
+            diversity: self.diversity.as_ref().map(|(diversity, _)| (diversity.clone(), Neighbours::default())),
             keeps_paths: self.keeps_paths,
-            form: None,
-            device: self.device,
-            added: 0,
-        }
+            ..Self::drawn_by(self.config, self.priority.clone())?
+        })
     }
 
     /// The buffer's settings.
@@ -150,7 +164,7 @@ impl<E: Env> ReplayBuffer<E> {
         &self.config
     }
 
-    /// Whether paths to objects are stored, too.
+    /// `true` if drawn walks have their actions.
     #[must_use]
     pub fn keeps_paths(&self) -> bool {
         self.keeps_paths
@@ -162,23 +176,137 @@ impl<E: Env> ReplayBuffer<E> {
         self.entries.len()
     }
 
-    /// Whether the buffer is empty.
+    /// `true` if nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.entries.is_empty()
     }
 
     /// The raw log-rewards, in the order in which objects were added.
     pub fn log_rewards(&self) -> impl Iterator<Item = f64> + '_ {
-        self.entries.iter().map(|(_, entry)| entry.log_reward)
+        self.entries.values().map(|entry| entry.stored.log_reward)
     }
 
     /// All stored walks, oldest first; `None` from an empty buffer.
     #[must_use]
     pub fn walks(&self) -> Option<Walks<E>> {
-        self.gather(self.entries.iter().map(|(_, entry)| entry)).ok()
+        self.gather(self.entries.values(), self.keeps_paths).ok()
     }
 
+    /// Checks that the conditions fit the stored ones, and returns each walk's, empty without conditions.
+    pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
+        let n = walks.len();
+        let known = self.form.as_ref().filter(|_| !self.is_empty());
+        Conditions::join((known, self.len()), (walks.conditions.as_ref(), n))?;
+        let values = walks.conditions().map_or(Vec::new(), to_host);
+        let width = values.len() / n.max(1);
+        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
+            let remedy = "give conditions that are finite numbers";
+            return Err(Error::non_finite("condition", place / width, values[place], remedy));
+        }
+        self.form = walks.conditions.as_ref().map(|conditions| conditions.pick(&[]));
+        Ok((0..n).map(|i| values[i * width..(i + 1) * width].to_vec()).collect())
+    }
+
+    /// Adds one walk if it is accepted, and evicts an entry if necessary; returns whether it was added.
+    pub(super) fn admit(&mut self, env: &E, walk: Walks<E>, condition: Vec<f64>, log_reward: f64) -> bool {
+        let Walks { actions, terminal, .. } = walk;
+        let serial = self.added;
+        let full = self.len() >= self.config.capacity;
+        let best = self.config.eviction == Eviction::BestReward;
+        if full && best && self.rankings[0].nth(0).is_some_and(|least| Rank::new(log_reward, serial) < least) {
+            return false;
+        }
+        let vector = self.diversity.as_ref().map(|(diversity, _)| diversity.vector(&terminal, &condition));
+        if full
+            && let (Some((diversity, neighbours)), Some(vector)) = (&self.diversity, &vector)
+            && diversity.is_near(vector, neighbours)
+        {
+            return false;
+        }
+        if let Some((identity, known)) = &mut self.distinct
+            && !known.insert(identity(env, &terminal, &condition))
+        {
+            return false;
+        }
+        if full {
+            self.evict(env);
+        }
+        let mut cell = Cell::default();
+        if let (Some((diversity, neighbours)), Some(vector)) = (&mut self.diversity, vector) {
+            cell = diversity.cell(&vector);
+            neighbours.insert(cell, serial, &vector);
+        }
+        let stored = Stored { log_reward, loss: None };
+        self.index(serial, stored, true);
+        let actions = if self.stores_paths { actions } else { actions.select(&[]) };
+        self.entries.insert(serial, HeldObject { actions, terminal, condition, cell, stored });
+        let held = self.len();
+        if let Draw::RankPrioritised { exponent, .. } = self.config.draw
+            && self.rank_sums.len() == held
+        {
+            self.rank_sums.push(self.rank_sums[held - 1] + (held as f64).powf(-exponent));
+        }
+        self.added += 1;
+        true
+    }
+
+    /// Adds an entry to, or removes it from, what draws and evictions find it by.
+    pub(super) fn index(&mut self, serial: u64, stored: Stored, adds: bool) {
+        let weights = adds.then(|| self.weights_of(stored));
+        self.weights.set(serial, weights);
+        let best = self.config.eviction == Eviction::BestReward;
+        // What was never visited comes first by loss.
+        let values = [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
+        for (ranking, (by, value)) in self.rankings.iter_mut().zip(values) {
+            let rank = Rank::new(value, serial);
+            if self.config.draw.ranks_by() == Some(by) || best && by == RankBy::Reward {
+                if adds { ranking.insert(rank) } else { ranking.remove(rank) }
+            }
+        }
+    }
+
+    fn evict(&mut self, env: &E) {
+        let serial = match self.config.eviction {
+            Eviction::Fifo => self.entries.first_key_value().map(|(&serial, _)| serial),
+            Eviction::BestReward => self.rankings[0].nth(0).map(Rank::serial),
+        };
+        let Some((serial, gone)) = serial.and_then(|serial| self.entries.remove_entry(&serial)) else { return };
+        self.index(serial, gone.stored, false);
+        if let Some((_, neighbours)) = &mut self.diversity {
+            neighbours.remove(gone.cell, serial);
+        }
+        if let Some((identity, known)) = &mut self.distinct {
+            known.remove(&identity(env, &gone.terminal, &gone.condition));
+        }
+    }
+
+    /// The walks of these entries, joined; without actions unless `with_paths`.
+    pub(super) fn gather<'a>(
+        &'a self,
+        entries: impl Iterator<Item = &'a HeldObject<E>>,
+        with_paths: bool,
+    ) -> Result<Walks<E>> {
+        let any = self.entries.values().next().ok_or(no_object("taking walks from a replay buffer"))?;
+        let (mut actions, mut terminal) = (any.actions.select(&[]), any.terminal.select(&[]));
+        let (mut offsets, mut values) = (vec![0], Vec::new());
+        for entry in entries {
+            if with_paths {
+                actions.append(entry.actions.clone());
+            }
+            offsets.push(actions.len());
+            terminal.append(entry.terminal.clone());
+            values.extend_from_slice(&entry.condition);
+        }
+        let conditions = self.form.as_ref().map(|Conditions(form)| {
+            let rows = Tensor::from_slice(&values).f_view([terminal.len() as i64, form.size()[1]])?;
+            Ok::<_, Error>(Conditions(rows.f_to_kind(form.kind())?.f_to_device(form.device())?))
+        });
+        Ok(Walks { actions, offsets, terminal, conditions: conditions.transpose()? })
+    }
+}
+
+impl<E: ReplayEnv> ReplayBuffer<E> {
     /// Adds walks with their raw log-rewards, and returns how many of them are in the buffer afterwards.
     ///
     /// # Errors
@@ -186,30 +314,22 @@ impl<E: Env> ReplayBuffer<E> {
     /// [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for walks without
     /// actions if paths are stored, and if only some walks have conditions. Nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
-        if walks.len() != log_rewards.len() {
-            return Err(Error::shape(
-                "log-rewards of walks",
-                [walks.len() as i64],
-                [log_rewards.len() as i64],
-                "give one log-reward per walk",
-            ));
-        }
-        if let Some(row) = log_rewards.iter().position(|value| !value.is_finite()) {
-            return Err(Error::non_finite(
-                "log-reward",
-                row,
-                log_rewards[row],
-                "keep only objects whose log-reward is finite; or raise it to a floor (`Clipped`)",
-            ));
-        }
+        check_log_rewards(log_rewards, walks.len())?;
         if self.keeps_paths && !walks.has_paths() {
             return Err(Error::missing(
                 "a replay buffer that keeps paths",
                 "walks with actions",
-                "add whole walks, or let the buffer store terminal states only (`terminal_only`)",
+                "add whole walks, or let the buffer give terminal states only (`terminal_only`)",
             ));
         }
-        self.weighing().check(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
+        self.check_priorities(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
+        self.choose_paths(env)?;
+        let found = if self.stores_paths && !walks.has_paths() {
+            Some(Walks { conditions: walks.conditions.clone(), ..Walks::first_to(env, &walks.terminal)? })
+        } else {
+            None
+        };
+        let walks = found.as_ref().unwrap_or(walks);
         let mut conditions = self.take_conditions(walks)?;
         let mut order: Vec<usize> = (0..walks.len()).collect();
         if self.diversity.is_some() && self.config.eviction == Eviction::BestReward {
@@ -218,156 +338,15 @@ impl<E: Env> ReplayBuffer<E> {
         let mut stayed = 0;
         for i in order {
             let condition = std::mem::take(&mut conditions[i]);
-            let offer = Offer { walk: walks.select([i])?, condition, log_reward: log_rewards[i] };
-            stayed += usize::from(self.offer(env, offer));
+            stayed += usize::from(self.admit(env, walks.select([i])?, condition, log_rewards[i]));
         }
         Ok(stayed)
     }
 
-    /// Checks that the conditions fit the stored ones, and returns each walk's, empty without conditions.
-    pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
-        let n = walks.len();
-        let Some(tensor) = walks.conditions() else {
-            return match self.form {
-                Some(_) if !self.is_empty() => Err(mixed_conditions()),
-                _ => {
-                    self.form = None;
-                    Ok(vec![Vec::new(); n])
-                }
-            };
-        };
-        let Conditions(tensor) = Conditions::checked(tensor.shallow_clone(), n)?;
-        let form = (tensor.size()[1] as usize, tensor.kind());
-        match self.form {
-            _ if self.is_empty() => {}
-            None => return Err(mixed_conditions()),
-            Some((width, _)) if width != form.0 => {
-                return Err(Error::shape(
-                    "conditions of walks",
-                    [n as i64, width as i64],
-                    tensor.size(),
-                    "give conditions of the same width as those in the buffer",
-                ));
-            }
-            Some(_) => {}
-        }
-        let values = to_host(&tensor);
-        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::non_finite(
-                "condition",
-                place / form.0.max(1),
-                values[place],
-                "give conditions that are finite numbers",
-            ));
-        }
-        self.form = Some(form);
-        Ok((0..n).map(|i| values[i * form.0..(i + 1) * form.0].to_vec()).collect())
+    /// Finds out whether actions are stored: for draws, or because only these give nodes their labels when a file is read.
+    pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
+        let (states, actions) = (env.initial(&[]), env.no_actions());
+        self.stores_paths = self.keeps_paths || env.to_insertion_order(&states, &actions, &actions, &[0])?.is_some();
+        Ok(())
     }
-
-    /// Adds a candidate if it is accepted, and evicts an entry if necessary; returns whether it was added.
-    pub(super) fn offer(&mut self, env: &E, offer: Offer<E>) -> bool {
-        let Offer { walk: Walks { actions, terminal, .. }, condition, log_reward } = offer;
-        let serial = self.added;
-        let rank = Rank::new(log_reward, serial);
-        let full = self.len() >= self.config.capacity;
-        let best = self.config.eviction == Eviction::BestReward;
-        if full && best && self.by_reward.nth(0).is_some_and(|(least, _)| rank.0 <= least.0) {
-            return false;
-        }
-        let (mut vector, mut cell) = (Vec::new(), Cell::default());
-        if let Some(diversity) = &self.diversity {
-            vector = diversity.vector(&terminal, &condition);
-            let place = diversity.place(&vector);
-            cell = cell_of(place);
-            if full && self.near.any(diversity.around(place), |held| diversity.too_close(held, &vector)) {
-                return false;
-            }
-        }
-        if let Some(distinct) = &mut self.distinct
-            && !distinct.admit(env, &terminal, &condition)
-        {
-            return false;
-        }
-        if full {
-            self.evict(env);
-        }
-        let actions = if self.keeps_paths { actions } else { actions.select(&[]) };
-        let entry = Entry { actions, terminal, condition, cell, log_reward, loss: None };
-        if self.diversity.is_some() {
-            self.near.add(cell, serial, &vector);
-        }
-        if self.ranks_rewards() {
-            self.by_reward.insert(rank, (), ());
-        }
-        if self.ranks_losses() {
-            self.by_loss.insert(Rank::new(entry.ranking_loss(), serial), (), ());
-        }
-        let weights = self.weighing().of(entry.log_reward, entry.loss);
-        self.entries.insert(serial, entry, weights);
-        self.added += 1;
-        true
-    }
-
-    fn ranks_rewards(&self) -> bool {
-        self.config.eviction == Eviction::BestReward || self.config.draw.ranks_by() == Some(RankBy::Reward)
-    }
-
-    pub(super) fn ranks_losses(&self) -> bool {
-        self.config.draw.ranks_by() == Some(RankBy::Loss)
-    }
-
-    fn evict(&mut self, env: &E) {
-        let serial = match self.config.eviction {
-            Eviction::Fifo => self.entries.nth(0).map(|(serial, _)| serial),
-            Eviction::BestReward => self.by_reward.nth(0).map(|(rank, ())| rank.serial()),
-        };
-        let Some((serial, gone)) = serial.and_then(|serial| Some((serial, self.entries.remove(serial)?))) else {
-            return;
-        };
-        if self.ranks_rewards() {
-            self.by_reward.remove(Rank::new(gone.log_reward, serial));
-        }
-        if self.ranks_losses() {
-            self.by_loss.remove(Rank::new(gone.ranking_loss(), serial));
-        }
-        if self.diversity.is_some() {
-            self.near.forget(gone.cell, serial);
-        }
-        if let Some(distinct) = &mut self.distinct {
-            distinct.forget(env, &gone.terminal, &gone.condition);
-        }
-    }
-
-    /// The walks of these entries, joined.
-    pub(super) fn gather<'a>(&'a self, entries: impl Iterator<Item = &'a Entry<E>>) -> Result<Walks<E>> {
-        let (_, any) = self.entries.nth(0).ok_or(Error::missing(
-            "taking walks from a replay buffer",
-            "at least one object in it",
-            "add trajectories or prefill the buffer first",
-        ))?;
-        let (mut actions, mut terminal) = (any.actions.select(&[]), any.terminal.select(&[]));
-        let (mut offsets, mut values) = (vec![0], Vec::new());
-        for entry in entries {
-            actions.append(entry.actions.clone());
-            offsets.push(actions.len());
-            terminal.append(entry.terminal.clone());
-            values.extend_from_slice(&entry.condition);
-        }
-        let conditions = match self.form {
-            None => None,
-            Some((width, kind)) => {
-                let rows = Tensor::from_slice(&values).f_view([terminal.len() as i64, width as i64])?;
-                Some(Conditions(rows.f_to_kind(kind)?.f_to_device(self.device)?))
-            }
-        };
-        Ok(Walks { actions, offsets, terminal, conditions })
-    }
-}
-
-fn mixed_conditions() -> Error {
-    Error::missing(
-        "adding to a replay buffer",
-        "conditions on all of its walks or on none",
-        "use separate buffers for conditional and unconditional walks",
-    )
 }

@@ -27,7 +27,7 @@ pub enum Draw {
     Uniform,
     /// Proportional to `R^exponent`, computed in the log domain, so that no reward underflows.
     RewardPrioritised {
-        /// 1 draws in proportion to R, 0 uniformly; it is one over the temperature.
+        /// 1 draws in proportion to R, 0 uniformly; one over the temperature.
         exponent: f64,
     },
     /// Proportional to `|loss|^exponent`, with the loss at the object's last visit
@@ -45,7 +45,7 @@ pub enum Draw {
     RankPrioritised {
         /// The value to rank by.
         by: RankBy,
-        /// 1 draws in inverse proportion to the rank, 0 uniformly.
+        /// 1 draws in inverse proportion to the rank, 0 uniformly; it isn't negative.
         exponent: f64,
     },
     /// Proportional to `1 / (k n + rank)`, with n the number of stored objects: about a share k of them is favoured,
@@ -62,46 +62,11 @@ pub enum Draw {
 }
 
 impl Draw {
-    /// Proportional to `R^(1 / temperature)`.
-    ///
-    /// ```
-    /// use gfn::replay::Draw;
-    /// assert_eq!(Draw::tempered(2.0)?, Draw::RewardPrioritised { exponent: 0.5 });
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Config`] unless the temperature is positive (infinity draws uniformly).
-    pub fn tempered(temperature: f64) -> Result<Self> {
-        let exponent = 1.0 / temperature;
-        if temperature > 0.0 && exponent.is_finite() {
-            return Ok(Self::RewardPrioritised { exponent });
-        }
-        let got = temperature.to_string();
-        Err(Error::config("replay temperature", got, "a positive number"))
-    }
-
-    /// Whether each entry has a weight that doesn't depend on the others.
-    pub(super) fn is_weighted(self) -> bool {
-        matches!(self, Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } | Self::Own)
-    }
-
     /// The value to rank by, for a draw by rank.
     pub(super) fn ranks_by(self) -> Option<RankBy> {
         match self {
             Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
-            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } | Self::Own => None,
-        }
-    }
-
-    fn exponent(self) -> f64 {
-        match self {
-            Self::Uniform | Self::Own => 0.0,
-            Self::RewardPrioritised { exponent }
-            | Self::LossPrioritised { exponent }
-            | Self::RankPrioritised { exponent, .. } => exponent,
-            Self::WeightedRanks { k, .. } if k < 0.0 => f64::NAN,
-            Self::WeightedRanks { k, .. } => k,
+            _ => None,
         }
     }
 }
@@ -122,11 +87,16 @@ impl ReplayConfig {
         if self.capacity == 0 {
             return Err(Error::config("replay capacity", "0", "at least 1"));
         }
-        let exponent = self.draw.exponent();
-        if !exponent.is_finite() {
-            let got = exponent.to_string();
-            return Err(Error::config("replay exponent", got, "a finite number, for weighted ranks of at least 0"));
+        match self.draw {
+            Draw::RewardPrioritised { exponent } | Draw::LossPrioritised { exponent } if !exponent.is_finite() => {
+                Err(Error::config("replay exponent", exponent, "a finite number"))
+            }
+            Draw::RankPrioritised { exponent: power, .. } | Draw::WeightedRanks { k: power, .. }
+                if !(power.is_finite() && power >= 0.0) =>
+            {
+                Err(Error::config("replay exponent", power, "a finite number of at least 0 for draws by rank"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

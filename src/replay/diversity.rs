@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::env::Env;
 use crate::policy::{Features, StateFeatures};
 use crate::{Error, Result};
 
@@ -32,31 +31,20 @@ use crate::{Error, Result};
 /// let buffer = ReplayBuffer::<Chain>::new(config)?.diverse(Diversity::new(1.5, 2.0, Place)?);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Diversity<E: Env> {
+#[derive(Clone)]
+pub struct Diversity<S> {
     cutoff: f64,
     p: f64,
-    features: Arc<dyn StateFeatures<E::States>>,
+    features: Arc<dyn StateFeatures<S>>,
 }
 
-impl<E: Env> Clone for Diversity<E> {
-    fn clone(&self) -> Self {
-        Self { features: Arc::clone(&self.features), ..*self }
-    }
-}
-
-impl<E: Env> std::fmt::Debug for Diversity<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Diversity").field("cutoff", &self.cutoff).field("p", &self.p).finish_non_exhaustive()
-    }
-}
-
-impl<E: Env> Diversity<E> {
+impl<S> Diversity<S> {
     /// `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the greatest
     /// difference. A cutoff of 0 refuses only equal vectors.
     ///
     /// # Errors
     /// [`Error::Config`] unless the cutoff is finite and not negative, and p at least 1.
-    pub fn new(cutoff: f64, p: f64, features: impl StateFeatures<E::States> + 'static) -> Result<Self> {
+    pub fn new(cutoff: f64, p: f64, features: impl StateFeatures<S> + 'static) -> Result<Self> {
         let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         if !(cutoff.is_finite() && cutoff >= 0.0) {
             return refuse("replay cutoff", cutoff, "a finite distance of at least 0");
@@ -67,40 +55,41 @@ impl<E: Env> Diversity<E> {
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// The vector of a batch's only state, followed by its condition.
-    pub(super) fn vector(&self, state: &E::States, condition: &[f64]) -> Vec<f64> {
-        let mut vector = match self.features.encode(state) {
-            Features::Dense(values) => values.into_iter().map(f64::from).collect(),
+    /// The vector of a batch's only state: a zero, so that it isn't empty, its features and its condition.
+    pub(super) fn vector(&self, state: &S, condition: &[f64]) -> Vec<f64> {
+        let mut vector = vec![0.0];
+        match self.features.encode(state) {
+            Features::Dense(values) => vector.extend(values.into_iter().map(f64::from)),
             Features::Active(columns) => {
-                let mut vector = vec![0.0; self.features.width()];
-                for column in columns {
-                    if let Some(entry) = usize::try_from(column).ok().and_then(|column| vector.get_mut(column)) {
-                        *entry = 1.0;
-                    }
-                }
-                vector
+                let active = |column| f64::from(u8::from(columns.contains(&(column as i64))));
+                vector.extend((0..self.features.width()).map(active));
             }
-        };
+        }
         vector.extend_from_slice(condition);
         vector
     }
 
-    /// Where a vector lies among cells: of two vectors within the cutoff, the p-norm of the difference is below 1.
+    /// The place of a vector among cells of width 1. Of two vectors within the cutoff the p-norm of the difference is below 1.
     ///
     /// Its numbers are signed sums of some coordinates each, scaled so that they differ by less than the vectors do.
-    pub(super) fn place(&self, vector: &[f64]) -> [f64; SUMS] {
-        let mut sums = [0.0; SUMS];
+    fn place(&self, vector: &[f64]) -> [f64; 3] {
+        let mut sums = [0.0; 3];
         for (i, x) in vector.iter().enumerate() {
             // A fixed pseudo-random sign for each coordinate: with equal signs all vectors with one active column would
             // share a cell.
             let sign = if (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 1.0 } else { -1.0 };
-            sums[i % SUMS] += sign * x;
+            sums[i % 3] += sign * x;
         }
-        let terms = vector.len().div_ceil(SUMS).max(1) as f64;
+        let terms = vector.len().div_ceil(3).max(1) as f64;
         // The width follows from Hoelder's inequality, slightly enlarged for rounding. With a cutoff of 0 only equal
         // vectors must share a cell, so any width will do.
         let width = if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
+    }
+
+    /// The cell of a vector.
+    pub(super) fn cell(&self, vector: &[f64]) -> Cell {
+        self.place(vector).map(|x| x.floor() as i64)
     }
 
     /// The p-norm of a difference.
@@ -113,74 +102,53 @@ impl<E: Env> Diversity<E> {
         }
     }
 
-    /// The cells that may hold a vector within the cutoff of one at this place.
-    pub(super) fn around(&self, place: [f64; SUMS]) -> impl Iterator<Item = Cell> {
-        let cell = cell_of(place);
-        (0..3usize.pow(SUMS as u32)).filter_map(move |k| {
-            let step = |d: usize| (k / 3usize.pow(d as u32) % 3) as i64 - 1;
-            let gap = |d: usize| {
-                let within = place[d] - place[d].floor();
-                [within, 0.0, 1.0 - within][(step(d) + 1) as usize]
-            };
-            (self.norm((0..SUMS).map(gap)) <= 1.0).then(|| std::array::from_fn(|d| cell[d].saturating_add(step(d))))
+    /// `true` if some neighbour is no further than the cutoff from a vector.
+    pub(super) fn is_near(&self, vector: &[f64], neighbours: &Neighbours) -> bool {
+        let place = self.place(vector);
+        let within = place.map(|x| x - x.floor());
+        (0..27).map(|k| [k / 9, k / 3 % 3, k % 3]).any(|steps: [usize; 3]| {
+            // The distance to the nearest point of a cell that is a step before, this one, or a step behind.
+            let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
+            let cell: Cell = std::array::from_fn(|d| (place[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
+            let distance = |held: &[f64]| self.norm(vector.iter().zip(held).map(|(a, b)| (a - b).abs()));
+            self.norm(gaps) <= 1.0
+                && neighbours.0.get(&cell).is_some_and(|members| {
+                    members.vectors.chunks_exact(vector.len()).any(|held| distance(held) <= self.cutoff)
+                })
         })
     }
-
-    pub(super) fn too_close(&self, a: &[f64], b: &[f64]) -> bool {
-        self.norm(a.iter().zip(b).map(|(x, y)| (x - y).abs())) <= self.cutoff
-    }
 }
 
-/// The cell of a place.
-pub(super) fn cell_of(place: [f64; SUMS]) -> Cell {
-    place.map(|x| x.floor() as i64)
-}
-
-/// How many numbers name a cell.
-const SUMS: usize = 3;
-
-pub(super) type Cell = [i64; SUMS];
+pub(super) type Cell = [i64; 3];
 
 /// The vectors of a buffer's entries by cell, so that only neighbours need be compared.
 #[derive(Default)]
-pub(super) struct Near(HashMap<Cell, Members>);
+pub(super) struct Neighbours(HashMap<Cell, CellMembers>);
 
-/// The entries in one cell, in no order. Vectors stand here, one behind the other: looking each of them up by its serial would take
-/// longer than to compare it.
+/// The entries in one cell, in no order. Their vectors lie one behind the other, which makes comparing them fast.
 #[derive(Default)]
-struct Members {
+struct CellMembers {
     serials: Vec<u64>,
     vectors: Vec<f64>,
 }
 
-impl Near {
-    pub(super) fn add(&mut self, cell: Cell, serial: u64, vector: &[f64]) {
+impl Neighbours {
+    pub(super) fn insert(&mut self, cell: Cell, serial: u64, vector: &[f64]) {
         let members = self.0.entry(cell).or_default();
         members.serials.push(serial);
         members.vectors.extend_from_slice(vector);
     }
 
-    pub(super) fn forget(&mut self, cell: Cell, serial: u64) {
-        let Some(members) = self.0.get_mut(&cell) else { return };
-        let Some(at) = members.serials.iter().position(|other| *other == serial) else { return };
+    pub(super) fn remove(&mut self, cell: Cell, serial: u64) {
+        let Some(CellMembers { serials, vectors }) = self.0.get_mut(&cell) else { return };
+        let Some(at) = serials.iter().position(|other| *other == serial) else { return };
         // The last one takes its place.
-        let width = members.vectors.len() / members.serials.len();
-        members.serials.swap_remove(at);
-        let last = members.vectors.len() - width;
-        members.vectors.copy_within(last.., at * width);
-        members.vectors.truncate(last);
-        if members.serials.is_empty() {
+        let width = vectors.len() / serials.len();
+        serials.swap_remove(at);
+        vectors.copy_within(serials.len() * width.., at * width);
+        vectors.truncate(serials.len() * width);
+        if serials.is_empty() {
             self.0.remove(&cell);
         }
-    }
-
-    /// Whether the vector of some entry in one of these cells is `close`.
-    pub(super) fn any(&self, mut cells: impl Iterator<Item = Cell>, mut close: impl FnMut(&[f64]) -> bool) -> bool {
-        cells.any(|cell| {
-            self.0.get(&cell).is_some_and(|members| match members.vectors.len() / members.serials.len() {
-                0 => close(&[]),
-                width => members.vectors.chunks_exact(width).any(&mut close),
-            })
-        })
     }
 }

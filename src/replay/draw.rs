@@ -1,9 +1,7 @@
 //! Drawing from a buffer, and updating the losses of drawn entries.
 
-use super::entry::{Entry, Rank};
-use super::ordered::Key;
 use super::priority::Stored;
-use super::rank_power::RankDistribution;
+use super::ranking::{Rank, harmonic};
 use super::weights::Scale;
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
@@ -13,7 +11,7 @@ use crate::{Error, Result, Rng};
 /// Drawn entries.
 #[derive(Debug)]
 pub struct Drawn<E: Env> {
-    /// Their walks; without actions from a buffer that stores terminal states only.
+    /// Their walks; without actions from a buffer that gives terminal states only.
     pub walks: Walks<E>,
     /// Their raw log-rewards.
     pub log_rewards: Vec<f64>,
@@ -25,92 +23,72 @@ pub struct Drawn<E: Env> {
     pub held: usize,
 }
 
-/// A drawn entry.
-struct Pick<'a, E: Env> {
-    serial: u64,
-    entry: &'a Entry<E>,
-    log_prob: f64,
-}
-
 impl<E: Env> ReplayBuffer<E> {
     /// Draws `n` walks, with replacement: only the walks of [`draw_entries`](Self::draw_entries).
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
     pub fn draw(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
-        self.gather(self.picks(n, rng)?.iter().map(|pick| pick.entry))
+        Ok(self.draw_entries(n, rng)?.walks)
     }
 
-    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. With every kind of draw the time is
-    /// logarithmic in the number of stored objects.
+    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. No draw passes over all that is stored.
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
     pub fn draw_entries(&self, n: usize, rng: &mut Rng) -> Result<Drawn<E>> {
-        let picks = self.picks(n, rng)?;
-        Ok(Drawn {
-            walks: self.gather(picks.iter().map(|pick| pick.entry))?,
-            log_rewards: picks.iter().map(|pick| pick.entry.log_reward).collect(),
-            serials: picks.iter().map(|pick| pick.serial).collect(),
-            log_probs: picks.iter().map(|pick| pick.log_prob).collect(),
-            held: self.len(),
-        })
-    }
-
-    fn picks(&self, n: usize, rng: &mut Rng) -> Result<Vec<Pick<'_, E>>> {
-        if self.is_empty() {
-            return Err(Error::missing(
-                "drawing from a replay buffer",
-                "at least one object in it",
-                "add trajectories or prefill the buffer first",
-            ));
-        }
         let held = self.len();
-        let picks: Vec<_> = match self.config.draw {
+        if held == 0 {
+            return Err(no_object("drawing from a replay buffer"));
+        }
+        let scale = Scale::new(self.config.draw, self.weights.total());
+        let draw = |_| match self.config.draw {
             Draw::Uniform => {
-                let log_prob = -(held as f64).ln();
-                let pick = |_| {
-                    let (serial, entry) = self.entries.nth(rng.below(held))?;
-                    Some(Pick { serial, entry, log_prob })
-                };
-                (0..n).filter_map(pick).collect()
+                let serial = self.weights.at_mass(rng.below(held) as f64, |weights| f64::from(weights.count));
+                (serial, -(held as f64).ln())
             }
-            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Own => self.by_weight(n, rng),
+            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Own => {
+                let serial = self.weights.at_mass(rng.uniform() * scale.total, |weights| scale.mass(weights));
+                (serial, scale.log_prob(self.weights_of(self.entries[&serial].stored)))
+            }
             Draw::RankPrioritised { by, exponent } => {
-                self.by_rank(n, by, &RankDistribution::new(held, 0.0, exponent), rng)
+                self.by_rank(by, |rank| -exponent * rank.ln(), |ranks| self.rank_sums[ranks], rng)
             }
             Draw::WeightedRanks { by, k } => {
-                self.by_rank(n, by, &RankDistribution::new(held, k * held as f64, 1.0), rng)
+                let shift = k * held as f64;
+                self.by_rank(by, |rank| -(shift + rank).ln(), |ranks| harmonic(shift, ranks), rng)
             }
         };
-        debug_assert_eq!(picks.len(), n, "every draw finds an entry");
-        Ok(picks)
+        let (serials, log_probs): (Vec<u64>, Vec<f64>) = (0..n).map(draw).unzip();
+        let entries: Vec<_> = serials.iter().map(|serial| &self.entries[serial]).collect();
+        let log_rewards = entries.iter().map(|entry| entry.stored.log_reward).collect();
+        let walks = self.gather(entries.into_iter(), self.keeps_paths)?;
+        Ok(Drawn { walks, log_rewards, serials, log_probs, held })
     }
 
-    fn by_weight(&self, n: usize, rng: &mut Rng) -> Vec<Pick<'_, E>> {
-        let weighing = self.weighing();
-        let scale = Scale::new(self.config.draw, self.entries.total());
-        let pick = |_| {
-            let u = rng.uniform() * scale.total();
-            let (serial, entry) = self.entries.at_mass(u, |weights| scale.mass(weights))?;
-            let weights = weighing.of(entry.log_reward, entry.loss);
-            Some(Pick { serial, entry, log_prob: scale.log_prob(weights) })
-        };
-        (0..n).filter_map(pick).collect()
-    }
-
-    fn by_rank(&self, n: usize, by: RankBy, distribution: &RankDistribution, rng: &mut Rng) -> Vec<Pick<'_, E>> {
-        let ranks = match by {
-            RankBy::Reward => &self.by_reward,
-            RankBy::Loss => &self.by_loss,
-        };
-        let pick = |_| {
-            let rank = distribution.draw(rng);
-            // The map is in ascending order, and the first rank is the greatest value.
-            let serial = ranks.nth(self.len() - rank)?.0.serial();
-            Some(Pick { serial, entry: self.entries.get(serial)?, log_prob: distribution.log_prob(rank) })
-        };
-        (0..n).filter_map(pick).collect()
+    /// Draws an entry by its rank; `sum` is that of the weights of the first ranks.
+    fn by_rank(
+        &self,
+        by: RankBy,
+        log_weight: impl Fn(f64) -> f64,
+        sum: impl Fn(usize) -> f64,
+        rng: &mut Rng,
+    ) -> (u64, f64) {
+        let held = self.len();
+        let total = sum(held);
+        let u = rng.uniform() * total;
+        let (mut low, mut high) = (1, held);
+        while low < high {
+            let middle = low.midpoint(high);
+            if sum(middle) <= u {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        // The ranking is in ascending order, and the first rank is the greatest value.
+        let serial = self.rankings[by as usize].nth(held - low).map_or(0, Rank::serial);
+        (serial, log_weight(low as f64) - total.ln())
     }
 
     /// Records the losses of a step for the entries that it used, and returns how many of these are still stored.
@@ -148,23 +126,25 @@ impl<E: Env> ReplayBuffer<E> {
             let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
             return Err(Error::non_finite("loss of a drawn entry", row, value, remedy));
         }
-        let (weighing, ranks_losses) = (self.weighing(), self.ranks_losses());
-        weighing.check(serials.iter().zip(losses).filter_map(|(&serial, loss)| {
-            let log_reward = self.entries.get(serial)?.log_reward;
-            Some(Stored { log_reward, loss: Some(loss.abs()) })
-        }))?;
+        self.check_priorities(
+            serials.iter().zip(losses).filter_map(|(serial, loss)| {
+                Some(Stored { loss: Some(loss.abs()), ..self.entries.get(serial)?.stored })
+            }),
+        )?;
         let mut held = 0;
         for (&serial, loss) in serials.iter().zip(losses) {
-            let mut before = 0.0;
-            held += usize::from(self.entries.update(serial, |entry| {
-                before = entry.ranking_loss();
-                entry.loss = Some(loss.abs());
-                weighing.of(entry.log_reward, entry.loss)
-            }));
-            if ranks_losses && self.by_loss.remove(Rank::new(before, serial)).is_some() {
-                self.by_loss.insert(Rank::new(loss.abs(), serial), (), ());
-            }
+            let Some(entry) = self.entries.get_mut(&serial) else { continue };
+            let before = entry.stored;
+            entry.stored.loss = Some(loss.abs());
+            let after = entry.stored;
+            self.index(serial, before, false);
+            self.index(serial, after, true);
+            held += 1;
         }
         Ok(held)
     }
+}
+
+pub(super) fn no_object(what: &'static str) -> Error {
+    Error::missing(what, "at least one object in it", "add trajectories or prefill the buffer first")
 }

@@ -7,7 +7,7 @@
 //! | first in, first out | [`Eviction::Fifo`] |
 //! | best reward | [`Eviction::BestReward`] |
 //! | each object once, under each condition | [`ReplayBuffer::distinct`] |
-//! | reward-prioritised, by exponent or temperature | [`Draw::RewardPrioritised`], [`Draw::tempered`] |
+//! | reward-prioritised | [`Draw::RewardPrioritised`] |
 //! | loss-prioritised, with the probability of each draw | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`Drawn::log_probs`] |
 //! | rank-prioritised, by reward or by loss | [`Draw::RankPrioritised`], [`Draw::WeightedRanks`] |
 //! | by a rule of one's own | [`ReplayBuffer::by_priority`] with a [`Priority`] |
@@ -23,13 +23,11 @@ mod buffer;
 mod config;
 mod diversity;
 mod draw;
-mod entry;
-mod identity;
-mod ordered;
 mod priority;
-mod rank_power;
+mod ranking;
 mod saved;
 mod source;
+mod sum_tree;
 mod weights;
 
 pub use buffer::ReplayBuffer;

@@ -5,7 +5,7 @@ use super::{Draw, ReplayBuffer, ReplayConfig};
 use crate::env::{EnumerableEnv, Env};
 use crate::{Error, Result};
 
-/// What a [`Priority`] is told of an object in a buffer.
+/// An object in a buffer, as a [`Priority`] sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stored {
     /// The raw log-reward that it was added with.
@@ -14,7 +14,7 @@ pub struct Stored {
     pub loss: Option<f64>,
 }
 
-/// By what objects are drawn from a buffer, a rule of one's own ([`ReplayBuffer::by_priority`]). A closure `Fn(Stored) -> f64` is one.
+/// A rule of one's own by which objects are drawn from a buffer ([`ReplayBuffer::by_priority`]). A closure `Fn(Stored) -> f64` is one.
 pub trait Priority: Send + Sync {
     /// The log of the weight that the object is drawn in proportion to, a finite number. It must depend on nothing but what it is
     /// given: it is asked when an object comes and when a loss is recorded.
@@ -27,40 +27,9 @@ impl<F: Fn(Stored) -> f64 + Send + Sync> Priority for F {
     }
 }
 
-/// What the entries of a buffer weigh, by its settings.
-#[derive(Clone)]
-pub(super) struct Weighing {
-    pub(super) draw: Draw,
-    pub(super) priority: Option<Arc<dyn Priority>>,
-}
-
-impl Weighing {
-    pub(super) fn of(&self, log_reward: f64, loss: Option<f64>) -> Weights {
-        match &self.priority {
-            Some(priority) => Weights::known(priority.log_weight(Stored { log_reward, loss })),
-            None => Weights::of(self.draw, log_reward, loss),
-        }
-    }
-
-    /// Refuses objects that the priority gives no finite weight.
-    pub(super) fn check(&self, objects: impl Iterator<Item = Stored>) -> Result<()> {
-        let Some(priority) = &self.priority else { return Ok(()) };
-        let bad = objects.map(|stored| priority.log_weight(stored)).enumerate().find(|(_, weight)| !weight.is_finite());
-        match bad {
-            Some((row, value)) => Err(Error::non_finite(
-                "the log-weight that a priority gives an object",
-                row,
-                value,
-                "give finite log-weights; a very negative one for what is hardly to be drawn",
-            )),
-            None => Ok(()),
-        }
-    }
-}
-
 impl<E: Env> ReplayBuffer<E> {
-    /// An empty buffer that is drawn from by a rule of one's own; `config.draw` must be [`Draw::Own`]. Checkpoints and files don't hold
-    /// the rule: a run resumes with the one that it is given.
+    /// An empty buffer that is drawn from by a rule of one's own; `config.draw` must be [`Draw::Own`]. Checkpoints don't hold the rule:
+    /// a run resumes with the one that it is given.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
@@ -81,7 +50,7 @@ impl<E: Env> ReplayBuffer<E> {
         if config.draw != Draw::Own {
             return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Own` beside a priority"));
         }
-        Self::with_weighing(config, Some(Arc::new(priority)))
+        Self::drawn_by(config, Some(Arc::new(priority)))
     }
 
     /// The same, with each finished object in it once, under each condition, as in [`distinct`](Self::distinct).
@@ -92,10 +61,28 @@ impl<E: Env> ReplayBuffer<E> {
     where
         E: EnumerableEnv + 'static,
     {
-        Ok(Self::by_priority(config, priority)?.keeping_each_once())
+        Ok(Self::by_priority(config, priority)?.with_each_once())
     }
 
-    pub(super) fn weighing(&self) -> Weighing {
-        Weighing { draw: self.config.draw, priority: self.priority.clone() }
+    /// The weights of an object.
+    pub(super) fn weights_of(&self, stored: Stored) -> Weights {
+        match &self.priority {
+            Some(priority) => Weights::known(priority.log_weight(stored)),
+            None => Weights::of(self.config.draw, stored.log_reward, stored.loss),
+        }
+    }
+
+    /// Refuses objects that the priority gives no finite weight.
+    pub(super) fn check_priorities(&self, objects: impl Iterator<Item = Stored>) -> Result<()> {
+        let Some(priority) = &self.priority else { return Ok(()) };
+        let bad = objects.map(|stored| priority.log_weight(stored)).enumerate().find(|(_, weight)| !weight.is_finite());
+        bad.map_or(Ok(()), |(row, value)| {
+            Err(Error::non_finite(
+                "the log-weight that a priority gives an object",
+                row,
+                value,
+                "give finite log-weights; a very negative one for what is hardly to be drawn",
+            ))
+        })
     }
 }

@@ -82,12 +82,6 @@ impl DataSource {
         ))
     }
 
-    /// The share that is newly sampled.
-    #[must_use]
-    pub fn on_policy(&self) -> f64 {
-        self.0.on_policy
-    }
-
     /// The share that is drawn from a replay buffer.
     #[must_use]
     pub fn replay(&self) -> f64 {
@@ -147,7 +141,7 @@ mod tests {
         assert_eq!(counts([0.7, 0.2, 0.1], 10), [7, 2, 1], "no remainder, whatever the rounding of 0.7 * 10");
         assert_eq!(counts([0.7, 0.2, 0.1], 0), [0, 0, 0]);
         let source = DataSource::new(0.25, 0.5, 0.25).unwrap().without_replay();
-        assert_eq!((source.on_policy(), source.replay(), source.offline()), (0.75, 0.0, 0.25));
+        assert_eq!(source, DataSource::new(0.75, 0.0, 0.25).unwrap());
         assert_eq!(DataSource::default().counts(5), SourceCounts { on_policy: 5, ..SourceCounts::default() });
     }
 

@@ -11,14 +11,19 @@ pub(crate) mod parts {
         fn count(&self) -> usize;
         /// The elements at these indices, all of which are below `count`.
         fn pick(&self, indices: &[usize]) -> Self;
+    }
+
+    /// A container with elements of its own.
+    pub trait Owned: Parts {
         /// Appends all but the conditions.
         fn join(&mut self, other: Self);
         fn vectors(&mut self) -> &mut Option<Conditions>;
     }
 }
 
-/// A batch of elements that can be selected from, sampled from and joined: [`Trajectories`](super::Trajectories),
-/// [`Walks`](super::Walks), [`Transitions`](super::Transitions) and [`StatesContainer`](super::StatesContainer).
+/// A batch of elements that can be selected from, sampled from and joined: [`Trajectories`](super::Trajectories) and
+/// [`Walks`](super::Walks). Views of trajectories, [`Transitions`](super::Transitions) and
+/// [`StatesContainer`](super::StatesContainer), can be selected and sampled from.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, testing::Chain, Rng};
@@ -81,7 +86,10 @@ pub trait Container: parts::Parts {
     /// # Errors
     /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
     /// appended then.
-    fn append(&mut self, mut other: Self) -> Result<()> {
+    fn append(&mut self, mut other: Self) -> Result<()>
+    where
+        Self: parts::Owned,
+    {
         let (n, m, theirs) = (self.count(), other.count(), other.vectors().take());
         let joined = Conditions::join((self.vectors().as_ref(), n), (theirs.as_ref(), m))?;
         self.join(other);
@@ -93,7 +101,10 @@ pub trait Container: parts::Parts {
     ///
     /// # Errors
     /// Those of [`append`](Self::append). Containers before the failing one stay appended.
-    fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()> {
+    fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()>
+    where
+        Self: parts::Owned,
+    {
         others.into_iter().try_for_each(|other| self.append(other))
     }
 
@@ -101,7 +112,10 @@ pub trait Container: parts::Parts {
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
-    fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
+    fn with_conditions(mut self, conditions: Tensor) -> Result<Self>
+    where
+        Self: parts::Owned,
+    {
         *self.vectors() = Some(Conditions::checked(conditions, self.count())?);
         Ok(self)
     }
@@ -110,7 +124,10 @@ pub trait Container: parts::Parts {
     ///
     /// # Errors
     /// [`Error::Torch`] for a device that can't be used.
-    fn to_device(mut self, device: Device) -> Result<Self> {
+    fn to_device(mut self, device: Device) -> Result<Self>
+    where
+        Self: parts::Owned,
+    {
         if let Some(conditions) = self.vectors() {
             *conditions = conditions.to_device(device)?;
         }
@@ -119,20 +136,6 @@ pub trait Container: parts::Parts {
 }
 
 impl<C: parts::Parts> Container for C {}
-
-/// Joins recorded values to those of elements before them; they are lost if one side has elements but no recorded
-/// values.
-pub(super) fn join_recorded<T>(mine: &mut Option<Vec<T>>, n: usize, theirs: Option<Vec<T>>, m: usize) {
-    *mine = match (mine.take(), theirs) {
-        (Some(mut mine), Some(theirs)) => {
-            mine.extend(theirs);
-            Some(mine)
-        }
-        (some, None) if m == 0 => some,
-        (None, some) if n == 0 => some,
-        _ => None,
-    };
-}
 
 /// The values at these rows.
 pub(super) fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {

@@ -4,7 +4,6 @@ use super::Sampler;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::policy::Policy;
-use crate::quantity::{Quantities, Quantity};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
@@ -69,13 +68,14 @@ impl LocalSearch {
     }
 }
 
-/// One walk of a batch: its number of steps, and the log-probabilities of its path between the object and the turning
-/// state in both directions.
+/// The steps of one walk between an object and the turning state, and the log-probabilities of its path.
 #[derive(Clone, Copy, Default)]
-struct Walk {
+struct WalkLogs {
     steps: usize,
-    log_pf: f64,
-    log_pb: f64,
+    /// In the direction in which it was walked.
+    along: f64,
+    /// In the other direction.
+    against: f64,
 }
 
 impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
@@ -109,7 +109,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
         let known = log_rewards(reward, objects, None)?;
-        self.local_search_from(search, (objects, &known), reward, rng)
+        self.local_search_from(search, objects, &known, reward, rng)
     }
 
     /// Same as [`local_search`](Self::local_search), for objects whose log-rewards are known: the reward is evaluated
@@ -120,7 +120,8 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     pub fn local_search_from<R: Reward<E::States> + ?Sized>(
         &self,
         search: LocalSearch,
-        (objects, known): (&E::States, &[f64]),
+        objects: &E::States,
+        known: &[f64],
         reward: &R,
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
@@ -157,89 +158,70 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     fn propose(&self, search: LocalSearch, objects: &E::States, rng: &mut Rng) -> Result<(E::States, Vec<f64>)> {
         let n = objects.len();
         let back: Vec<usize> = (0..n).map(|_| 1 + rng.below(search.max_back)).collect();
-        let mut down = vec![Walk::default(); n];
         let mut states = objects.clone();
-        if let Some(exits) = self.env.exit_actions(&states) {
-            let pf = self.policies(&states)?.0;
-            let rows: Vec<usize> = (0..n).collect();
-            let log_pf = to_host(&pf.log_prob(&rows, &exits)?);
-            down.iter_mut().zip(log_pf).for_each(|(walk, p)| walk.log_pf = p);
-        }
-        loop {
-            let initial = self.env.is_initial(&states);
-            let live: Vec<usize> = (0..n).filter(|&i| !initial[i] && down[i].steps < back[i]).collect();
-            if live.is_empty() {
-                break;
-            }
-            let mut moved = states.select(&live);
-            let rows: Vec<usize> = (0..live.len()).collect();
-            let pb = self.policies(&moved)?.1;
-            let actions = pb.sample(&rows, &Exploration::none(), rng)?;
-            let log_pb = to_host(&pb.log_prob(&rows, &actions)?);
-            let forward = self.env.step(Direction::Backward, &mut moved, &actions)?.reverse;
-            let log_pf = to_host(&self.policies(&moved)?.0.log_prob(&rows, &forward)?);
-            for (k, &i) in live.iter().enumerate() {
-                down[i].steps += 1;
-                down[i].log_pb += log_pb[k];
-                down[i].log_pf += log_pf[k];
-            }
-            put(&mut states, &live, moved);
+        let mut down = self.walk(Direction::Backward, &mut states, &back, rng)?;
+        if let Some(exits) = self.env.exit_actions(objects) {
+            let log_pf = self.log_probs(Direction::Forward, objects, &exits)?;
+            down.iter_mut().zip(log_pf).for_each(|(walk, p)| walk.against += p);
         }
         let turned_at_start = self.env.is_initial(&states);
-        let (up, proposed) = self.climb(states, rng)?;
+        let up = self.walk(Direction::Forward, &mut states, &vec![self.max_steps; n], rng)?;
         let log_ratio = (0..n).map(|i| {
-            let turn = |walk: &Walk| search.log_turn(walk.steps, turned_at_start[i]);
-            let there = down[i].log_pb + up[i].log_pf + turn(&down[i]);
-            up[i].log_pb + down[i].log_pf + turn(&up[i]) - there
+            let turn = |walk: &WalkLogs| search.log_turn(walk.steps, turned_at_start[i]);
+            let there = down[i].along + up[i].along + turn(&down[i]);
+            up[i].against + down[i].against + turn(&up[i]) - there
         });
-        let log_ratio = log_ratio.collect();
-        Ok((proposed, log_ratio))
+        Ok((states, log_ratio.collect()))
     }
 
-    /// Samples forwards from each state to a finished object.
-    fn climb(&self, mut states: E::States, rng: &mut Rng) -> Result<(Vec<Walk>, E::States)> {
-        let n = states.len();
-        let mut up = vec![Walk::default(); n];
-        let mut live: Vec<usize> = (0..n).collect();
+    /// Walks from each state by at most so many steps: backwards no further than the initial state, forwards to a finished object, which
+    /// must be reached. The exit isn't counted as a step.
+    fn walk(
+        &self,
+        direction: Direction,
+        states: &mut E::States,
+        limits: &[usize],
+        rng: &mut Rng,
+    ) -> Result<Vec<WalkLogs>> {
+        let (n, forward) = (states.len(), direction == Direction::Forward);
+        let mut walks = vec![WalkLogs::default(); n];
+        let mut done = if forward { vec![false; n] } else { self.env.is_initial(states) };
         for step in 0.. {
+            let live: Vec<usize> = (0..n).filter(|&i| !done[i] && step < limits[i]).collect();
             if live.is_empty() {
                 break;
             }
-            if step == self.max_steps {
-                let (direction, limit) = (Direction::Forward, self.max_steps);
-                return Err(Error::StepLimit { direction, limit, live: live.len(), n });
-            }
             let mut moved = states.select(&live);
             let rows: Vec<usize> = (0..live.len()).collect();
-            let pf = self.policies(&moved)?.0;
-            let actions = pf.sample(&rows, &Exploration::none(), rng)?;
-            let log_pf = to_host(&pf.log_prob(&rows, &actions)?);
-            let step = self.env.step(Direction::Forward, &mut moved, &actions)?;
-            let inner: Vec<usize> = (0..live.len()).filter(|&k| !step.exit[k]).collect();
+            let dist = self.evaluate(direction, &moved, &live, None)?;
+            let actions = dist.sample(&rows, &Exploration::none(), rng)?;
+            let along = to_host(&dist.log_prob(&rows, &actions)?);
+            let taken = self.env.step(direction, &mut moved, &actions)?;
+            for (k, &i) in live.iter().enumerate() {
+                walks[i].along += along[k];
+                done[i] = taken.done[k];
+            }
+            let inner: Vec<usize> = rows.into_iter().filter(|&k| !taken.exit[k]).collect();
             if !inner.is_empty() {
-                let pb = self.policies(&moved.select(&inner))?.1;
-                let rows: Vec<usize> = (0..inner.len()).collect();
-                let log_pb = to_host(&pb.log_prob(&rows, &step.reverse.select(&inner))?);
-                for (&k, p) in inner.iter().zip(log_pb) {
-                    up[live[k]].steps += 1;
-                    up[live[k]].log_pb += p;
+                let (after, undo) = (moved.select(&inner), taken.reverse.select(&inner));
+                for (&k, p) in inner.iter().zip(self.log_probs(direction.opposite(), &after, &undo)?) {
+                    walks[live[k]].steps += 1;
+                    walks[live[k]].against += p;
                 }
             }
-            live.iter().zip(&log_pf).for_each(|(&i, p)| up[i].log_pf += p);
-            put(&mut states, &live, moved);
-            live = live.iter().zip(&step.done).filter(|(_, done)| !**done).map(|(&i, _)| i).collect();
+            put(states, &live, moved);
         }
-        Ok((up, states))
+        let live = done.iter().filter(|done| !**done).count();
+        if forward && live > 0 {
+            return Err(Error::StepLimit { direction, limit: self.max_steps, live, n });
+        }
+        Ok(walks)
     }
 
-    /// P_F and P_B of each state.
-    fn policies(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
-        let evaluation = self.policy.evaluate(self.env, states, None, Quantities::PF | Quantity::LogPb)?;
-        evaluation.pf.zip(evaluation.pb).ok_or(Error::missing(
-            "local search",
-            "a forward and a backward policy",
-            "use a policy that has both, such as UniformPolicy",
-        ))
+    /// The log-probability of an action of each state.
+    fn log_probs(&self, direction: Direction, states: &E::States, actions: &E::Actions) -> Result<Vec<f64>> {
+        let rows: Vec<usize> = (0..states.len()).collect();
+        Ok(to_host(&self.evaluate(direction, states, &[], None)?.log_prob(&rows, actions)?))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Roll-outs: the [`Sampler`] goes forwards from the initial state, backwards from finished objects, and by
 //! [`LocalSearch`] from one object to another. Containers hold the results.
 //!
-//! Containers are ragged: flat rows of (state, action) plus offsets, without padding, dummy actions or sink rows.
+//! Containers are ragged: flat rows of (state, action) plus offsets, without padding, dummy actions or sink rows. Transitions and states
+//! are views of trajectories.
 //!
 //! | container | holds | made by |
 //! |---|---|---|
@@ -10,9 +11,9 @@
 //! | [`Transitions`] | single steps | [`Trajectories::transitions`] |
 //! | [`StatesContainer`] | states, finished or not | [`Trajectories::visited_states`] |
 //!
-//! [`Container`] selects, samples and joins elements of all of them. They may hold a condition vector per element,
-//! which is their only tensor and the only part that `to_device` moves. All but [`Walks`] can be saved and loaded, see
-//! [`Trajectories::save`].
+//! [`Container`] selects and samples elements of all of them, and joins trajectories and walks. They may hold a condition vector per
+//! element, which is their only tensor and the only part that `to_device` moves. Trajectories can be saved and loaded
+//! ([`Trajectories::save`]).
 //!
 //! # Directions
 //!
@@ -22,25 +23,23 @@
 //! again, and the backward action that was taken. So P_F always scores [`actions`](Trajectories::actions) and P_B
 //! always scores [`reverse_actions`](Trajectories::reverse_actions), and trajectories of both origins can be joined.
 
+mod alike;
 mod container;
 mod files;
 mod local_search;
-mod paths;
 mod replay_env;
 mod run;
 mod sampler;
-mod states;
 mod trajectories;
-mod transitions;
+mod views;
 mod walks;
 
+pub(crate) use alike::{Alike, alike};
 pub use container::Container;
-pub(crate) use files::{Content, DataFile, ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
+pub(crate) use files::{ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
 pub use local_search::{Acceptance, LocalSearch};
-pub(crate) use paths::{first_walked, first_walks};
 pub use replay_env::ReplayEnv;
 pub use sampler::Sampler;
-pub use states::StatesContainer;
 pub use trajectories::Trajectories;
-pub use transitions::Transitions;
+pub use views::{StatesContainer, Transitions};
 pub use walks::Walks;

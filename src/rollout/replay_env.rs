@@ -33,9 +33,6 @@ pub trait ReplayEnv: Env + Sized {
     /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal one, with its row.
     fn check_actions(&self, states: &Self::States, actions: &Self::Actions) -> Result<()>;
 
-    /// Whether a trajectory can end in each of these states.
-    fn can_finish(&self, states: &Self::States) -> Vec<bool>;
-
     /// A backward action for each of these states, none of which is initial. It must be the same at every call, and
     /// following these actions must reach the initial state.
     ///
@@ -84,15 +81,6 @@ impl<E: DiscreteEnv> ReplayEnv for E {
         rows.try_for_each(|(row, &slot)| {
             masks.check(row, slot, || self.describe(Direction::Forward, states, row, slot))
         })
-    }
-
-    fn can_finish(&self, states: &Self::States) -> Vec<bool> {
-        let masks = self.masks(Direction::Forward, states);
-        let can = |row: usize| match masks.has_exit {
-            true => masks.row(row).last() == Some(&true),
-            false => masks.n_legal(row) == 0,
-        };
-        (0..masks.len()).map(can).collect()
     }
 
     fn way_back(&self, states: &Self::States) -> Result<Slots> {

@@ -1,10 +1,11 @@
 use tch::Tensor;
 
-use super::run::{Recorded, Rollout};
+use super::alike::alike;
+use super::run::Rollout;
 use super::{Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
-use crate::env::{Direction, Env, Grouping, Rows, check_instances, draw_instances};
+use crate::env::{Direction, Env, Rows, check_instances, draw_instances};
 use crate::policy::Policy;
 use crate::quantity::Quantities;
 use crate::tensor::index_tensor;
@@ -63,8 +64,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// # Errors
     /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and those of the policy.
     pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
-        let start = self.env.initial(&draw_instances(self.env, n, rng));
-        Ok(self.rollout(Direction::Forward, start, None, true, rng)?.into_trajectories())
+        self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
     /// Samples one trajectory of each of these instances.
@@ -73,7 +73,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// As for [`forward`](Self::forward), and [`Error::OutOfRange`] for an instance that the environment doesn't have.
     pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, instances)?;
-        Ok(self.rollout(Direction::Forward, self.env.initial(instances), None, true, rng)?.into_trajectories())
+        self.forward_from(instances, None, rng)
     }
 
     /// Samples one trajectory for each row of `conditions`, `[n, C]`.
@@ -82,12 +82,11 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
     pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
         let n = conditions.size().first().copied().unwrap_or(1) as usize;
-        let checked = Conditions::checked(conditions.shallow_clone(), n)?;
-        let start = self.env.initial(&draw_instances(self.env, n, rng));
-        let recorded = self.rollout(Direction::Forward, start, Some(conditions), true, rng)?;
-        let mut out = recorded.into_trajectories();
-        out.conditions = Some(checked);
-        Ok(out)
+        self.forward_from(&draw_instances(self.env, n, rng), Some(conditions), rng)
+    }
+
+    fn forward_from(&self, instances: &[u32], conditions: Option<&Tensor>, rng: &mut Rng) -> Result<Trajectories<E>> {
+        self.rollout(Direction::Forward, self.env.initial(instances), conditions, true, rng)
     }
 
     /// Samples `n` walks from the initial state, without the states in between, which is cheaper.
@@ -95,8 +94,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// # Errors
     /// As for [`forward`](Self::forward).
     pub fn walks(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
-        let start = self.env.initial(&draw_instances(self.env, n, rng));
-        Ok(self.rollout(Direction::Forward, start, None, false, rng)?.into_walks())
+        self.walks_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
     /// Samples one walk for each row of `conditions`, `[n, C]`.
@@ -105,11 +103,13 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// As for [`forward_conditional`](Self::forward_conditional).
     pub fn walks_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Walks<E>> {
         let n = conditions.size().first().copied().unwrap_or(1) as usize;
-        let checked = Conditions::checked(conditions.shallow_clone(), n)?;
-        let start = self.env.initial(&draw_instances(self.env, n, rng));
-        let mut out = self.rollout(Direction::Forward, start, Some(conditions), false, rng)?.into_walks();
-        out.conditions = Some(checked);
-        Ok(out)
+        self.walks_from(&draw_instances(self.env, n, rng), Some(conditions), rng)
+    }
+
+    fn walks_from(&self, instances: &[u32], conditions: Option<&Tensor>, rng: &mut Rng) -> Result<Walks<E>> {
+        let Trajectories { actions, offsets, terminal, conditions, .. } =
+            self.rollout(Direction::Forward, self.env.initial(instances), conditions, false, rng)?;
+        Ok(Walks { actions, offsets, terminal, conditions })
     }
 
     /// Samples one backward trajectory from each of these finished objects by P_B; the result is in forward order.
@@ -118,7 +118,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// As for [`forward`](Self::forward).
     pub fn backward(&self, terminal: &E::States, rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, &self.env.instances(terminal))?;
-        Ok(self.rollout(Direction::Backward, terminal.clone(), None, true, rng)?.into_trajectories())
+        self.rollout(Direction::Backward, terminal.clone(), None, true, rng)
     }
 
     /// Same as [`backward`](Self::backward), under conditions: one row of `[n, C]` for each object.
@@ -132,11 +132,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         rng: &mut Rng,
     ) -> Result<Trajectories<E>> {
         check_instances(self.env, &self.env.instances(terminal))?;
-        let checked = Conditions::checked(conditions.shallow_clone(), terminal.len())?;
-        let recorded = self.rollout(Direction::Backward, terminal.clone(), Some(conditions), true, rng)?;
-        let mut out = recorded.into_trajectories();
-        out.conditions = Some(checked);
-        Ok(out)
+        self.rollout(Direction::Backward, terminal.clone(), Some(conditions), true, rng)
     }
 
     fn rollout(
@@ -146,25 +142,34 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         conditions: Option<&Tensor>,
         keep_states: bool,
         rng: &mut Rng,
-    ) -> Result<Recorded<E>> {
+    ) -> Result<Trajectories<E>> {
+        let checked = conditions.map(|c| Conditions::checked(c.shallow_clone(), start.len())).transpose()?;
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
         // Equal states can't be merged under different conditions, and needn't be without a network.
-        let merge = conditions.is_none() && self.policy.parameters().is_some();
+        let merges = conditions.is_none() && self.policy.parameters().is_some();
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
+        let exploration = match direction {
+            Direction::Forward => self.exploration,
+            Direction::Backward => Exploration::none(),
+        };
         // Without gradients: `score` evaluates the samples again where gradients are needed.
-        tch::no_grad(|| {
+        let sampled = tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {
-                let ask = |distinct: &E::States| match &on_host {
-                    Some(on_host) => on_host.distribution(self.env, distinct),
-                    None => self.evaluate(direction, distinct, live, conditions),
+                let alike = alike(self.env, states, merges);
+                let dist = match &on_host {
+                    Some(on_host) => on_host.distribution(self.env, alike.distinct(states))?,
+                    None => self.evaluate(direction, alike.distinct(states), live, conditions)?,
                 };
-                self.choose(direction, states, merge, ask, rng)
+                let chosen = dist.sample(&alike.grouping.of, &exploration, rng)?;
+                let rows: Vec<usize> = (0..states.len()).collect();
+                alike.named(self.env, direction, states, &rows, chosen, true)
             })
-        })
+        })?;
+        Ok(Trajectories { conditions: checked, ..sampled })
     }
 
     /// P_F or P_B of each state; `live` holds the row of each state's condition.
-    fn evaluate(
+    pub(super) fn evaluate(
         &self,
         direction: Direction,
         states: &E::States,
@@ -186,36 +191,5 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
             if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
             "use a policy that has one, such as UniformPolicy",
         ))
-    }
-
-    /// Draws an action for each row, evaluating each distinct state once.
-    fn choose(
-        &self,
-        direction: Direction,
-        states: &E::States,
-        merge: bool,
-        ask: impl FnOnce(&E::States) -> Result<P::Dist>,
-        rng: &mut Rng,
-    ) -> Result<E::Actions> {
-        let classes = if merge { self.env.classes(states) } else { None };
-        let grouping = match &classes {
-            Some(classes) => classes.grouping.clone(),
-            None if !merge => Grouping::identity(states.len()),
-            None => states.group(),
-        };
-        let distinct = grouping.merges().then(|| states.select(&grouping.first));
-        let dist = ask(distinct.as_ref().unwrap_or(states))?;
-        let exploration = match direction {
-            Direction::Forward => self.exploration,
-            Direction::Backward => Exploration::none(),
-        };
-        let chosen = dist.sample(&grouping.of, &exploration, rng)?;
-        match &classes {
-            Some(classes) => {
-                let rows: Vec<usize> = (0..states.len()).collect();
-                self.env.translate(direction, states, (classes, &rows), &chosen, true)
-            }
-            None => Ok(chosen),
-        }
     }
 }

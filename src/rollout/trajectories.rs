@@ -1,7 +1,7 @@
 use tch::Tensor;
 
-use super::container::parts::Parts;
-use super::container::{join_recorded, pick};
+use super::container::parts::{Owned, Parts};
+use super::container::pick;
 use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
@@ -49,7 +49,7 @@ impl<E: Env> Trajectories<E> {
         self.offsets.len() - 1
     }
 
-    /// Whether there is no trajectory.
+    /// `true` if there is no trajectory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -86,7 +86,7 @@ impl<E: Env> Trajectories<E> {
         &self.reverse
     }
 
-    /// Whether each action is the exit action.
+    /// `true` for each exit action.
     #[must_use]
     pub fn is_exit(&self) -> &[bool] {
         &self.exit
@@ -142,20 +142,12 @@ impl<E: Env> Trajectories<E> {
     /// # Errors
     /// Those of [`Env::to_insertion_order`].
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        Ok(self.labelled_walks(env)?.0)
-    }
-
-    /// Same as [`walks`](Self::walks), with the labels that the replay gives to the parts of each terminal state; empty
-    /// if it changes no labels.
-    pub(crate) fn labelled_walks(&self, env: &E) -> Result<(Walks<E>, Vec<u32>)> {
         let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
-        let InsertionOrder { actions, terminal, labels } = renamed.unwrap_or_else(|| InsertionOrder {
-            actions: self.actions.clone(),
-            terminal: self.terminal.clone(),
-            labels: Vec::new(),
-        });
-        let (offsets, conditions) = (self.offsets.clone(), self.conditions.clone());
-        Ok((Walks { actions, offsets, terminal, conditions }, labels))
+        let (actions, terminal) = match renamed {
+            Some(InsertionOrder { actions, terminal }) => (actions, terminal),
+            None => (self.actions.clone(), self.terminal.clone()),
+        };
+        Ok(Walks { actions, terminal, offsets: self.offsets.clone(), conditions: self.conditions.clone() })
     }
 }
 
@@ -186,8 +178,17 @@ impl<E: Env> Parts for Trajectories<E> {
             log_rewards: self.log_rewards.as_ref().map(|known| pick(known, trajectories)),
         }
     }
+}
+
+impl<E: Env> Owned for Trajectories<E> {
     fn join(&mut self, other: Self) {
-        join_recorded(&mut self.log_rewards, self.offsets.len() - 1, other.log_rewards, other.offsets.len() - 1);
+        self.log_rewards = match (self.log_rewards.take(), other.log_rewards) {
+            (Some(mine), Some(theirs)) => Some([mine, theirs].concat()),
+            (some, None) if other.exit.is_empty() => some,
+            (None, some) if self.exit.is_empty() => some,
+            // One side has elements without recorded values.
+            _ => None,
+        };
         let shift = self.exit.len();
         self.offsets.extend(other.offsets[1..].iter().map(|o| o + shift));
         self.states.append(other.states);
@@ -250,9 +251,31 @@ impl<E: ReplayEnv> Trajectories<E> {
             let steps = out.offsets[i + 1] - out.offsets[i];
             return Err(walk_end("a walk stops at its terminal state", i, steps));
         }
-        Ok(out.into_trajectories())
+        Ok(out)
+    }
+
+    /// A walk backwards from each of these finished objects, the first that is legal, in forward order. If there is an exit action, it is
+    /// its last.
+    pub(super) fn first_ways(env: &E, terminal: &E::States) -> Result<Self> {
+        if terminal.is_empty() {
+            return Ok(Self {
+                states: env.initial(&[]),
+                actions: env.no_actions(),
+                reverse: env.no_actions(),
+                exit: Vec::new(),
+                offsets: vec![0],
+                terminal: env.initial(&[]),
+                conditions: None,
+                log_rewards: None,
+            });
+        }
+        let rollout = Rollout { direction: Direction::Backward, max_steps: MAX_STEPS_BACK, keep_states: true };
+        rollout.run(env, terminal.clone(), |states, _, _| env.way_back(states))
     }
 }
+
+/// Number of steps after which the search for a backward path stops.
+const MAX_STEPS_BACK: usize = 1_000_000;
 
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
     Error::contract(check, format!("trajectory {trajectory} after {steps} steps"))

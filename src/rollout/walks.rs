@@ -1,6 +1,6 @@
 use tch::Tensor;
 
-use super::container::parts::Parts;
+use super::container::parts::{Owned, Parts};
 use super::trajectories::rows_of;
 use super::{ReplayEnv, Trajectories};
 use crate::condition::Conditions;
@@ -46,7 +46,7 @@ impl<E: Env> Walks<E> {
         self.offsets.len() - 1
     }
 
-    /// Whether there is no walk.
+    /// `true` if there is no walk.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -58,7 +58,7 @@ impl<E: Env> Walks<E> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// Whether every walk has its actions, not only its object.
+    /// `true` if every walk has its actions, not only its object.
     #[must_use]
     pub fn has_paths(&self) -> bool {
         self.offsets.windows(2).all(|ends| ends[0] < ends[1])
@@ -78,6 +78,9 @@ impl<E: Env> Parts for Walks<E> {
             conditions: self.conditions.as_ref().map(|c| c.pick(walks)),
         }
     }
+}
+
+impl<E: Env> Owned for Walks<E> {
     fn join(&mut self, other: Self) {
         let shift = self.actions.len();
         self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + shift));
@@ -90,6 +93,12 @@ impl<E: Env> Parts for Walks<E> {
 }
 
 impl<E: ReplayEnv> Walks<E> {
+    /// A walk to each of these finished objects: the first path that is legal backwards. Up to isomorphism the objects get labels in the
+    /// order of insertion.
+    pub(crate) fn first_to(env: &E, terminal: &E::States) -> Result<Self> {
+        Trajectories::first_ways(env, terminal)?.walks(env)
+    }
+
     /// Replays these walks to trajectories, under their conditions.
     ///
     /// # Errors

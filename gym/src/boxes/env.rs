@@ -231,10 +231,6 @@ impl ReplayEnv for BoxEnv {
         self.check(Direction::Forward, states, actions)
     }
 
-    fn can_finish(&self, states: &Reals) -> Vec<bool> {
-        states.rows().map(|state| self.permitted(Direction::Forward, state).atom).collect()
-    }
-
     fn way_back(&self, states: &Reals) -> Result<Reals> {
         let mut points = Reals::filled(self.ndim, states.len(), 0.0);
         for (row, state) in states.rows().enumerate() {

@@ -139,10 +139,6 @@ impl ReplayEnv for DiffusionSampling {
         self.check(Direction::Forward, states, actions)
     }
 
-    fn can_finish(&self, states: &DiffusionStates) -> Vec<bool> {
-        states.steps.iter().map(|&step| step as usize == self.process.steps()).collect()
-    }
-
     /// The mean of the backward kernel.
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
         self.check_states(states)?;

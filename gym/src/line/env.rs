@@ -136,10 +136,6 @@ impl ReplayEnv for Line {
         self.check(Direction::Forward, states, actions)
     }
 
-    fn can_finish(&self, states: &Reals) -> Vec<bool> {
-        states.rows().map(|state| state[1] == self.n_steps as f64).collect()
-    }
-
     /// In equal steps to 0.
     fn way_back(&self, states: &Reals) -> Result<Reals> {
         let mut back = self.no_actions();

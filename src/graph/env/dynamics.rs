@@ -165,10 +165,6 @@ impl<R: GraphRules> Env for GraphEnv<R> {
         self.merges_isomorphic().then(renamed).transpose()
     }
 
-    fn with_labels(&self, states: &GraphStates, labels: &[u32]) -> Result<GraphStates> {
-        relabel::with_labels(states.graphs(), labels)
-    }
-
     fn check_contract(&self) -> Result<()> {
         contract::check_sampled(self)
     }

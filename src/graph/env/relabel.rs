@@ -46,7 +46,6 @@ pub(crate) fn to_insertion_order<R: GraphRules>(
     let set = env.actions();
     let mut out = Vec::with_capacity(actions.len());
     let mut terminal = Vec::with_capacity(offsets.len());
-    let mut labels = Vec::new();
     for walk in offsets.windows(2) {
         let first = states.graphs().get(walk[0]).filter(|_| walk[0] < walk[1]);
         let mut replayed = first.map_or(&env.initial_graphs()[0], |first| env.initial_of(first)).clone();
@@ -81,28 +80,8 @@ pub(crate) fn to_insertion_order<R: GraphRules>(
                 with(&names, &added, replayed.n_nodes()).ok_or_else(|| unnamed(action_type.name(), action, before))?;
         }
         terminal.push(replayed);
-        labels.append(&mut names);
     }
-    Ok(InsertionOrder { actions: Slots(out), terminal: terminal.into(), labels })
-}
-
-/// The graphs whose nodes the replay renamed: node `a` was called the place of `a` among its graph's labels.
-pub(crate) fn with_labels(replayed: &[GraphState], mut labels: &[u32]) -> Result<GraphStates> {
-    let wrong = |detail: String| Error::contract("labels name each node of each graph once", detail);
-    let mut out = Vec::with_capacity(replayed.len());
-    for (row, graph) in replayed.iter().enumerate() {
-        let own = labels.split_off(..graph.n_nodes()).ok_or_else(|| wrong(format!("none is left for graph {row}")))?;
-        let mut sorted = own.to_vec();
-        sorted.sort_unstable();
-        if !sorted.iter().copied().eq(0..own.len() as u32) {
-            return Err(wrong(format!("graph {row} has {own:?}")));
-        }
-        out.push(graph.induced(own));
-    }
-    if !labels.is_empty() {
-        return Err(wrong(format!("{} are left over", labels.len())));
-    }
-    Ok(out.into())
+    Ok(InsertionOrder { actions: Slots(out), terminal: terminal.into() })
 }
 
 /// The names that are left when the nodes `gone` are: names and labels behind them shift down.

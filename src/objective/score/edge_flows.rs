@@ -72,7 +72,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
             sources.push(n_exits);
             n_exits += 1;
         } else {
-            sources.push(exits.len() + place(visited.grouping.of[terminal])?);
+            sources.push(exits.len() + place(visited.alike.grouping.of[terminal])?);
         }
     }
     let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
@@ -102,7 +102,8 @@ fn parent_weights<E: Env, P: Policy<E>>(
         }
     };
     let conditions = visited.conditions.as_ref().map(|c| {
-        let rows: Vec<usize> = unvisited.iter().map(|&row| visited.grouping.first[children[row - known]]).collect();
+        let rows: Vec<usize> =
+            unvisited.iter().map(|&row| visited.alike.grouping.first[children[row - known]]).collect();
         c.index_select(0, &index_tensor(&rows, c.device()))
     });
     let (mut at_known, mut at_unvisited) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));

@@ -49,7 +49,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories)?;
     let visited = Visited::new(env, trajectories);
     let all: Vec<usize> = (0..visited.n_rows).collect();
-    let rows = &visited.grouping.of[..visited.n_rows];
+    let rows = &visited.alike.grouping.of[..visited.n_rows];
     let actions = visited.named(Direction::Forward, &all, trajectories.actions().clone())?;
     let (inner, after) = visited.inner();
     let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
@@ -58,7 +58,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
     let pf = pf.ok_or_else(no_pf)?;
     let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
-    let n_distinct = visited.grouping.first.len();
+    let n_distinct = visited.alike.grouping.first.len();
     let wide = log_reward.iter().any(|value| value.abs() >= WIDE_FROM);
     let widened = |tensor: Tensor| if wide { tensor.to_kind(Kind::Double) } else { tensor };
     let log_pf = widened(flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?);
@@ -162,13 +162,13 @@ pub fn score_target<E: Env, P: Policy<E>>(
         }
         let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
         if flow {
-            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.grouping.first.len(), SCORING)?;
-            let rows = index_tensor(&visited.grouping.of[..visited.n_rows], flows.device());
+            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.alike.grouping.first.len(), SCORING)?;
+            let rows = index_tensor(&visited.alike.grouping.of[..visited.n_rows], flows.device());
             found.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
         }
         if exit {
             let pf = evaluation.pf.ok_or_else(no_pf)?;
-            let rows = &visited.grouping.of[..visited.n_rows];
+            let rows = &visited.alike.grouping.of[..visited.n_rows];
             let exits = exits_of(env, &visited, trajectories)?;
             found.insert(Quantity::TargetLogExit, log_exits(&pf, rows, &exits)?);
         }

@@ -1,8 +1,8 @@
 use tch::Tensor;
 
 use crate::Result;
-use crate::env::{Classes, Direction, Env, Grouping, Rows};
-use crate::rollout::Trajectories;
+use crate::env::{Direction, Env, Rows};
+use crate::rollout::{Alike, Trajectories, alike};
 use crate::tensor::index_tensor;
 
 /// The states of a batch of trajectories, with each distinct one evaluated once.
@@ -12,9 +12,7 @@ use crate::tensor::index_tensor;
 pub(in crate::objective) struct Visited<'a, E: Env> {
     env: &'a E,
     states: E::States,
-    classes: Option<Classes>,
-    pub(in crate::objective) grouping: Grouping,
-    distinct: Option<E::States>,
+    pub(in crate::objective) alike: Alike<E::States>,
     pub(in crate::objective) conditions: Option<Tensor>,
     /// The number of transitions.
     pub(in crate::objective) n_rows: usize,
@@ -37,21 +35,15 @@ impl<'a, E: Env> Visited<'a, E> {
             states.append(trajectories.terminal_states().select(&without_exit));
         }
         let conditions = row_conditions(trajectories, &without_exit);
-        let classes = if conditions.is_some() { None } else { env.classes(&states) };
-        let grouping = match &classes {
-            Some(classes) => classes.grouping.clone(),
-            None if conditions.is_some() => Grouping::identity(states.len()),
-            None => states.group(),
-        };
-        let distinct = grouping.merges().then(|| states.select(&grouping.first));
+        let alike = alike(env, &states, conditions.is_none());
         let inner: Vec<usize> = (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).collect();
         let after = inner.iter().map(|&t| next[t].unwrap_or_else(|i| terminal[i])).collect();
-        Self { env, states, classes, grouping, distinct, conditions, n_rows, inner: (inner, after), terminal }
+        Self { env, states, alike, conditions, n_rows, inner: (inner, after), terminal }
     }
 
     /// The distinct states, which are evaluated.
     pub(in crate::objective) fn distinct(&self) -> &E::States {
-        self.distinct.as_ref().unwrap_or(&self.states)
+        self.alike.distinct(&self.states)
     }
 
     /// The states of rows, and the conditions of their trajectories.
@@ -72,7 +64,7 @@ impl<'a, E: Env> Visited<'a, E> {
 
     /// The group of each row, that is, its distinct state.
     pub(in crate::objective) fn groups(&self, rows: &[usize]) -> Vec<usize> {
-        rows.iter().map(|&row| self.grouping.of[row]).collect()
+        rows.iter().map(|&row| self.alike.grouping.of[row]).collect()
     }
 
     /// Actions of rows, expressed in the labels of their groups' states.
@@ -82,10 +74,7 @@ impl<'a, E: Env> Visited<'a, E> {
         rows: &[usize],
         actions: E::Actions,
     ) -> Result<E::Actions> {
-        match &self.classes {
-            Some(classes) => self.env.translate(direction, &self.states, (classes, rows), &actions, false),
-            None => Ok(actions),
-        }
+        self.alike.named(self.env, direction, &self.states, rows, actions, false)
     }
 }
 

@@ -1,16 +1,16 @@
-//! Data sets: files that hold containers.
+//! Data sets: files that hold trajectories.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use crate::io::{FolderKind, Named, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
+use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
 /// The format version that is written, and the only one that is read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 const LAYOUT: FolderKind = FolderKind {
     tensors: "data.safetensors",
@@ -22,16 +22,6 @@ const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a data set only ever replaces a data set",
 };
 
-/// The kind of container in a data set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Content {
-    Trajectories,
-    Transitions,
-    States,
-    ReplayBuffer,
-}
-
 /// The JSON part of a data set.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +30,6 @@ struct DataManifest {
     format: u32,
     /// The version of this library that wrote it.
     gfn: String,
-    content: Content,
     /// The environment's fingerprint.
     environment: String,
     /// Number of elements of the container.
@@ -50,8 +39,6 @@ struct DataManifest {
     /// Its length in bytes.
     bytes: u64,
     checksum: String,
-    /// The settings of a replay buffer.
-    settings: serde_json::Value,
 }
 
 impl DataManifest {
@@ -61,49 +48,37 @@ impl DataManifest {
 }
 
 /// The contents of a data set while it is written or read.
-pub(crate) struct DataFile {
-    pub(crate) tensors: Vec<(String, Tensor)>,
-    pub(crate) len: usize,
-    pub(crate) settings: serde_json::Value,
-    /// The file's path for error messages; empty for a new data set.
-    path: PathBuf,
+pub(super) struct DataFile {
+    pub(super) tensors: Vec<(String, Tensor)>,
+    /// The number of trajectories.
+    pub(super) len: usize,
 }
 
 impl DataFile {
-    pub(crate) fn new(tensors: Vec<(String, Tensor)>, len: usize, settings: serde_json::Value) -> Self {
-        Self { tensors, len, settings, path: PathBuf::new() }
-    }
-
     /// Writes the folder and replaces an older data set. On an error the older one is untouched.
-    pub(crate) fn write<E: ReplayEnv>(mut self, env: &E, content: Content, path: &Path) -> Result<()> {
+    pub(super) fn write<E: ReplayEnv>(mut self, env: &E, path: &Path) -> Result<()> {
         LAYOUT.check_target(path)?;
         self.tensors.sort_by(|a, b| a.0.cmp(&b.0));
         let data = serialise(&self.tensors, path)?;
         let mut manifest = DataManifest {
             format: FORMAT,
             gfn: env!("CARGO_PKG_VERSION").to_owned(),
-            content,
             environment: env.fingerprint()?,
             len: self.len as u64,
             tensors: specs(&self.tensors),
             bytes: data.len() as u64,
             checksum: String::new(),
-            settings: self.settings,
         };
         manifest.checksum = manifest.digest(&data, path)?;
         LAYOUT.write(path, &data, &manifest)
     }
 
-    /// Reads a data set and makes all checks that don't need its elements: format, kind, environment, length and
-    /// checksum, in this order and before a tensor is created.
-    pub(crate) fn read<E: ReplayEnv>(env: &E, content: Content, path: &Path) -> Result<Self> {
+    /// Reads a data set and makes all checks that don't need its elements: format, environment, length and checksum, in
+    /// this order and before a tensor is created.
+    pub(super) fn read<E: ReplayEnv>(env: &E, path: &Path) -> Result<Self> {
         let folder = LAYOUT.resolve(path);
         let (file, text) = LAYOUT.manifest(&folder)?;
         let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
-        if manifest.content != content {
-            let problem = format!("it holds {:?}, not {content:?}", manifest.content);
-            return Err(file_error(&file, problem, "load it as what it was saved as"));
-        }
         let environment = env.fingerprint()?;
         if manifest.environment != environment {
             let problem =
@@ -126,34 +101,22 @@ impl DataFile {
         }
         let len = usize::try_from(manifest.len)
             .map_err(|_| file_error(&file, format!("{} elements", manifest.len), LAYOUT.damaged))?;
-        Ok(Self { tensors, len, settings: manifest.settings, path: folder })
+        Ok(Self { tensors, len })
     }
+}
 
-    pub(crate) fn named(&self) -> Named<'_> {
-        Named(&self.tensors)
-    }
+/// An error in the contents of a data set, as an error of the file.
+pub(super) fn refuse(path: &Path, error: &Error) -> Error {
+    file_error(
+        path,
+        format!("its contents can't be used here ({error})"),
+        "load it into the environment and the settings that it was made with, or use another data set",
+    )
+}
 
-    /// An error in the contents, as an error of the file.
-    pub(crate) fn refuse(&self, error: &Error) -> Error {
-        file_error(
-            &self.path,
-            format!("its contents can't be used here ({error})"),
-            "load it into the environment and the settings that it was made with, or use another data set",
-        )
-    }
-
-    /// Converts the contents by `read`, and checks that the result has as many elements as the manifest says.
-    pub(crate) fn into_container<C>(
-        self,
-        read: impl FnOnce(&Named<'_>) -> Result<C>,
-        len: impl FnOnce(&C) -> usize,
-    ) -> Result<C> {
-        let container = read(&self.named()).map_err(|error| self.refuse(&error))?;
-        match len(&container) {
-            n if n == self.len => Ok(container),
-            n => Err(file_error(&self.path, format!("{n} elements, the manifest says {}", self.len), LAYOUT.damaged)),
-        }
-    }
+/// An error for a data set of another length than its manifest says.
+pub(super) fn other_len(path: &Path, found: usize, expected: usize) -> Error {
+    file_error(path, format!("{found} elements, the manifest says {expected}"), LAYOUT.damaged)
 }
 
 fn specs(tensors: &[(String, Tensor)]) -> Vec<TensorSpec> {

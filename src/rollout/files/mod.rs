@@ -1,11 +1,10 @@
-//! Data sets: trajectories and other containers in files, with every action checked when they are read.
+//! Data sets: trajectories in files, with every action checked when they are read.
 
 mod data;
 mod fingerprint;
 mod saved;
 mod walk_tensors;
 
-pub(crate) use data::{Content, DataFile};
 pub(in crate::rollout) use fingerprint::fingerprint;
 pub(crate) use saved::{conditions_of, with_conditions};
 pub(crate) use walk_tensors::{ReadWalks, read_walks, write_walks};

@@ -20,7 +20,7 @@ pub(super) fn around<E: ReplayEnv, P: Policy<E>>(
     }
     let sampler = Sampler::new(&context.env, &context.policy).exploration(exploration);
     let sampler = sampler.max_steps(context.config.max_steps);
-    let start = (fresh.terminal_states(), fresh.recorded_log_rewards().unwrap_or_default());
-    let (found, rewards) = sampler.local_search_from(search, start, context.reward.as_ref(), rng)?;
+    let (start, known) = (fresh.terminal_states(), fresh.recorded_log_rewards().unwrap_or_default());
+    let (found, rewards) = sampler.local_search_from(search, start, known, context.reward.as_ref(), rng)?;
     sampler.backward(&found, rng)?.with_log_rewards(rewards)
 }

@@ -1,0 +1,149 @@
+//! Entries in the order of a number of theirs, and the distribution of their ranks.
+
+use std::cmp::Reverse;
+
+/// A place in a [`Ranking`]: by a number, and of equal numbers the newest entry first.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
+pub(super) struct Rank(u64, Reverse<u64>);
+
+impl Rank {
+    /// The place of the entry with this serial number.
+    pub(super) fn new(value: f64, serial: u64) -> Self {
+        // Orders floats as integers: flip the sign bit, and all bits of negative ones.
+        let bits = value.to_bits();
+        let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+        Self(ordered, Reverse(serial))
+    }
+
+    pub(super) fn serial(self) -> u64 {
+        self.1.0
+    }
+}
+
+/// A list of ranks that stays sorted, the least first.
+///
+/// It is cut into chunks, so that an insertion moves few of them and the k-th is found by adding up the lengths of chunks.
+#[derive(Default)]
+pub(super) struct Ranking {
+    /// None of them is empty.
+    chunks: Vec<Vec<Rank>>,
+}
+
+/// A chunk of more than twice as many ranks is halved. Tests have many chunks.
+const CHUNK: usize = if cfg!(test) { 8 } else { 512 };
+
+impl Ranking {
+    /// The chunk that holds a rank or would hold it, and the rank's place in that chunk.
+    fn place(&self, rank: Rank) -> (usize, usize) {
+        let below = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < rank));
+        let chunk = below.min(self.chunks.len().saturating_sub(1));
+        (chunk, self.chunks.get(chunk).map_or(0, |ranks| ranks.partition_point(|other| *other < rank)))
+    }
+
+    /// Adds a new rank.
+    pub(super) fn insert(&mut self, rank: Rank) {
+        let (chunk, at) = self.place(rank);
+        let Some(ranks) = self.chunks.get_mut(chunk) else { return self.chunks.push(vec![rank]) };
+        ranks.insert(at, rank);
+        if ranks.len() > 2 * CHUNK {
+            let upper = ranks.split_off(CHUNK);
+            self.chunks.insert(chunk + 1, upper);
+        }
+    }
+
+    /// Removes a rank, if it is there.
+    pub(super) fn remove(&mut self, rank: Rank) {
+        let (chunk, at) = self.place(rank);
+        let Some(ranks) = self.chunks.get_mut(chunk).filter(|ranks| ranks.get(at) == Some(&rank)) else { return };
+        ranks.remove(at);
+        if ranks.is_empty() {
+            self.chunks.remove(chunk);
+        }
+    }
+
+    /// The rank that has `k` ranks below it.
+    pub(super) fn nth(&self, mut k: usize) -> Option<Rank> {
+        let chunk = self.chunks.iter().find(|chunk| {
+            let here = k < chunk.len();
+            k -= if here { 0 } else { chunk.len() };
+            here
+        });
+        chunk?.get(k).copied()
+    }
+}
+
+/// The sum of `1 / (shift + rank)` over the first `ranks` ranks.
+pub(super) fn harmonic(shift: f64, ranks: usize) -> f64 {
+    const HEAD: usize = 16;
+    let head: f64 = (1..=ranks.min(HEAD)).map(|rank| (shift + rank as f64).recip()).sum();
+    if ranks <= HEAD {
+        return head;
+    }
+    // The other terms are a difference of two values of the digamma function, by its expansion psi(x + 1/2) = ln x + tail(x),
+    // which leaves out 1e-14 at most.
+    let tail = |x: f64| {
+        let y = (x * x).recip();
+        y * (1.0 / 24.0 - y * (7.0 / 960.0 - y * (31.0 / 8064.0 - y * 127.0 / 30_720.0)))
+    };
+    let from = shift + HEAD as f64 + 0.5;
+    let more = (ranks - HEAD) as f64;
+    head + (more / from).ln_1p() + tail(from + more) - tail(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Agrees with a plain list that is sorted anew, under random insertions and removals.
+        #[test]
+        fn items_are_found_as_in_a_list(
+            moves in prop::collection::vec((0u64..2_000, -40i32..40, prop::bool::weighted(0.7)), 0..4_000)
+        ) {
+            let (mut ranking, mut list) = (Ranking::default(), Vec::<Rank>::new());
+            for (serial, value, adds) in moves {
+                let rank = Rank::new(f64::from(value) * 1e3, serial);
+                match list.iter().position(|other| other.serial() == serial) {
+                    None if adds => {
+                        ranking.insert(rank);
+                        list.push(rank);
+                    }
+                    None => ranking.remove(rank),
+                    Some(at) => ranking.remove(list.swap_remove(at)),
+                }
+            }
+            list.sort_unstable();
+            prop_assert!(ranking.chunks.iter().all(|chunk| (1..=2 * CHUNK).contains(&chunk.len())));
+            prop_assert!(ranking.chunks.iter().flatten().eq(&list));
+            for k in 0..=list.len() {
+                prop_assert_eq!(ranking.nth(k), list.get(k).copied());
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_go_by_value_and_of_equals_the_newest_is_the_least() {
+        let sorted = [(-1e4, 7), (-1.0, 9), (-1.0, 3), (-0.0, 1), (0.0, 2), (2.5, 0), (f64::INFINITY, 4)];
+        assert!(sorted.map(|(value, serial)| Rank::new(value, serial)).is_sorted());
+    }
+
+    #[test]
+    fn harmonic_sums_are_those_of_the_terms_one_by_one() {
+        for shift in [0.0, 0.3, 17.0, 1e4, 1e9, 1e17] {
+            // With the rounding of each addition, which of many equal terms would add up.
+            let (mut sum, mut lost) = (0.0f64, 0.0);
+            for rank in 1..=200_000 {
+                let term = (shift + f64::from(rank)).recip();
+                let next = sum + term;
+                lost += if sum >= term { sum - next + term } else { term - next + sum };
+                sum = next;
+                if rank < 40 || rank % 9_973 == 0 {
+                    let (got, sum) = (harmonic(shift, rank as usize), sum + lost);
+                    assert!((got - sum).abs() < 1e-13 * sum, "{shift} {rank}: {got}, {sum}");
+                }
+            }
+        }
+    }
+}

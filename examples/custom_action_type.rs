@@ -26,6 +26,9 @@ impl GraphActionType for Match {
     fn head(&self, _: Direction) -> Option<Head> {
         Some(Head { anchor: Anchor::Edge, width: 1 })
     }
+    fn widen(&self, schema: &mut GraphSchema) {
+        schema.edge_classes = 2;
+    }
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let matched = matched(&graph);
         for (legal, (a, b, _)) in mask.iter_mut().zip(graph.weighted_edges()) {
@@ -49,8 +52,7 @@ fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let mut cycle = GraphState::with_nodes(GraphKind::Undirected, 8);
     (0..8).try_for_each(|a| cycle.add_edge(a, (a + 1) % 8, Edge::default()))?;
-    let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, 8) };
-    let env = GraphEnv::new(Free, ActionSet::new(Semantics::Labelled).with(Match), schema, cycle)?;
+    let env = GraphEnv::new(Free, ActionSet::new(Semantics::Labelled).with(Match), cycle)?;
     let space = StateGraph::build(&env, 1_000)?;
     check_action_type(&Match, Semantics::Labelled, space.states().graphs())?;
     let reward = PerGraph(|graph: &GraphState| matched(graph).len() as f64 * 2f64.ln());

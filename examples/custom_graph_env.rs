@@ -2,9 +2,7 @@
 
 use gfn::env::StateGraph;
 use gfn::graph::PerGraph;
-use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, MoveMask, Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -31,8 +29,7 @@ fn leads(graph: &GraphState, from: usize, to: usize) -> bool {
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let (kind, nodes) = (GraphKind::Directed, 4);
-    let env = GraphEnv::new(Acyclic, actions, GraphSchema::plain(kind, nodes), GraphState::with_nodes(kind, nodes))?
+    let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
         // Any edge of an acyclic graph can have come last: the action type's own way back is exact, and fast.
         .with_backward(BackwardRule::ByType);
     // The author's part of the contract: steps, masks and the way back agree.

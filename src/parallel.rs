@@ -24,7 +24,7 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Whether `n` rows are worth splitting, given the least number of rows for one thread.
+/// `true` if `n` rows are worth splitting, given the least number of rows for one thread.
 fn worth_it(n: usize, per_thread: usize) -> bool {
     n >= 2 * per_thread && !ALONE.get() && rayon::current_num_threads() > 1
 }

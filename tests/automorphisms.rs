@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use gfn::env::{EnumerableEnv, Env, Slots};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-    Node, Semantics, canonical_key, log_automorphisms,
+    ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics,
+    canonical_key, log_automorphisms,
 };
 use gfn::{Error, Rng};
 
@@ -273,7 +273,7 @@ fn a_search_too_deep_for_the_stack_of_a_thread_is_refused() {
 fn an_environment_hands_the_error_on() {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3000), GraphState::new(kind)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
     let known = GraphStates::from(vec![flower(2), graph(100, [])]);
     let found = env.log_symmetry(&known).unwrap().unwrap();
     assert_close(found[0], 8_f64.ln(), "a flower of two petals");
@@ -319,7 +319,7 @@ fn canonical_forms_that_would_take_too_long_are_refused() {
     // A list of states asks for the keys of what moves lead to.
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3000), GraphState::new(kind)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
     let states = GraphStates::from(vec![large]);
     assert!(matches!(env.child_keys(&states, &[0], &Slots(vec![0])), Err(Error::SymmetryLimit { .. })));
 }

@@ -49,7 +49,7 @@ fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Re
         edge_attributes: vec![1],
         ..GraphSchema::plain(initial.kind(), 8)
     };
-    GraphEnv::new(Parts { restriction, even_edges }, actions, schema, initial).unwrap()
+    GraphEnv::new(Parts { restriction, even_edges }, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
 /// A scaffold of two nodes that differ and an edge.

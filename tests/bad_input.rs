@@ -5,7 +5,7 @@ use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Reversed, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reversed, Semantics,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -105,7 +105,7 @@ fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphE
 fn action_types_of_no_class_are_refused() {
     let kind = GraphKind::Undirected;
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-        let env = |actions: ActionSet| GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind));
+        let env = |actions: ActionSet| GraphEnv::new(Free, actions, GraphState::new(kind));
         let with = |of_nodes: AddNode| env(ActionSet::new(semantics).with(of_nodes).with(AddEdge::new(1)));
         let edges = env(ActionSet::new(semantics).with(AddNode::free(1, 3)).with(AddEdge::new(0)));
         refused!(edges, Error::Config { .. }, "0 of `add_edge`", "at least one class", "`AddEdge::new(1)`");

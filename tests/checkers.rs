@@ -35,7 +35,8 @@ fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
 
 /// A graph environment made of parts.
 fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv<Free> {
-    GraphEnv::new(Free, actions, schema(initial.kind(), max_nodes), initial).unwrap()
+    let schema = schema(initial.kind(), max_nodes);
+    GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
 fn rng() -> Rng {
@@ -84,7 +85,9 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let capped = |max_edges, rule| {
-        let env = GraphEnv::new(Capped { max_edges }, set(), schema(kind, 4), GraphState::new(kind)).unwrap();
+        let env = GraphEnv::new(Capped { max_edges }, set(), GraphState::new(kind))
+            .and_then(|env| env.with_schema(schema(kind, 4)))
+            .unwrap();
         env.with_backward(rule)
     };
     check_graph_env(&capped(usize::MAX, BackwardRule::ByType), 30, &mut rng()).unwrap();
@@ -143,7 +146,9 @@ fn an_environment_that_leaves_no_way_back_is_caught() {
     }
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Lying, actions, schema(kind, 3), GraphState::with_nodes(kind, 3)).unwrap();
+    let env = GraphEnv::new(Lying, actions, GraphState::with_nodes(kind, 3))
+        .and_then(|env| env.with_schema(schema(kind, 3)))
+        .unwrap();
     let found = message(check_graph_env(&env, 30, &mut rng()));
     assert!(found.contains("every state but the initial one has a legal backward move"), "{found}");
 }
@@ -153,7 +158,9 @@ fn a_schema_that_is_too_small_is_caught() {
     let actions = ActionSet::new(Semantics::Labelled).with(AddNode::free(2, 3));
     let kind = GraphKind::Directed;
     let check = |schema| {
-        let env = GraphEnv::new(Free, actions.clone(), schema, GraphState::new(kind)).unwrap();
+        let env = GraphEnv::new(Free, actions.clone(), GraphState::new(kind))
+            .and_then(|env| env.with_schema(schema))
+            .unwrap();
         check_graph_env(&env, 30, &mut rng())
     };
     check(schema(kind, 3)).unwrap();

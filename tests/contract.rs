@@ -23,7 +23,7 @@ impl Capped {
     fn of(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> GraphEnv<Self> {
         let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
-        let env = GraphEnv::new(Self { max_edges }, actions, GraphSchema::plain(kind, 4), GraphState::new(kind));
+        let env = GraphEnv::new(Self { max_edges }, actions, GraphState::new(kind));
         env.unwrap().with_backward(rule)
     }
 }
@@ -69,7 +69,9 @@ fn looking_draws_nothing_from_the_trainers_stream() {
 fn of_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv<Free>> {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(edge_classes));
     let initial = GraphState::with_nodes(schema.kind, n);
-    Ok(GraphEnv::new(Free, actions, schema, initial)?.with_backward(BackwardRule::ByType))
+    Ok(GraphEnv::new(Free, actions, initial)
+        .and_then(|env| env.with_schema(schema))?
+        .with_backward(BackwardRule::ByType))
 }
 
 #[test]
@@ -141,7 +143,7 @@ impl GraphRules for Joined {
 /// Graphs on so many nodes.
 fn on_nodes<R: GraphRules>(n: usize, rules: R) -> GraphEnv<R> {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
-    GraphEnv::new(rules, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap()
+    GraphEnv::new(rules, actions, GraphState::with_nodes(kind, n)).unwrap()
 }
 
 fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
@@ -186,7 +188,13 @@ fn a_reverse_that_names_another_move_is_found_before_the_first_step() {
     let kind = GraphKind::Undirected;
     let schema = || GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 3) };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-        let of = |actions| trainer(GraphEnv::new(Free, actions, schema(), GraphState::with_nodes(kind, 3)).unwrap());
+        let of = |actions| {
+            trainer(
+                GraphEnv::new(Free, actions, GraphState::with_nodes(kind, 3))
+                    .and_then(|env| env.with_schema(schema()))
+                    .unwrap(),
+            )
+        };
         of(ActionSet::new(semantics).with(AddEdge::new(2))).unwrap();
         let words = if semantics == Semantics::Labelled { "is the move" } else { "leads to the same state" };
         refused(of(ActionSet::new(semantics).with(Forgetful)), &[words, "forgetful", "check_env"]);
@@ -197,7 +205,7 @@ fn a_reverse_that_names_another_move_is_found_before_the_first_step() {
 fn an_environment_of_one_graph_is_refused() {
     let kind = GraphKind::Undirected;
     let none = ActionSet::new(Semantics::Labelled);
-    refused(GraphEnv::new(Free, none, GraphSchema::plain(kind, 3), GraphState::new(kind)), &["action type", "AddEdge"]);
+    refused(GraphEnv::new(Free, none, GraphState::new(kind)), &["action type", "AddEdge"]);
 }
 
 #[test]
@@ -273,11 +281,10 @@ impl GraphRules for FirstJoined {
 
 #[test]
 fn rules_that_look_at_labels_are_found_when_classes_are_listed() {
-    let (kind, schema) = (GraphKind::Undirected, GraphSchema::plain(GraphKind::Undirected, 4));
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let of = |env| StateGraph::build(&env, 100).map(|space| space.len());
-    let free = GraphEnv::new(Free, actions(), schema.clone(), GraphState::new(kind)).unwrap();
+    let free = GraphEnv::new(Free, actions(), GraphState::undirected(0)).unwrap();
     assert_eq!(of(free).unwrap(), 1 + 1 + 2 + 4 + 11);
-    let env = GraphEnv::new(FirstJoined, actions(), schema, GraphState::new(kind)).unwrap();
+    let env = GraphEnv::new(FirstJoined, actions(), GraphState::undirected(0)).unwrap();
     refused(StateGraph::build(&env, 100), &["don't look at labels"]);
 }

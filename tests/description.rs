@@ -1,6 +1,6 @@
 //! A checkpoint says what it is of, and a run resumes from none but its own kind.
 use gfn::error::Warning;
-use gfn::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, PerGraph, Semantics};
+use gfn::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphState, PerGraph, Semantics};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
@@ -71,7 +71,7 @@ type Run = Trainer<GraphEnv<Rules>, GraphPolicy<GraphNet>>;
 fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     let initial = GraphState::with_nodes(kind, 3);
-    let (env, mut rng) = (GraphEnv::new(Rules { shy }, actions, GraphSchema::plain(kind, 3), initial), Rng::seeded(0));
+    let (env, mut rng) = (GraphEnv::new(Rules { shy }, actions, initial), Rng::seeded(0));
     let network = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let env = env.unwrap();
     let net = GraphNet::new(&env, network, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();

@@ -19,7 +19,7 @@ fn marking(kind: GraphKind) -> GraphEnv<Free> {
         .with(AddEdge::new(2))
         .with(SetEdgeAttr::new(&[1]).unwrap());
     let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![1], ..GraphSchema::plain(kind, 6) };
-    GraphEnv::new(Free, actions, schema, GraphState::new(kind)).unwrap()
+    GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
 /// Six nodes in a ring, whose edges alternate between two classes: all nodes are alike.
@@ -58,7 +58,7 @@ fn classes_alone_part_edges_too() {
     let kind = GraphKind::Undirected;
     let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 6) };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(2));
-    let env = GraphEnv::new(Free, actions, schema, GraphState::new(kind)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap();
     let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(ConvKind::Gine) }, Kind::Double);
     let removal = |graph: GraphState| blocks(&env, &net, &[graph], None).pb.unwrap().remove(1);
     let ring = removal(alternating(kind));

@@ -52,7 +52,11 @@ fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
     // Beyond 8 nodes states that differ in labels alone aren't merged in a batch.
     let kind = GraphKind::Undirected;
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
-    let env = || GraphEnv::new(Free, actions(), GraphSchema::plain(kind, 9), GraphState::new(kind)).unwrap();
+    let env = || {
+        GraphEnv::new(Free, actions(), GraphState::new(kind))
+            .and_then(|env| env.with_schema(GraphSchema::plain(kind, 9)))
+            .unwrap()
+    };
     let net = net(&env(), config(ConvKind::Gin), Kind::Float);
     let with = |policy| {
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };

@@ -21,7 +21,9 @@ use tch::{Device, Kind, Tensor};
 fn of<R: GraphRules>(rules: R, semantics: Semantics, max_nodes: usize) -> GraphEnv<R> {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
-    GraphEnv::new(rules, actions, schema, GraphState::new(GraphKind::Undirected)).unwrap()
+    GraphEnv::new(rules, actions, GraphState::new(GraphKind::Undirected))
+        .and_then(|env| env.with_schema(schema))
+        .unwrap()
 }
 
 #[track_caller]
@@ -97,7 +99,9 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
     let (schema, start) =
         (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
     let env = || {
-        let env = GraphEnv::new(ExitByLabel, actions(), schema.clone(), start.clone()).unwrap();
+        let env = GraphEnv::new(ExitByLabel, actions(), start.clone())
+            .and_then(|env| env.with_schema(schema.clone()))
+            .unwrap();
         env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
     env().check_contract().unwrap();
@@ -158,7 +162,9 @@ fn networks_of_another_initial_graph_are_refused() {
     let from = |n: usize| {
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
-        let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 9), GraphState::with_nodes(kind, n)).unwrap();
+        let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n))
+            .and_then(|env| env.with_schema(GraphSchema::plain(kind, 9)))
+            .unwrap();
         env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
     let asked = |net: &GraphNet, env: &GraphEnv<Free>| {
@@ -176,7 +182,7 @@ fn networks_of_another_initial_graph_are_refused() {
     asked(&net(0), &from(2)).unwrap();
     let fixed = |semantics, n: usize| {
         let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
-        GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap()
+        GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap()
     };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         let net = GraphNet::new(&fixed(semantics, 5), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
@@ -223,7 +229,7 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
         graph
     };
     let of = |semantics, actions: fn(ActionSet) -> ActionSet, edges: &[(u32, u32)]| {
-        GraphEnv::new(Free, actions(ActionSet::new(semantics)), GraphSchema::plain(kind, 4), start(edges)).unwrap()
+        GraphEnv::new(Free, actions(ActionSet::new(semantics)), start(edges)).unwrap()
     };
     let loose: fn(ActionSet) -> ActionSet = |set| set.with(Reversed(AddNode::free(1, 4)));
     let both: fn(ActionSet) -> ActionSet =

@@ -28,7 +28,7 @@ fn growth(start: usize, n: usize) -> GraphEnv<Full> {
     let path = GraphState::from_parts(GraphKind::Undirected, &vec![Node::default(); start], &edges).unwrap();
     let actions = ActionSet::new(Semantics::Labelled).with(AddNode::attached(2, 1, n));
     let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, n) };
-    GraphEnv::new(Full(n), actions, schema, path).unwrap()
+    GraphEnv::new(Full(n), actions, path).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn edges_of_large_graphs_are_masked_added_and_removed() {
     let n = BORDER + 2;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).at_most(3));
     let start = GraphState::with_nodes(GraphKind::Undirected, n);
-    let env = GraphEnv::new(gfn::graph::Free, actions, GraphSchema::plain(GraphKind::Undirected, n), start).unwrap();
+    let env = GraphEnv::new(gfn::graph::Free, actions, start).unwrap();
     let mut states = env.initial(&[0]);
     states.graphs_mut()[0].add_edge(2_049, 7, Edge::default()).unwrap();
     let masks = env.masks(Direction::Forward, &states);

@@ -3,8 +3,8 @@
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, Node, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node,
+    Semantics,
 };
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::TrajectoryBalance;
@@ -29,7 +29,7 @@ impl Grown {
             .with(AddNode::attached(1, 1, max_nodes))
             .with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
-        let env = GraphEnv::new(Self { truthful }, actions, GraphSchema::plain(kind, max_nodes), GraphState::new(kind));
+        let env = GraphEnv::new(Self { truthful }, actions, GraphState::new(kind));
         env.unwrap().with_backward(rule)
     }
 }

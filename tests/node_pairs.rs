@@ -100,7 +100,9 @@ fn schema(max_nodes: usize) -> GraphSchema {
 fn growing(says: Says) -> GraphEnv<Pairs> {
     let marks = SetNodeAttr::new(&[2]).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
-    GraphEnv::new(Pairs, actions, schema(8), GraphState::new(GraphKind::Undirected)).unwrap()
+    GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
+        .and_then(|env| env.with_schema(schema(8)))
+        .unwrap()
 }
 
 /// Pairs that come and go, while what is left gets attributes.
@@ -108,7 +110,9 @@ fn coming_and_going() -> GraphEnv<Pairs> {
     let pairs = AddPair { max_nodes: 6, says: Says::Both };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reversed(pairs));
     let actions = actions.with(SetNodeAttr::new(&[2]).unwrap());
-    GraphEnv::new(Pairs, actions, schema(6), GraphState::new(GraphKind::Undirected)).unwrap()
+    GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
+        .and_then(|env| env.with_schema(schema(6)))
+        .unwrap()
 }
 
 /// Graphs of walks of an environment.

@@ -16,7 +16,7 @@ fn triangle() -> GraphState {
 }
 
 fn env(actions: ActionSet, max_nodes: usize, initial: GraphState) -> GraphEnv<Free> {
-    GraphEnv::new(Free, actions, GraphSchema::plain(KIND, max_nodes), initial).unwrap()
+    GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(GraphSchema::plain(KIND, max_nodes))).unwrap()
 }
 
 fn set() -> ActionSet {

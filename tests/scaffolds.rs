@@ -33,7 +33,7 @@ fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv<Free> {
         .with(AddNode::attached(2, 1, NODES))
         .with(AddEdge::new(1).at_most(6).keeping_connected());
     let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, NODES) };
-    GraphEnv::new(Free, actions, schema, scaffold).unwrap().with_scaffold(told).unwrap()
+    GraphEnv::new(Free, actions, scaffold).and_then(|env| env.with_schema(schema)).unwrap().with_scaffold(told).unwrap()
 }
 
 /// Growth of `n` nodes without edges by single nodes of two classes, and by edges between any nodes.
@@ -42,7 +42,7 @@ fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> Graph
         .with(AddNode::free(2, max_nodes))
         .with(AddEdge::new(1).at_most(max_edges));
     let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) };
-    GraphEnv::new(Free, actions, schema, GraphState::with_nodes(kind, n)).unwrap()
+    GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
 fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
@@ -120,7 +120,11 @@ fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
             .with(AddNode::attached(2, 1, 4))
             .with(AddEdge::new(1).keeping_connected());
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, 4) };
-        let env = GraphEnv::new(Free, actions, schema, scaffold).unwrap().with_scaffold(Scaffold::Alike).unwrap();
+        let env = GraphEnv::new(Free, actions, scaffold)
+            .and_then(|env| env.with_schema(schema))
+            .unwrap()
+            .with_scaffold(Scaffold::Alike)
+            .unwrap();
         let space = StateGraph::build(&env, 1_000).unwrap();
         let target = space.target_distribution(&reward, None).unwrap();
         let mut rng = Rng::seeded(3);
@@ -145,7 +149,7 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 9));
     let star: Vec<_> = (1..8).map(|b| (0, b, Edge::default())).collect();
     let star = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 8], &star).unwrap();
-    let env = GraphEnv::new(Free, actions(), GraphSchema::plain(GraphKind::Undirected, 9), star).unwrap();
+    let env = GraphEnv::new(Free, actions(), star).unwrap();
     assert_eq!(env.scaffold(), Scaffold::ToldApart);
     let error = env.clone().with_scaffold(Scaffold::Alike).unwrap_err();
     assert!(matches!(error, Error::Config { setting: "symmetries of the initial graph", .. }), "{error}");
@@ -181,7 +185,7 @@ fn nodes_that_differ_or_are_joined_are_told_apart_by_default() {
     let (kind, free) = (GraphKind::Undirected, || AddEdge::new(1));
     let scaffold = |actions, initial| {
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 3) };
-        GraphEnv::new(Free, actions, schema, initial).unwrap().scaffold()
+        GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap().scaffold()
     };
     let set = |semantics, edges| ActionSet::new(semantics).with(edges);
     let up_to = |initial| scaffold(set(Semantics::UpToIsomorphism, free()), initial);
@@ -198,7 +202,7 @@ fn nodes_that_differ_or_are_joined_are_told_apart_by_default() {
 fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
     let [_, ring] = scaffolds();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 5));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 5), ring).unwrap();
+    let env = GraphEnv::new(Free, actions, ring).unwrap();
     let env = env.with_scaffold(Scaffold::Alike).unwrap();
     let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_nodes() as f64);
     let space = StateGraph::build(&env, 100).unwrap();

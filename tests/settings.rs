@@ -36,7 +36,9 @@ impl GraphRules for Small {
 
 fn small(actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<GraphEnv<Small>> {
     let rules = Small { grown: initial.n_nodes() == 0 };
-    Ok(GraphEnv::new(rules, actions, schema, initial)?.with_backward(BackwardRule::ByType))
+    Ok(GraphEnv::new(rules, actions, initial)
+        .and_then(|env| env.with_schema(schema))?
+        .with_backward(BackwardRule::ByType))
 }
 
 fn labelled_edges() -> ActionSet {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gfn::env::{Direction, Env, Rows, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, MoveMask, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, MoveMask,
+    Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
@@ -136,8 +136,7 @@ fn both_forms_of_the_network_read_the_same_counts() {
 #[test]
 fn counts_of_other_moves_are_refused() {
     let kind = GraphKind::Undirected;
-    let env =
-        |actions: ActionSet| GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind)).unwrap();
+    let env = |actions: ActionSet| GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3));
     let (all, nodes) = (env(set().with(AddEdge::new(1))), env(set()));
     let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);

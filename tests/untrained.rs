@@ -5,8 +5,7 @@ use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-    Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
 };
 use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
@@ -27,7 +26,7 @@ const SEEDS: std::ops::Range<u64> = 0..3;
 /// Graphs with room for one more node, that grow by nodes and edges.
 fn growth(kind: GraphKind, n: usize) -> GraphEnv<Free> {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n + 1), GraphState::with_nodes(kind, 1)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, 1)).unwrap();
     env.with_backward(BackwardRule::ByType)
 }
 
@@ -109,7 +108,7 @@ fn pair_features_do_not_change_that() {
 fn labelled(n: usize) -> GraphEnv<Free> {
     let kind = GraphKind::Directed;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap();
+    let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap();
     env.with_backward(BackwardRule::ByType)
 }
 

@@ -18,9 +18,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Slots};
-use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-};
+use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
@@ -53,7 +51,7 @@ pub(crate) fn elements(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
 /// Edges between so many labelled nodes, any of them, in any order.
 pub(crate) fn fixed_nodes(kind: GraphKind, n: usize) -> GraphEnv<Free> {
     let actions = ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n));
+    let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n));
     env.expect("parts that fit").with_backward(BackwardRule::ByType)
 }
 

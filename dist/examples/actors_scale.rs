@@ -74,7 +74,7 @@ fn main() -> gfn::Result<()> {
     for &learners in &args.learners {
         let mut points = Vec::new();
         for &actors in args.actors.iter().filter(|actors| **actors >= learners) {
-            let one = simulate(costs, actors.div_ceil(learners), args.message, (args.batch, args.queue));
+            let one = simulate(costs, actors.div_ceil(learners), args.message, args.batch, args.queue);
             let (objects, steps) = (one.objects * learners as f64, one.steps);
             let ideal = actors as f64 / costs.reward;
             let share = objects / ideal;
@@ -86,7 +86,7 @@ fn main() -> gfn::Result<()> {
     }
     let measured: Vec<(f64, f64)> = args.measured.iter().map(|text| pair(text)).collect::<gfn::Result<_>>()?;
     for &(actors, objects) in &measured {
-        let expected = simulate(costs, actors as usize, args.message, (args.batch, args.queue)).objects;
+        let expected = simulate(costs, actors as usize, args.message, args.batch, args.queue).objects;
         println!("{actors} actors measured: {objects:.0} objects/s, {:.2} of what is simulated", objects / expected);
     }
     let Some(path) = args.out else { return Ok(()) };
@@ -112,7 +112,7 @@ fn measure(args: &Args) -> gfn::Result<Costs> {
     let env = || {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         let start = GraphState::with_nodes(GraphKind::Directed, 4);
-        GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Directed, 4), start)
+        GraphEnv::new(Free, actions, start)
     };
     let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
     let net = GraphNet::new(&env()?, GraphNetConfig::default(), cpu, float, &mut Rng::seeded(0))?;
@@ -165,7 +165,7 @@ struct Rates {
 }
 
 /// A learner and its actors: a message is stored if there is room, answered over the one network, and taken before the next step.
-fn simulate(costs: Costs, actors: usize, message: usize, (batch, most): (usize, usize)) -> Rates {
+fn simulate(costs: Costs, actors: usize, message: usize, batch: usize, most: usize) -> Rates {
     let nanos = |seconds: f64| (seconds * 1e9) as u64;
     let round = nanos(costs.reward * message as f64);
     // They begin one after another, as processes do.

@@ -65,7 +65,7 @@ fn taken(string: *mut c_char) -> String {
     }
 }
 
-/// Whether this process was asked to end, so that waits for others are to be short.
+/// `true` if this process was asked to end, so that waits for others are to be short.
 extern "C" fn interrupted() -> bool {
     gfn::train::interrupted()
 }

@@ -173,7 +173,7 @@ impl ProcessGroup {
         Error::peer(format!("a group of {} replicas", self.size), first_line(said), remedy)
     }
 
-    /// Whether all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
+    /// `true` if all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
     fn check_alike(&self, operation: u64, tensor: &Tensor) -> Result<()> {
         let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
         let all = self.gather(operation, &Tensor::from_slice(&form))?;

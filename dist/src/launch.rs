@@ -6,7 +6,7 @@ use gfn::{Error, Result};
 use crate::group::INTERFACE;
 use crate::{ProcessGroup, Store};
 
-/// What the launcher of several processes says to each of them, by environment variables.
+/// The environment variables by which a launcher of several processes tells each of them its place.
 ///
 /// | launcher | rank, count | where the first process is |
 /// |---|---|---|
@@ -32,7 +32,7 @@ pub struct Launch {
     pub port: u16,
     /// This machine's own address, or `interface:NAME` for that of an interface (`GLOO_SOCKET_IFNAME`).
     pub address: String,
-    /// Whether the launcher itself serves the store, as torchrun does.
+    /// `true` if the launcher itself serves the store, as torchrun does.
     pub launcher_serves: bool,
     /// The id of this start of the processes, which tells it from others that use the same store: one given for it, the launcher's job, step and attempt.
     pub run: String,
@@ -54,7 +54,7 @@ const LAUNCHERS: [(&str, &str, &[&str]); 4] = [
 const PORT: u16 = 29500;
 
 impl Launch {
-    /// What this process's environment says; `None` where no launcher has started it.
+    /// The place that this process's environment gives; `None` where no launcher has started it.
     ///
     /// # Errors
     /// [`Error::Config`] for variables that are no numbers, or one without the other.

@@ -56,7 +56,7 @@ impl Conditions {
 /// Conditions that are drawn by a trainer, and known to its session.
 pub(crate) struct Shared(pub(crate) Arc<Conditions>);
 
-fn ask(function: &Py<PyAny>, (n, width): (usize, usize), seed: u64, py: Python<'_>) -> PyResult<Tensor> {
+fn ask(function: &Py<PyAny>, n: usize, width: usize, seed: u64, py: Python<'_>) -> PyResult<Tensor> {
     let drawn = py.import("gfn_rs._conditions")?.call_method1("drawn", (function, n, width, seed))?;
     Ok(tensors::from_python(&drawn)?.to_kind(Kind::Double))
 }
@@ -81,7 +81,7 @@ impl ConditionSource for Conditions {
             }
             Self::Called(function, width) => {
                 let seed = rng.below(1 << 53) as u64;
-                Python::attach(|py| ask(function, (n, *width), seed, py)).map_err(passed_on("the conditions"))
+                Python::attach(|py| ask(function, n, *width, seed, py)).map_err(passed_on("the conditions"))
             }
             Self::Encoded(conditioning) => conditioning.draw(n, rng),
         }

@@ -126,14 +126,14 @@ pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
 }
 
 /// A rectangular array of numbers, as `gfn_rs._objects` makes one of what was given.
-fn array<'py>((given, who): (&Bound<'py, PyAny>, &str), kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+fn array<'py>(given: &Bound<'py, PyAny>, who: &str, kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
     given.py().import("gfn_rs._objects")?.call_method1("rows", (given, who, kind, widths.to_vec()))
 }
 
 /// Vectors of `width` entries, each below `values`.
 pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
     Arc::new(move |given, who| {
-        let rows = array((given, who), "int64", &[width])?;
+        let rows = array(given, who, "int64", &[width])?;
         let rows: PyReadonlyArray2<'_, i64> = rows.extract()?;
         let entry = |&value: &i64| match u16::try_from(value) {
             Ok(entry) if usize::from(entry) < values => Ok(entry),
@@ -147,7 +147,7 @@ pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
 /// Adjacency matrices of acyclic graphs of `n` nodes.
 pub(crate) fn read_structures(n: usize) -> Read<GraphStates> {
     Arc::new(move |given, who| {
-        let matrices = array((given, who), "bool", &[n, n])?;
+        let matrices = array(given, who, "bool", &[n, n])?;
         let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
         let edges = |matrix: numpy::ndarray::ArrayView2<'_, bool>| {
             let ends = matrix.indexed_iter().filter(|(_, there)| **there);
@@ -170,7 +170,7 @@ pub(crate) fn read_diffusion(env: DiffusionSampling) -> Read<DiffusionStates> {
 }
 
 fn points(given: &Bound<'_, PyAny>, who: &str, width: usize) -> PyResult<Reals> {
-    let rows = array((given, who), "float64", &[width])?;
+    let rows = array(given, who, "float64", &[width])?;
     let rows: PyReadonlyArray2<'_, f64> = rows.extract()?;
     Reals::from_flat(width, rows.as_array().iter().copied().collect()).map_err(raised)
 }

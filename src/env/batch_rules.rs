@@ -32,7 +32,7 @@ use super::{Direction, Masks, Rows};
 ///
 /// let kind = GraphKind::Undirected;
 /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-/// let env = GraphEnv::new(Thin, actions, GraphSchema::plain(kind, 5), GraphState::with_nodes(kind, 5))?;
+/// let env = GraphEnv::new(Thin, actions, GraphState::with_nodes(kind, 5))?;
 /// // Of 1,024 labelled graphs of five nodes.
 /// assert_eq!(gfn::env::StateGraph::build(&env, 2_000)?.len(), 768);
 /// # Ok::<(), gfn::Error>(())

@@ -294,9 +294,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{
-        ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
-    };
+    use crate::graph::{ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
     use crate::policy::UniformPolicy;
     use crate::testing::{Chain, Positions, Triangles};
 
@@ -326,7 +324,7 @@ mod tests {
             .with(AddNode::free(1, 3))
             .with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
-        let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind)).unwrap();
+        let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
         let graph = StateGraph::build(&env, 100).unwrap();
         // All graphs of at most three nodes.
         assert_eq!(graph.len(), 1 + 1 + 2 + 4);

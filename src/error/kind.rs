@@ -1,6 +1,6 @@
 use super::Error;
 
-/// What an [`Error`] is about, and so who can do something about it.
+/// The subject of an [`Error`], which says who can do something about it.
 ///
 /// ```
 /// use gfn::error::{Error, ErrorKind};
@@ -16,12 +16,12 @@ pub enum ErrorKind {
     Data,
     /// A contract that the author of an environment, an action type, a network or a reward must keep.
     Contract,
-    /// What went wrong while something ran: a number that isn't finite, a limit that was reached.
+    /// A mistake while something ran: a number that isn't finite, a limit that was reached.
     Run,
 }
 
 impl Error {
-    /// What the error is about.
+    /// The subject of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

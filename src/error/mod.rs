@@ -43,9 +43,9 @@ pub enum Error {
         slot: usize,
         /// The number of slots of that state.
         n_slots: usize,
-        /// How many of them are legal.
+        /// The number of them that are legal.
         n_legal: usize,
-        /// What the action would have done.
+        /// The step that the action would have been.
         detail: String,
     },
     /// A step of a continuous environment that can't be taken where it was to be, or that the policy gives no density to.
@@ -61,25 +61,25 @@ pub enum Error {
     /// A tensor or slice of the wrong shape, typically a network's output.
     #[error("{what} has shape {got:?}, expected {expected:?}: {remedy}")]
     Shape {
-        /// What was looked at.
+        /// The thing that was looked at.
         what: String,
         /// The shape that it must have.
         expected: Vec<i64>,
         /// The shape that it has.
         got: Vec<i64>,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A NaN or an infinity where a finite number is needed.
     #[error("{what} is {value} at row {row}: {remedy}")]
     NonFinite {
-        /// What was looked at.
+        /// The thing that was looked at.
         what: &'static str,
         /// The row (trajectory, state or parameter) that it was found at.
         row: usize,
         /// The value.
         value: f64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A gradient with a NaN or an infinity: the optimiser has changed nothing.
@@ -120,9 +120,9 @@ pub enum Error {
     Config {
         /// The setting's name.
         setting: &'static str,
-        /// What was given.
+        /// The value that was given.
         got: String,
-        /// What is accepted.
+        /// The values that are accepted.
         expected: &'static str,
     },
     /// A roll-out that didn't end within its step limit.
@@ -143,9 +143,9 @@ pub enum Error {
     /// Something was asked for without what it takes: an objective without an estimator, a draw from an empty buffer.
     #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
-        /// Who needs it: an objective, or whatever else was asked for.
+        /// The part that needs it: an objective, or another thing that was asked for.
         needed_by: &'static str,
-        /// What is missing.
+        /// The thing that is missing.
         missing: &'static str,
         /// The setting or the call that gives it.
         remedy: &'static str,
@@ -174,7 +174,7 @@ pub enum Error {
     /// A contract that an author of an environment, action type or policy must keep, and that a check found broken.
     #[error("contract broken: {check}: {detail}")]
     Contract {
-        /// Which contract.
+        /// The contract.
         check: &'static str,
         /// Where it broke.
         detail: String,
@@ -184,9 +184,9 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         problem: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A line of text that isn't in the format that was asked for.
@@ -194,9 +194,9 @@ pub enum Error {
     Parse {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The mistake.
         problem: String,
-        /// What the format asks for.
+        /// The text that the format asks for.
         expected: &'static str,
     },
     /// The device asked for can't be used.
@@ -206,7 +206,7 @@ pub enum Error {
         device: String,
         /// Why not.
         reason: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// Reading or writing failed.
@@ -220,19 +220,19 @@ pub enum Error {
     /// Another replica of the run can't be reached any more.
     #[error("{who}: {problem}: {remedy}")]
     Peer {
-        /// Which one, as far as it is known.
+        /// The member, as far as it is known.
         who: String,
-        /// What is known of it.
+        /// The news of it.
         problem: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// Code of somebody else's, that the library called, failed: a reward in another language, a process, a service.
     #[error("{who}: {source}")]
     External {
-        /// Whose code.
+        /// The code's owner.
         who: &'static str,
-        /// What it says.
+        /// Its words.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// libtorch refused an operation at a boundary (a user's network, a loaded file).
@@ -247,7 +247,7 @@ pub enum Error {
     Draw {
         /// The picture.
         path: PathBuf,
-        /// What went wrong.
+        /// The mistake.
         problem: String,
     },
 }

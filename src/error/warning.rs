@@ -59,7 +59,7 @@ pub enum Warning {
     Resumed {
         /// The checkpoint's step.
         step: usize,
-        /// What is changed, in words.
+        /// The changes, in words.
         changes: String,
     },
 }

@@ -3,7 +3,7 @@ use tch::{Device, Kind};
 use super::*;
 use crate::env::{Env, StateGraph};
 use crate::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, PerGraph, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, PerGraph, Semantics,
 };
 use crate::metrics::Distances;
 use crate::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
@@ -30,7 +30,7 @@ fn experiment() -> Experiment<Triangles> {
 fn grown() -> GraphEnv<Free> {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
-    GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind)).unwrap()
+    GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap()
 }
 
 /// The same by the parts that the builder is made of: the target, what was learned, and five samples.
@@ -116,7 +116,7 @@ fn an_exact_evaluation_that_would_mislead_is_refused() {
     // Several instances have several distributions.
     let start = |n| GraphState::with_nodes(GraphKind::Undirected, n);
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 3), start(3)).unwrap();
+    let env = GraphEnv::new(Free, actions, start(3)).unwrap();
     let env = env.with_instances(vec![start(2), start(3)]).unwrap();
     assert_eq!(env.n_instances(), 2);
     let several = || Experiment::new(env.clone(), PerGraph(log_reward)).network(small()).steps(2);

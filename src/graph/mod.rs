@@ -15,6 +15,7 @@ pub use action::{
 };
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 pub(crate) use env::misfit;
+use env::raise;
 pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]

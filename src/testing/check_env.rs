@@ -334,9 +334,7 @@ fn miscounted<E: EnumerableEnv>(env: &E, states: &E::States, row: usize, what: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{
-        ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
-    };
+    use crate::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 
     /// Batches of as many states whatever their moves took 16 GB for 40 nodes: each of 780 moves leads to a state of 780 slots.
     #[test]
@@ -344,7 +342,7 @@ mod tests {
         let batches_of = |n: usize| {
             let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
             let initial = GraphState::with_nodes(kind, n);
-            let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), initial.clone()).unwrap();
+            let env = GraphEnv::new(Free, actions, initial.clone()).unwrap();
             batches(&env, &GraphStates::from(vec![initial; 300]), &[Direction::Forward, Direction::Backward])
         };
         // Few moves: only the number of states counts.

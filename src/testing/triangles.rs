@@ -1,4 +1,4 @@
-use crate::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics};
+use crate::graph::{ActionSet, AddEdge, GraphEnv, GraphRules, GraphState, Semantics};
 
 /// A tiny graph environment: the 8 undirected graphs on three labelled nodes, built edge by edge.
 ///
@@ -16,8 +16,7 @@ impl Triangles {
     #[must_use]
     pub fn new() -> GraphEnv<Self> {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-        let (kind, n) = (GraphKind::Undirected, 3);
-        GraphEnv::assembled(Self, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n))
+        GraphEnv::assembled(Self, actions, GraphState::undirected(3))
     }
 }
 

@@ -3,8 +3,7 @@
 use gfn::Result;
 use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
 use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Node, Semantics,
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
 };
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
@@ -98,7 +97,7 @@ impl Pruning {
         }
         let remove = gfn::graph::Reversed(AddEdge::new(1));
         let actions = ActionSet::new(semantics).with(remove);
-        GraphEnv::new(Self, actions, GraphSchema::plain(kind, 3), initial).unwrap().with_backward(rule)
+        GraphEnv::new(Self, actions, initial).unwrap().with_backward(rule)
     }
 }
 

@@ -16,7 +16,9 @@ impl ColouredGraphs {
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, n))
             .with(AddEdge::new(1).keeping_connected());
-        GraphEnv::new(Self, actions, schema, GraphState::new(GraphKind::Undirected)).unwrap()
+        GraphEnv::new(Self, actions, GraphState::new(GraphKind::Undirected))
+            .and_then(|env| env.with_schema(schema))
+            .unwrap()
     }
 }
 

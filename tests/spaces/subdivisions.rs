@@ -88,7 +88,7 @@ impl Subdivisions {
             .with(AddEdge::new(1))
             .with(Subdivide { max_nodes });
         let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
-        GraphEnv::new(Self, actions, schema, GraphState::new(GraphKind::Undirected))
+        GraphEnv::new(Self, actions, GraphState::new(GraphKind::Undirected)).and_then(|env| env.with_schema(schema))
     }
 }
 

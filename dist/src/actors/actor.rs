@@ -22,16 +22,16 @@ use super::weights::{load, model_of, size_of};
 pub struct ActorConfig {
     /// Walks that are sampled, rewarded and sent at once. Few make for fresh parameters, many for few messages.
     pub batch: usize,
-    /// Whether it samples the next batch while the reward is asked about this one, in a thread of its own: no time is lost by it, but the
+    /// `true` if it samples the next batch while the reward is asked about this one, in a thread of its own: no time is lost by it, but the
     /// parameters that draw a walk are a batch older.
     pub ahead: bool,
-    /// How it explores; `None` for what the learner's [`TrainerConfig`](gfn::train::TrainerConfig) says for its step.
+    /// Its exploration; `None` for that of the learner's [`TrainerConfig`](gfn::train::TrainerConfig) at its step.
     pub exploration: Option<Exploration>,
     /// Where its random stream begins, beside the number that the learner gives it: actors of one seed draw by different streams.
     pub seed: u64,
     /// The largest number of steps of a walk.
     pub max_steps: usize,
-    /// How long it tries to reach the learner, and then waits for its first parameters without a sign of life.
+    /// The time in which it tries to reach the learner, and then waits for its first parameters without a sign of life.
     pub timeout: Duration,
 }
 
@@ -100,7 +100,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         policy: P,
         config: ActorConfig,
     ) -> Result<Self> {
-        Self::open(address, (env, reward, policy), None, config)
+        Self::open(address, env, reward, policy, None, config)
     }
 
     /// The same for a learner whose trainer has conditions ([`Trainer::with_conditions`](gfn::train::Trainer::with_conditions)): a condition is
@@ -116,12 +116,14 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         conditions: impl ConditionSource + 'static,
         config: ActorConfig,
     ) -> Result<Self> {
-        Self::open(address, (env, reward, policy), Some(Box::new(conditions)), config)
+        Self::open(address, env, reward, policy, Some(Box::new(conditions)), config)
     }
 
     fn open(
         address: impl ToSocketAddrs + std::fmt::Display,
-        (env, reward, policy): (E, R, P),
+        env: E,
+        reward: R,
+        policy: P,
         conditions: Option<Box<dyn ConditionSource>>,
         config: ActorConfig,
     ) -> Result<Self> {
@@ -291,7 +293,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         self.version
     }
 
-    /// How many walks the learner has acknowledged.
+    /// The number of walks that the learner has acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged

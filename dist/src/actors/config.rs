@@ -23,7 +23,7 @@ pub struct LearnerConfig {
     pub max_message: usize,
     /// After how long a silence an actor is taken for gone. Actors say that they are there, however long their reward takes.
     pub timeout: Duration,
-    /// How long it waits for walks where it can't do without, before it takes all actors for gone; of learners that share walks, those of
+    /// The time that it waits for walks where it can't do without, before it takes all actors for gone; of learners that share walks, those of
     /// all. While it waits, no step ends: a signal
     /// that is to end the run after its step ([`Fit::stop_on_interrupt`](gfn::train::Fit)) takes effect once walks come, so let long runs
     /// save checkpoints every so many steps.

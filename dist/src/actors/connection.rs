@@ -28,7 +28,7 @@ pub(super) fn attend(shared: &Shared, mut stream: TcpStream, ticket: u64) {
     let ended = greet(shared, &mut stream, ticket).and_then(|version| match version {
         Some((version, conditions)) => {
             here.join();
-            serve(shared, &mut stream, ticket, (version, conditions))
+            serve(shared, &mut stream, ticket, version, conditions)
         }
         None => Ok(()),
     });
@@ -106,7 +106,8 @@ fn serve(
     shared: &Shared,
     stream: &mut TcpStream,
     ticket: u64,
-    (mut version, conditions): (u64, Form),
+    mut version: u64,
+    conditions: Form,
 ) -> Result<(), Broken> {
     loop {
         let (kind, body) = read(stream, shared.config.max_message)?;

@@ -246,7 +246,7 @@ impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for Learner<E> {
         let most = if wanted.more { wanted.most.max(self.shared.config.queue) } else { wanted.most };
         let least = self.owed(share).clamp(wanted.least, most);
         match (context.replicas(), self.sharded) {
-            (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, context)?,
+            (Some(group), Some(hashes)) => self.take_in_shares(group, hashes, least..=most, context)?,
             _ => self.take_in(least..=most, context)?,
         }
         self.trained += share as u64;

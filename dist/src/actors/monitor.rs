@@ -7,7 +7,7 @@ use gfn::train::{Observer, Record, Trainer};
 
 use super::shared::Shared;
 
-/// What came to a [`Learner`](super::Learner), and what became of it.
+/// Counts of the walks that came to a [`Learner`](super::Learner), and of their fate.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Counts {
     /// Actors now.

@@ -57,7 +57,8 @@ impl<E: ReplayEnv> Learner<E> {
     /// Takes in what has come and sends each walk to the learner that keeps it, until all learners have what they must have.
     pub(super) fn take_in_shares<P>(
         &mut self,
-        (group, hashes): (&dyn Group, Hashes<E>),
+        group: &dyn Group,
+        hashes: Hashes<E>,
         wanted: RangeInclusive<usize>,
         context: &Context<E, P>,
     ) -> Result<()> {
@@ -77,8 +78,10 @@ impl<E: ReplayEnv> Learner<E> {
                 self.share_out(
                     group,
                     &hashes(env, trajectories.terminal_states()),
-                    (version, trajectories),
-                    (env, &mut message),
+                    version,
+                    trajectories,
+                    env,
+                    &mut message,
                 )?;
             }
             let missing = wanted.start().saturating_sub(self.n_ready()) as u64;
@@ -116,8 +119,10 @@ impl<E: ReplayEnv> Learner<E> {
         &mut self,
         group: &dyn Group,
         hashes: &[u64],
-        (version, trajectories): (u64, Trajectories<E>),
-        (env, message): (&E, &mut Vec<u8>),
+        version: u64,
+        trajectories: Trajectories<E>,
+        env: &E,
+        message: &mut Vec<u8>,
     ) -> Result<()> {
         let size = group.size() as u64;
         for rank in 0..size {

@@ -109,7 +109,8 @@ impl Axis {
             node_attributes: vec![2],
             ..GraphSchema::plain(kind, max_nodes)
         };
-        let env = GraphEnv::new(Free, actions, schema, GraphState::with_nodes(kind, n))?;
+        let env =
+            GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).and_then(|env| env.with_schema(schema))?;
         let config = GraphNetConfig {
             conv: ConvKind::Gin,
             layers: 2,
@@ -186,7 +187,7 @@ impl GraphRules for Trees {
 fn grow(args: &Args, rng: &mut Rng) -> Result<Value> {
     let (n, kind) = (args.tree_nodes, GraphKind::Undirected);
     let actions = ActionSet::new(Semantics::Labelled).with(AddNode::attached(1, 1, n));
-    let env = GraphEnv::new(Trees(n), actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, 1))?;
+    let env = GraphEnv::new(Trees(n), actions, GraphState::with_nodes(kind, 1))?;
     let started = Instant::now();
     let walks = Sampler::new(&env, &UniformPolicy).max_steps(n).walks(args.trees, rng)?;
     let seconds = started.elapsed().as_secs_f64();
@@ -226,9 +227,8 @@ impl GraphRules for Marks {
 fn mark(args: &Args, rng: &mut Rng) -> Result<Value> {
     let input =
         RbModel { cliques: 48..=48, clique_nodes: 25..=25, tightness: [0.5, 0.5], nodes: 1_200..=1_200 }.draw(rng)?;
-    let schema = GraphSchema { node_attributes: vec![1], ..GraphSchema::plain(GraphKind::Undirected, input.n_nodes()) };
     let actions = ActionSet::new(Semantics::Labelled).with(SetNodeAttr::new(&[1])?);
-    let env = GraphEnv::new(Marks(args.marks), actions, schema, input.clone())?;
+    let env = GraphEnv::new(Marks(args.marks), actions, input.clone())?;
     let started = Instant::now();
     let trajectories = Sampler::new(&env, &UniformPolicy).forward(16, rng)?;
     Ok(json!({ "nodes": input.n_nodes(), "edges": input.n_edges(), "trajectories": trajectories.len(),

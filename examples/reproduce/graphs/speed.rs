@@ -2,10 +2,7 @@
 
 use clap::Parser;
 use gfn::env::Rows;
-use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, GraphStates, Semantics};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::rollout::Sampler;
@@ -38,8 +35,7 @@ impl Growth {
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, nodes))
             .with(AddEdge::new(1).at_most(4 * nodes / 3).keeping_connected());
-        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, nodes) };
-        let env = GraphEnv::new(Self { nodes }, actions, schema, GraphState::new(GraphKind::Undirected))?;
+        let env = GraphEnv::new(Self { nodes }, actions, GraphState::undirected(0))?;
         Ok(env.with_backward(BackwardRule::ByType))
     }
 }

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::{RecordWriter, Sample};
 
-/// What a record says of an object, besides its reward.
+/// A record's words for an object, besides its reward.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Described {
-    /// How people write it.
+    /// The text that people write it as.
     pub text: String,
-    /// What makes it the same object as another.
+    /// The key that makes it the same object as another.
     pub key: Vec<u8>,
     /// Its scores, one per column; NaN for one that it doesn't have.
     pub scores: Vec<f64>,

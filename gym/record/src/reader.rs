@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 use super::Sample;
 use super::schema::{self, failed};
 
-/// Which samples of a record are wanted; all of them by default.
+/// The samples of a record that are wanted; all of them by default.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Filter {
     /// Those of one run ([`Run::id`]).
@@ -210,12 +210,12 @@ impl RecordReader {
     }
 }
 
-/// Whether SQLite couldn't make or write a file.
+/// `true` if SQLite couldn't make or write a file.
 fn lacks_permission(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
 }
 
-/// Whether rows may wait in a `-wal` beside the file; an empty one is as good as none.
+/// `true` if rows may wait in a `-wal` beside the file; an empty one is as good as none.
 fn has_wal(path: &Path) -> bool {
     std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0)
 }

@@ -37,7 +37,7 @@ fn foreign(path: &Path, problem: String, remedy: &'static str) -> Error {
     Error::file(path, problem, remedy)
 }
 
-/// Whether nothing was ever written to it.
+/// `true` if nothing was ever written to it.
 pub(super) fn is_empty(connection: &Connection, path: &Path) -> Result<bool> {
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).map_err(failed(path))?;

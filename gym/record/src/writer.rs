@@ -9,9 +9,9 @@ use super::schema::{self, failed};
 /// An object that was sampled.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sample {
-    /// How people write it: a SMILES, a graph6 line, a string.
+    /// The text that people write it as: a SMILES, a graph6 line, a string.
     pub text: String,
-    /// What makes it the same object as another: equal keys, whatever the text.
+    /// The key that makes it the same object as another, whatever the text.
     pub key: Vec<u8>,
     /// Its log-reward, natural; minus infinity for a reward of zero.
     pub log_reward: f64,

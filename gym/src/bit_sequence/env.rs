@@ -38,7 +38,7 @@ impl BitSequence {
         Ok(VectorEnv(Self { words, sequence }))
     }
 
-    /// How sequences are cut into words.
+    /// The words that sequences are cut into.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words

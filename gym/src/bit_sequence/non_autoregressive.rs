@@ -32,7 +32,7 @@ impl NonAutoregressiveBitSequence {
         Ok(VectorEnv(Self { words: Words::new(word_size, seq_size)? }))
     }
 
-    /// How sequences are cut into words.
+    /// The words that sequences are cut into.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words

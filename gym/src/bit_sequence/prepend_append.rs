@@ -36,7 +36,7 @@ impl PrependAppendBitSequence {
         Ok(VectorEnv(Self { words: Words::new(word_size, seq_size)? }))
     }
 
-    /// How sequences are cut into words.
+    /// The words that sequences are cut into.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words

@@ -82,7 +82,7 @@ impl HammingReward {
         self.modes.rows().map(|mode| mode.iter().zip(row).map(differing).sum()).min()
     }
 
-    /// How many sequences lie at each distance from their nearest mode, `[seq_size + 1]`, counted as `f64`; `None` where that
+    /// The number of sequences at each distance from their nearest mode, `[seq_size + 1]`, counted as `f64`; `None` where that
     /// takes more than 2^24 steps.
     ///
     /// Positions at which the modes agree on a pattern are interchangeable: all that counts is how many of them are 1. One mode

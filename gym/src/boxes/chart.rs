@@ -49,7 +49,7 @@ impl BoxEnv {
         }
     }
 
-    /// Whether a step from a state other than the source, not to the source, stays within the box.
+    /// `true` if a step from a state other than the source, not to the source, stays within the box.
     fn reaches(&self, direction: Direction, state: &[f64]) -> bool {
         let delta = self.delta();
         let room = |x: f64| if direction == Direction::Forward { 1.0 - x } else { x };
@@ -61,7 +61,7 @@ impl BoxEnv {
         }
     }
 
-    /// Whether a point lies where the first step of a polar walk leads to.
+    /// `true` if a point lies where the first step of a polar walk leads to.
     fn in_disk(&self, point: &[f64]) -> bool {
         point[0].hypot(point[1]) <= self.delta() * (1.0 + TOLERANCE)
     }

@@ -13,7 +13,7 @@ use super::heads::{Asked, Head, Heads, Numbers};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{check_asked, check_width, component, finite};
 
-/// Whether the axes of a mixture have components of their own.
+/// The components of a mixture: joint, or each axis its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coupling {
@@ -31,7 +31,7 @@ pub enum Coupling {
 /// each axis. A concentration is `min + (max - min) sigmoid(raw)`. On an arc the second axis is the angle and the first is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
-    /// Whether axes have components of their own.
+    /// The components: joint, or each axis its own.
     pub coupling: Coupling,
     /// Components (of each axis), K.
     pub components: usize,

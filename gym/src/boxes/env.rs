@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 use super::BoxUniform;
 use super::chart::is_source;
 
-/// How far a step of [`BoxEnv`] leads.
+/// The length of a step of [`BoxEnv`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Geometry {
@@ -91,7 +91,7 @@ impl BoxEnv {
         self.delta
     }
 
-    /// What a step is.
+    /// The kind of step.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.geometry

@@ -1,6 +1,4 @@
-use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, Semantics};
 use gfn::{Error, Result};
 
 /// Connected graphs with so many two-coloured nodes, up to isomorphism (Burnside and inverse Euler transform).
@@ -50,13 +48,11 @@ impl ColoredGraphs {
         if !(1..=MAX_NODES).contains(&max_nodes) {
             return Err(Error::config("max_nodes", max_nodes, "1 to 64 nodes"));
         }
-        let kind = GraphKind::Undirected;
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, max_nodes))
             .with(AddEdge::new(1).keeping_connected());
-        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) };
-        let env = GraphEnv::new(Self { max_nodes, empty_can_exit }, actions, schema, GraphState::new(kind))?;
+        let env = GraphEnv::new(Self { max_nodes, empty_can_exit }, actions, GraphState::undirected(0))?;
         Ok(env.with_backward(BackwardRule::ByType))
     }
 

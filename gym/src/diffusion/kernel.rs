@@ -52,7 +52,7 @@ impl GaussianSteps {
         self.sd.len()
     }
 
-    /// Whether there is no state.
+    /// `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sd.is_empty()

@@ -14,7 +14,7 @@ pub struct GradNetConfig {
     pub hidden: i64,
     /// Hidden layers on that sum.
     pub layers: usize,
-    /// Whether the output layer starts at 0, so that the process starts without drift.
+    /// `true` if the output layer starts at 0, so that the process starts without drift.
     pub zero_init: bool,
 }
 

@@ -25,7 +25,7 @@ pub enum BackwardSteps {
     /// With s the reversed process's standard deviation, the mean is shifted by `range s tanh(m)` and the standard deviation becomes
     /// `s exp(range tanh(v))`, m and v being outputs of a network. The step into the origin stays a point mass.
     Learned {
-        /// How far from the process it may go.
+        /// The distance from the process that it may go.
         range: f64,
     },
     /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is `sqrt(s^2 + exp(scale v)^2)`, m and v being

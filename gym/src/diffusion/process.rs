@@ -1,7 +1,7 @@
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Which linear diffusion the forward kernels steer and the fixed backward kernels reverse.
+/// The linear diffusion that the forward kernels steer and the fixed backward kernels reverse.
 ///
 /// All of them start in the origin and are discretised exactly over the unit of time, `dt = 1 / steps`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub enum ProcessKind {
     PinnedBrownian,
     /// Ornstein-Uhlenbeck: `dx = -rate x dt + sigma dW`, which ends in N(0, sigma^2 (1 - exp(-2 rate)) / (2 rate)).
     OrnsteinUhlenbeck {
-        /// How fast it forgets, per unit of time.
+        /// The rate at which it forgets, per unit of time.
         rate: f64,
     },
     /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023): the first step draws from N(0, sigma^2), all others
@@ -123,7 +123,7 @@ impl Process {
         Ok(Self { kind, sigma, forward, variances })
     }
 
-    /// What kind of process it is.
+    /// The kind of process.
     #[must_use]
     pub fn kind(&self) -> ProcessKind {
         self.kind

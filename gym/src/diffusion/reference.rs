@@ -11,7 +11,8 @@ use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, G
 /// A kernel per row: `mean = shrink x + shift`, and a standard deviation.
 fn steps(
     env: &DiffusionSampling,
-    (direction, states): (Direction, &DiffusionStates),
+    direction: Direction,
+    states: &DiffusionStates,
     kernel: impl Fn(usize) -> (f64, f64, f64),
 ) -> GaussianSteps {
     let mut mean = Vec::with_capacity(states.len() * env.dim());
@@ -27,7 +28,7 @@ fn steps(
 
 /// The process without drift. A finished object has no further step and keeps its place.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
-    steps(env, (Direction::Forward, states), |step| {
+    steps(env, Direction::Forward, states, |step| {
         if step == env.process().steps() {
             return (1.0, 0.0, 0.0);
         }
@@ -38,7 +39,7 @@ pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -
 
 /// The process reversed; the origin stays where it is.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
-    steps(env, (Direction::Backward, states), |step| {
+    steps(env, Direction::Backward, states, |step| {
         if step == 0 {
             return (0.0, 0.0, 0.0);
         }
@@ -151,7 +152,7 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         env.check_states(states)?;
         let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));
         Ok(Evaluation::of_directions(wants, |direction| match direction {
-            Direction::Forward => steps(env, (direction, states), kernel),
+            Direction::Forward => steps(env, direction, states, kernel),
             Direction::Backward => backward_steps(env, states),
         }))
     }

@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::DiscreteEbm;
 
-/// What P_B of an [`EbmPolicy`] is.
+/// The P_B of an [`EbmPolicy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EbmBackward {
     /// Uniform over the coordinates that are set.

@@ -1,7 +1,7 @@
 use gfn::graph::{GraphKind, GraphState, Semantics};
 use gfn::{Error, Result};
 
-/// How nodes come to a graph.
+/// The way in which nodes come to a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Growth {
     /// A new node is joined to nothing; edges come later. Every graph within the limits is a state.
@@ -12,7 +12,7 @@ pub enum Growth {
     Attached,
 }
 
-/// What a [`GraphBuilding`](super::GraphBuilding) may build.
+/// The limits of a [`GraphBuilding`](super::GraphBuilding).
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -44,7 +44,7 @@ pub struct GraphBuildingConfig {
     pub node_attributes: Vec<u8>,
     /// Attribute `k` of an edge can be set, once, to `1..=edge_attributes[k]`.
     pub edge_attributes: Vec<u8>,
-    /// How nodes come to the graph.
+    /// The way in which nodes come to the graph.
     pub growth: Growth,
     /// When two graphs are the same object.
     pub semantics: Semantics,
@@ -52,7 +52,7 @@ pub struct GraphBuildingConfig {
     pub initial: Option<GraphState>,
     /// A graph of fewer nodes can't be finished.
     pub min_nodes: usize,
-    /// Whether training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry, up to isomorphism.
     pub corrects_symmetry: bool,
 }
 

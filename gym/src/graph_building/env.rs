@@ -68,18 +68,18 @@ impl GraphBuilding {
         let rule = if by_type { BackwardRule::ByType } else { BackwardRule::Derived };
         let corrects_symmetry = config.corrects_symmetry;
         let rules = Self { config, attached, start: initial.n_nodes() };
-        let env = GraphEnv::new(rules, actions, schema, initial)?;
+        let env = GraphEnv::new(rules, actions, initial).and_then(|env| env.with_schema(schema))?;
         Ok(env.with_backward(rule).with_symmetry_correction(corrects_symmetry))
     }
 
-    /// What it was made from.
+    /// The settings that it was made from.
     #[must_use]
     pub fn config(&self) -> &GraphBuildingConfig {
         &self.config
     }
 }
 
-/// Whether the action types' own backward masks are exact: they know nothing of what an initial graph keeps, nor of the order
+/// `true` if the action types' own backward masks are exact: they know nothing of what an initial graph keeps, nor of the order
 /// in which labelled or directed graphs grow by attachment.
 fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     match config.growth {
@@ -92,7 +92,7 @@ fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     }
 }
 
-/// Whether there is nothing but nodes, which nothing can take away.
+/// `true` if there is nothing but nodes, which nothing can take away.
 fn is_bare(graph: &GraphState) -> bool {
     graph.n_edges() == 0 && graph.nodes().all(|node| node.attributes.is_unset())
 }
@@ -119,13 +119,13 @@ impl GraphRules for GraphBuilding {
     }
 }
 
-/// Whether each node from `first` on has an edge from an earlier one: labels are the order of arrival.
+/// `true` if each node from `first` on has an edge from an earlier one: labels are the order of arrival.
 fn grown_in_order(graph: &GraphState, first: usize) -> bool {
     let n = graph.n_nodes();
     (first..n).all(|b| (0..b).any(|a| graph.adjacency().get(a, b)))
 }
 
-/// Whether every node can be reached from `roots` along edges.
+/// `true` if every node can be reached from `roots` along edges.
 fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bool {
     let mut seen = vec![false; graph.n_nodes()];
     let mut open: Vec<usize> = roots.into_iter().collect();

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics};
+use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, Semantics};
 use gfn::{Error, Result};
 
 use super::{Instances, Mark, MarkNode, Problem};
@@ -51,10 +51,8 @@ impl GraphProblem {
                 detail,
             ));
         }
-        let max_nodes = graphs.iter().map(GraphState::n_nodes).max().unwrap_or(0);
-        let schema = GraphSchema { node_attributes: vec![2], ..GraphSchema::plain(GraphKind::Undirected, max_nodes) };
         let actions = ActionSet::new(Semantics::Labelled).with(marking);
-        let env = GraphEnv::new(Self { problem }, actions, schema, first.clone())?;
+        let env = GraphEnv::new(Self { problem }, actions, first.clone())?;
         Ok(env.with_instances(graphs)?.with_backward(BackwardRule::ByType))
     }
 
@@ -86,7 +84,7 @@ impl GraphRules for GraphProblem {
         self.problem == Problem::Cut || graph.nodes().all(|node| Mark::of(node) != Mark::Undecided)
     }
 
-    /// Whether the marks are those of the chosen nodes, and these are a choice that can be made.
+    /// `true` if the marks are those of the chosen nodes, and these are a choice that can be made.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen(graph));

@@ -1,12 +1,12 @@
 //! The one action type: a node is chosen, and whatever follows from that is marked with it.
 
 use gfn::env::Direction;
-use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphState, GraphView, Head, Move, Node, Semantics};
+use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics};
 use gfn::{Error, Result};
 
 use super::Problem;
 
-/// What is known of a node: attribute 0 of it.
+/// The mark of a node: attribute 0 of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
     /// It can still be chosen.
@@ -59,6 +59,9 @@ impl GraphActionType for MarkNode {
     }
     fn head(&self, _: Direction) -> Option<Head> {
         Some(Head { anchor: Anchor::Node, width: 1 })
+    }
+    fn widen(&self, schema: &mut GraphSchema) {
+        schema.node_attributes = vec![2];
     }
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let wanted = self.mark_before(direction);

@@ -20,7 +20,7 @@ impl Problem {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::IndependentSet, Self::Clique, Self::DominatingSet, Self::Cut];
 
-    /// Whether the smallest solution is the best one.
+    /// `true` if the smallest solution is the best one.
     #[must_use]
     pub fn is_minimised(self) -> bool {
         self == Self::DominatingSet

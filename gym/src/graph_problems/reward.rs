@@ -48,7 +48,7 @@ impl SizeReward {
         }
     }
 
-    /// How much a unit of size is worth.
+    /// The log-reward of a unit of size.
     #[must_use]
     pub fn beta(&self) -> f64 {
         self.beta

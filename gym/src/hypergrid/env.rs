@@ -85,7 +85,7 @@ impl HyperGrid {
         VectorStates::from_flat(self.ndim, coordinates)
     }
 
-    /// Whether a point has as many coordinates as the grid has dimensions, each below the height.
+    /// `true` if a point has as many coordinates as the grid has dimensions, each below the height.
     #[must_use]
     pub fn contains(&self, point: &[u16]) -> bool {
         point.len() == self.ndim && point.iter().all(|&x| u32::from(x) < self.height)

@@ -45,7 +45,7 @@ impl Line {
         self.n_steps
     }
 
-    /// Whether the way back from a state is the first step undone: to 0, at time 0.
+    /// `true` if the way back from a state is the first step undone: to 0, at time 0.
     pub(super) fn forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }

@@ -148,7 +148,7 @@ impl PhyloTree {
         node
     }
 
-    /// Whether a row is a forest of binary trees whose inner nodes are named as joins name them: by the second tree's smallest species.
+    /// `true` if a row is a forest of binary trees whose inner nodes are named as joins name them: by the second tree's smallest species.
     pub(super) fn is_forest(&self, row: &[u16]) -> bool {
         let mut first = vec![None; self.n];
         let mut both = vec![false; self.n];
@@ -193,7 +193,7 @@ impl PhyloTree {
     }
 }
 
-/// Whether a species is the smallest of its tree: no inner node has its name.
+/// `true` if a species is the smallest of its tree: no inner node has its name.
 pub(super) fn is_smallest(row: &[u16], species: usize) -> bool {
     species == 0 || !row.contains(&(species as u16))
 }

@@ -1,6 +1,5 @@
 use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Semantics,
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Semantics,
 };
 use gfn::{Error, Result};
 
@@ -43,8 +42,8 @@ impl Ring {
             return Err(Error::config("nodes", n, expected));
         }
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-        let (schema, initial) = (GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n));
-        Ok(GraphEnv::new(Self { n, kind }, actions, schema, initial)?.with_backward(BackwardRule::ByType))
+        let initial = GraphState::with_nodes(kind, n);
+        Ok(GraphEnv::new(Self { n, kind }, actions, initial)?.with_backward(BackwardRule::ByType))
     }
 
     /// The number of nodes.
@@ -78,13 +77,13 @@ impl Ring {
         2f64.powi(edges as i32)
     }
 
-    /// Whether the graph is a ring of this environment.
+    /// `true` if the graph is a ring of this environment.
     #[must_use]
     pub fn is_ring(&self, graph: &GraphState) -> bool {
         graph.n_nodes() == self.n && graph.kind() == self.kind && is_ring(graph)
     }
 
-    /// Which ring the graph is: `0..n_rings`, in the order of [`rings`](Self::rings); `None` for what isn't a ring.
+    /// The number of the ring that the graph is: `0..n_rings`, in the order of [`rings`](Self::rings); `None` for a graph that isn't a ring.
     #[must_use]
     pub fn ring_index(&self, graph: &GraphState) -> Option<usize> {
         if graph.n_nodes() != self.n || graph.kind() != self.kind {
@@ -161,7 +160,7 @@ fn factorial(n: usize) -> u64 {
     (1..=n as u64).product()
 }
 
-/// Whether a graph is exactly one cycle through all of its nodes.
+/// `true` if a graph is exactly one cycle through all of its nodes.
 pub(super) fn is_ring(graph: &GraphState) -> bool {
     graph.n_edges() == graph.n_nodes() && cycle(graph).is_some()
 }

@@ -75,7 +75,7 @@ impl TokenSequence {
         self.n_tokens
     }
 
-    /// Whether all finished sequences have one length.
+    /// `true` if all finished sequences have one length.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.min_len.is_none()

@@ -1,6 +1,4 @@
-use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphState, Semantics};
 use gfn::{Error, Result};
 
 /// The most colours: beyond, the exact counts are no whole numbers in f64.
@@ -36,8 +34,7 @@ impl Triangle {
         }
         let set = ActionSet::new(Semantics::UpToIsomorphism);
         let actions = set.with(AddNode::free(classes, 3)).with(AddEdge::new(1));
-        let schema = GraphSchema { node_classes: usize::from(classes), ..GraphSchema::plain(kind, 3) };
-        let env = GraphEnv::new(Self { kind, classes }, actions, schema, GraphState::new(kind))?;
+        let env = GraphEnv::new(Self { kind, classes }, actions, GraphState::new(kind))?;
         Ok(env.with_backward(BackwardRule::ByType))
     }
 

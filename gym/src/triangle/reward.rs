@@ -44,7 +44,7 @@ impl TriangleReward {
         self.0.log_z(env.n_triangles(), env.n_states())
     }
 
-    /// Whether the graph is a triangle.
+    /// `true` if the graph is a triangle.
     #[must_use]
     pub fn is_triangle(graph: &GraphState) -> bool {
         let each = if graph.is_directed() { 1 } else { 2 };

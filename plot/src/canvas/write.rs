@@ -116,7 +116,7 @@ fn hex(colour: Colour) -> String {
 }
 
 impl Shape {
-    /// Whether all its numbers are finite.
+    /// `true` if all its numbers are finite.
     fn is_finite(&self) -> bool {
         let (points, sizes) = match self {
             Self::Line { points, width, dash, .. } => (&points[..], [*width, dash.unwrap_or(0.0)]),

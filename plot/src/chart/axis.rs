@@ -27,7 +27,7 @@ pub(crate) struct Axis {
     /// The range, in the coordinates of the scale.
     low: f64,
     high: f64,
-    /// Whether all values are whole numbers, such as counts: ticks between them would say nothing.
+    /// `true` if all values are whole numbers, such as counts: ticks between them would say nothing.
     whole: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Panel {
     y_label: String,
     x_scale: Scale,
     y_scale: Scale,
-    /// Whether points are drawn, and not the lines between them.
+    /// `true` if points are drawn, and not the lines between them.
     dots: bool,
     curves: Vec<Curve>,
     /// A horizontal line and its name in the legend.
@@ -33,7 +33,7 @@ pub struct Panel {
     /// Values that the y axis includes, whatever is drawn.
     y_includes: Vec<f64>,
     diagonal: bool,
-    /// Whether both axes have the same scale.
+    /// `true` if both axes have the same scale.
     equal_aspect: bool,
     /// Thin lines under the data, such as contours.
     outlines: Vec<Vec<(f64, f64)>>,
@@ -254,7 +254,7 @@ impl Panel {
     }
 }
 
-/// Whether a scale can show a value.
+/// `true` if a scale can show a value.
 fn shows(scale: Scale, value: f64) -> bool {
     scale.coordinate(value).is_some()
 }

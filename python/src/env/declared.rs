@@ -99,7 +99,7 @@ impl Declared {
         let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
         let rules = Asked { rules, names, answers: Answers::default() };
-        let env = GraphEnv::new(rules, actions, schema, start)?;
+        let env = GraphEnv::new(rules, actions, start).and_then(|env| env.with_schema(schema))?;
         Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
     }
 }

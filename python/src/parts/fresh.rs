@@ -40,7 +40,7 @@ impl<S: Rows> CalledFresh<S> {
             answer.extract()?;
         let objects = (self.border.read)(&objects, WHO)?;
         let log_rewards = (!log_rewards.is_none())
-            .then(|| numbers(&log_rewards, objects.len(), ("the fresh source", "log R")))
+            .then(|| numbers(&log_rewards, objects.len(), "the fresh source", "log R"))
             .transpose()?;
         let conditions = (!conditions.is_none())
             .then(|| {

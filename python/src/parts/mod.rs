@@ -144,7 +144,8 @@ impl Parts {
         self,
         mut trainer: Trainer<E, AnyPolicy<E, D>>,
         others: Others<E, D>,
-        (border, width): (&Border<E::States>, usize),
+        border: &Border<E::States>,
+        width: usize,
         rng: &mut Rng,
     ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
     where

@@ -21,7 +21,7 @@ impl<S: Rows> Novelty<S> for CalledNovelty<S> {
     fn rewards(&self, states: &S) -> Result<Vec<f64>> {
         let asked = |py: Python<'_>| {
             let answer = self.function.bind(py).call1(((self.show)(py, states)?,))?;
-            numbers(&answer, states.len(), ("the novelty", "a number of at least 0"))
+            numbers(&answer, states.len(), "the novelty", "a number of at least 0")
         };
         tch::no_grad(|| Python::attach(asked)).map_err(passed_on("the novelty"))
     }

@@ -132,7 +132,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
         }
         ("GraphModule", Some(network)) => {
             let network = network.clone();
-            module::of_graphs(network, &plan.settings, env, (device, kind), plan.rng)
+            module::of_graphs(network, &plan.settings, env, device, kind, plan.rng)
         }
         ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
         _ => Err(plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)")),

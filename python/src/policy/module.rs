@@ -152,7 +152,8 @@ pub(super) fn of_graphs(
     module: Object,
     settings: &Value,
     env: &AnyGraphEnv,
-    (device, kind): (Device, Kind),
+    device: Device,
+    kind: Kind,
     rng: &mut Rng,
 ) -> PyResult<Discrete<AnyGraphEnv>> {
     let asked: Settings = serde_json::from_value(settings.clone())

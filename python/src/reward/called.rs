@@ -47,7 +47,7 @@ impl<S: Rows> Called<S> {
                 None => function.call1((shown,))?,
                 Some(conditions) => function.call1((shown, tensors::to_python(py, conditions)?))?,
             };
-            numbers(&answer, states.len(), ("the reward", "log R"))
+            numbers(&answer, states.len(), "the reward", "log R")
         };
         // A reward is no part of what is differentiated.
         tch::no_grad(|| Python::attach(asked)).map_err(passed_on("the reward"))
@@ -55,10 +55,10 @@ impl<S: Rows> Called<S> {
 }
 
 /// One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant.
-pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, (who, what): (&str, &str)) -> PyResult<Vec<f64>> {
+pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str) -> PyResult<Vec<f64>> {
     let values = match answer.extract::<PyReadonlyArray1<'_, f64>>() {
         Ok(values) if !answer.hasattr("mask")? => values.as_array().to_vec(),
-        _ => as_float64(answer, (who, what))?,
+        _ => as_float64(answer, who, what)?,
     };
     match values.len() == n {
         true => Ok(values),
@@ -69,7 +69,7 @@ pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, (who, what): (&str, &
     }
 }
 
-fn as_float64(answer: &Bound<'_, PyAny>, (who, what): (&str, &str)) -> PyResult<Vec<f64>> {
+fn as_float64(answer: &Bound<'_, PyAny>, who: &str, what: &str) -> PyResult<Vec<f64>> {
     let py = answer.py();
     let expected = format!("expected {what} of each state, as a flat array or list of numbers");
     // A tensor with gradients, on another device, or of a kind that numpy hasn't (bfloat16), isn't an array as it is.

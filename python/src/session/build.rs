@@ -71,9 +71,12 @@ struct Rest {
 
 /// The trainer that was asked for.
 pub(super) fn session(
-    (spec, kind_of_env): (&EnvSpec, EnvKind),
+    spec: &EnvSpec,
+    kind_of_env: EnvKind,
     asked: Asked<'_>,
-    (seed, device, double): (u64, &str, bool),
+    seed: u64,
+    device: &str,
+    double: bool,
     failures: &Failures,
 ) -> PyResult<Box<dyn Engine>> {
     let device = DeviceKind::from_str(device).and_then(DeviceKind::resolve).map_err(raised)?;
@@ -280,5 +283,5 @@ where
         }
     };
     let trainer = built().map_err(raised)?;
-    parts.attach(trainer, Others { teacher, novelty, search, conditioned }, (&border, width), &mut looking)
+    parts.attach(trainer, Others { teacher, novelty, search, conditioned }, &border, width, &mut looking)
 }

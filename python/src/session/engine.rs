@@ -78,7 +78,7 @@ pub(super) trait Engine: Send {
 
 /// Exact evaluation, where states can be listed.
 pub(super) type ExactOf<E, P> =
-    fn(&Trainer<E, P>, (usize, Option<&Tensor>), &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
+    fn(&Trainer<E, P>, usize, Option<&Tensor>, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
 
 /// A trainer and how its states leave it.
 pub(super) struct Trained<E: ReplayEnv, P> {
@@ -135,7 +135,7 @@ where
             let policy = watch.over(trainer.policy());
             let sampler = Sampler::new(trainer.env(), &policy).max_steps(trainer.context().config.max_steps);
             let (mut states, mut values) = (trainer.env().initial(&[]), rewarded.then(Vec::new));
-            in_batches(n, (AT_ONCE, &watch), |range| {
+            in_batches(n, AT_ONCE, &watch, |range| {
                 let conditions = conditions.map(|all| all.narrow(0, range.start as i64, range.len() as i64));
                 let drawn = match &conditions {
                     None => sampler.walks(range.len(), rng)?.terminal,
@@ -200,7 +200,7 @@ where
         self.check(conditions)?;
         let show = self.border.show.clone();
         match self.exact {
-            Some(exact) => self.quietly(|trainer, _| exact(trainer, (limit, conditions), &show)),
+            Some(exact) => self.quietly(|trainer, _| exact(trainer, limit, conditions, &show)),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",
@@ -212,13 +212,13 @@ where
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts> {
         self.check(condition)?;
         let (border, alike) = (self.border.clone(), self.alike);
-        self.quietly(|trainer, rng| sampled::sampled(trainer, (n, condition), (&border, alike), rng))
+        self.quietly(|trainer, rng| sampled::sampled(trainer, n, condition, &border, alike, rng))
     }
 
     fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested> {
         self.check(condition)?;
         let border = self.border.clone();
-        self.quietly(|trainer, rng| sampled::tested(trainer, objects, (paths, condition), &border, rng))
+        self.quietly(|trainer, rng| sampled::tested(trainer, objects, paths, condition, &border, rng))
     }
 
     fn take_average(&mut self) -> Result<()> {
@@ -228,7 +228,7 @@ where
     fn prefill(&mut self, n: usize) -> Result<usize> {
         let (watch, mut stayed) = (Watch::new(), self.trainer.prefill(0)?);
         // In the parts that the library makes of it, so that the same seed draws the same.
-        in_batches(n, (WALKS_AT_ONCE, &watch), |range| {
+        in_batches(n, WALKS_AT_ONCE, &watch, |range| {
             stayed += self.trainer.prefill(range.len())?;
             Ok(())
         })?;

@@ -38,7 +38,8 @@ pub(super) struct Parts {
 /// Evaluates the policy in every state.
 pub(super) fn evaluate<E>(
     trainer: &Listed<E>,
-    (limit, conditions): (usize, Option<&Tensor>),
+    limit: usize,
+    conditions: Option<&Tensor>,
     show: &Show<E::States>,
 ) -> gfn::Result<Parts>
 where
@@ -82,7 +83,7 @@ fn target<E: EnumerableEnv + 'static>(
     watch: &Watch,
 ) -> gfn::Result<Target> {
     let (ends, mut values) = (space.ends(), Vec::new());
-    in_batches(ends.len(), (AT_ONCE, watch), |range| {
+    in_batches(ends.len(), AT_ONCE, watch, |range| {
         let conditions = repeated(conditions, range.len());
         values.extend(log_rewards(trainer.reward(), &space.states().select(&ends[range]), conditions.as_ref())?);
         Ok(())

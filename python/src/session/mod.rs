@@ -128,8 +128,7 @@ impl Session {
         };
         threads::prepare();
         let (kind, failures) = env.fresh(&kept)?;
-        let built =
-            py.detach(|| unbroken(|| build::session((&env.spec, kind), asked, (seed, device, double), &failures)));
+        let built = py.detach(|| unbroken(|| build::session(&env.spec, kind, asked, seed, device, double, &failures)));
         match failures.take() {
             Some(raised) => Err(raised),
             None => {

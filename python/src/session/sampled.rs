@@ -30,7 +30,8 @@ pub(super) fn repeated(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
 /// Calls `work` for batches of `n` things, and looks for Ctrl-C between them.
 pub(super) fn in_batches(
     n: usize,
-    (at_once, watch): (usize, &Watch),
+    at_once: usize,
+    watch: &Watch,
     mut work: impl FnMut(std::ops::Range<usize>) -> Result<()>,
 ) -> Result<()> {
     for start in (0..n).step_by(at_once) {
@@ -71,8 +72,10 @@ pub(super) fn one_instance<E: Env>(env: &E) -> Result<()> {
 /// Samples, and what they say of log Z.
 pub(super) fn sampled<E, P>(
     trainer: &Trainer<E, P>,
-    (n, condition): (usize, Option<&Tensor>),
-    (border, alike): (&Border<E::States>, Alike<E>),
+    n: usize,
+    condition: Option<&Tensor>,
+    border: &Border<E::States>,
+    alike: Alike<E>,
     rng: &mut Rng,
 ) -> Result<Parts>
 where
@@ -88,7 +91,7 @@ where
     let sampler = Sampler::new(env, &policy).max_steps(context.config.max_steps);
     let mut states = env.initial(&[]);
     let (mut log_rewards, mut weights, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
-    in_batches(n, (AT_ONCE, &watch), |range| {
+    in_batches(n, AT_ONCE, &watch, |range| {
         let drawn = match repeated(condition, range.len()) {
             None => sampler.forward(range.len(), rng)?,
             Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
@@ -114,7 +117,8 @@ where
 pub(super) fn tested<E, P>(
     trainer: &Trainer<E, P>,
     objects: &Py<PyAny>,
-    (paths, condition): (usize, Option<&Tensor>),
+    paths: usize,
+    condition: Option<&Tensor>,
     border: &Border<E::States>,
     rng: &mut Rng,
 ) -> Result<Tested>
@@ -133,7 +137,7 @@ where
     finished(env, &objects, rng)?;
     let watch = Watch::new();
     let mut of_objects = Vec::with_capacity(objects.len());
-    in_batches(objects.len(), (AT_ONCE, &watch), |range| {
+    in_batches(objects.len(), AT_ONCE, &watch, |range| {
         let conditions = repeated(condition, range.len());
         of_objects.extend(log_rewards(
             trainer.reward(),
@@ -152,7 +156,7 @@ where
     let policy = watch.over(trainer.policy());
     let sampler = Sampler::new(env, &policy).max_steps(context.config.max_steps);
     let (mut ratios, mut weights) = (Vec::new(), Vec::new());
-    in_batches(states.len() * paths, (AT_ONCE, &watch), |range| {
+    in_batches(states.len() * paths, AT_ONCE, &watch, |range| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();
         let some = states.select(&rows);
         let drawn = match repeated(condition, rows.len()) {

@@ -4,7 +4,7 @@ use petgraph::visit::EdgeRef;
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move};
+use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
 /// Adds an edge of some class between two nodes that none joins yet; the way back (`RemoveEdge`) removes one.
 ///
@@ -56,6 +56,10 @@ fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
 impl GraphActionType for AddEdge {
     fn name(&self) -> &str {
         "add_edge"
+    }
+
+    fn widen(&self, schema: &mut GraphSchema) {
+        schema.edge_classes = schema.edge_classes.max(self.classes.into());
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {

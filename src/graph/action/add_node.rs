@@ -1,7 +1,7 @@
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphState, GraphView, Head, Move, Node};
+use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, GraphView, Head, Move, Node};
 
 /// The place of a new node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +90,12 @@ impl GraphActionType for AddNode {
             Placement::First => "add_first_node",
             Placement::Attached { .. } => "add_attached_node",
         }
+    }
+
+    fn widen(&self, schema: &mut GraphSchema) {
+        schema.max_nodes = schema.max_nodes.max(self.max_nodes);
+        schema.node_classes = schema.node_classes.max(self.classes.into());
+        schema.edge_classes = schema.edge_classes.max(self.edge_classes() as usize);
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {

@@ -32,7 +32,7 @@ pub use set_attr::{SetAttr, SetEdgeAttr, SetNodeAttr};
 
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphState, GraphView};
+use crate::graph::{GraphSchema, GraphState, GraphView};
 
 /// The move that undoes `action`, named in the graph that `action` leads to.
 pub(crate) fn reverse_move(
@@ -99,6 +99,10 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     fn rename(&self, direction: Direction, action: Move, names: &[u32], _from: &GraphState, to: &GraphState) -> Move {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
+
+    /// Makes room in a schema for what the type adds to graphs: nodes, classes, attributes. By default that is nothing; a type of your own
+    /// that adds some says so here, or its environment is told by [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
+    fn widen(&self, _schema: &mut GraphSchema) {}
 
     /// `true` if this type is the exit action, which leaves the graph as it is and ends the trajectory.
     fn is_exit(&self) -> bool {

@@ -1,7 +1,7 @@
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphActionType, GraphState, GraphView, Head, Move};
+use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
 /// An action type the other way round: what was its backward twin goes forward.
 ///
@@ -18,6 +18,9 @@ impl<T: GraphActionType> GraphActionType for Reversed<T> {
             "set_edge_attr" => "remove_edge_attr",
             other => other,
         }
+    }
+    fn widen(&self, schema: &mut GraphSchema) {
+        self.0.widen(schema);
     }
     fn head(&self, direction: Direction) -> Option<Head> {
         self.0.head(direction.opposite())

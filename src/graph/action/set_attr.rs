@@ -1,7 +1,8 @@
 use super::Semantics;
 use crate::env::Direction;
 use crate::graph::{
-    Anchor, Attributes, Edge, GraphActionType, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move, Node,
+    Anchor, Attributes, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move, Node,
+    raise,
 };
 use crate::{Error, Result};
 
@@ -70,6 +71,10 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
 impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
     fn name(&self) -> &str {
         if OF_EDGES { "set_edge_attr" } else { "set_node_attr" }
+    }
+
+    fn widen(&self, schema: &mut GraphSchema) {
+        raise(if OF_EDGES { &mut schema.edge_attributes } else { &mut schema.node_attributes }, &self.values);
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {

@@ -69,7 +69,9 @@ mod tests {
             .with(AddNode::free(2, 5))
             .with(AddEdge::new(1))
             .with(Reversed(AddNode::free(2, 5)));
-        GraphEnv::new(Free, actions, schema, GraphState::with_nodes(GraphKind::Undirected, n_initial)).unwrap()
+        GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n_initial))
+            .and_then(|env| env.with_schema(schema))
+            .unwrap()
     }
 
     /// A path a - b - c with nodes of classes 0, 1, 0, and its two other labellings.

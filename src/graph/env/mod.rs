@@ -21,6 +21,7 @@ pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
 pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
+pub(in crate::graph) use schema::raise;
 
 use crate::graph::symmetry::symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
@@ -60,12 +61,8 @@ pub enum BackwardRule {
 ///     }
 /// }
 ///
-/// let env = GraphEnv::new(
-///     Tournament,
-///     ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-///     GraphSchema::plain(GraphKind::Directed, 3),
-///     GraphState::with_nodes(GraphKind::Directed, 3),
-/// )?;
+/// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+/// let env = GraphEnv::new(Tournament, actions, GraphState::directed(3))?;
 /// let masks = env.masks(Direction::Forward, &env.initial(&[0]));
 /// assert_eq!(masks.n_legal(0), 6 + 1);
 /// # Ok::<(), gfn::Error>(())
@@ -93,22 +90,37 @@ impl<R: GraphRules> GraphEnv<R> {
     /// equal and unjoined, and told apart otherwise, unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are
     /// the rules that forbid nothing.
     ///
-    /// Backward moves are derived, and training corrects for symmetry, until another method says otherwise.
+    /// Its [schema](Self::schema) is the least that the initial graph and its action types need. Backward moves are derived, and training
+    /// corrects for symmetry, until another method says otherwise.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, an action type of no class, or of so large graphs that their slots can't be
-    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to the schema.
-    pub fn new(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<Self> {
-        let env = Self::assembled(rules, actions, schema, initial);
+    /// [`Error::Config`](crate::Error::Config) for no action type, one of no class, or of so large graphs that their slots can't be
+    /// numbered in 32 bits.
+    pub fn new(rules: R, actions: ActionSet, initial: GraphState) -> Result<Self> {
+        let env = Self::assembled(rules, actions, initial);
+        check_settings(&env)?;
+        env.check_initial()?;
+        Ok(env)
+    }
+
+    /// The same for graphs of this schema: of more nodes, classes or attributes than the initial graph and the library's action types
+    /// tell, which a type of your own adds.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or so large graphs that their slots can't be
+    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to it.
+    pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
+        let env = Self { schema, ..self };
         check_settings(&env)?;
         env.check_initial()?;
         Ok(env)
     }
 
     /// The same of parts that are known to fit.
-    pub(crate) fn assembled(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Self {
+    pub(crate) fn assembled(rules: R, actions: ActionSet, initial: GraphState) -> Self {
         // A graph of another environment may have a number there.
         let initial = vec![initial.with_instance(0)];
+        let schema = GraphSchema::of(&actions, &initial);
         let (symmetries, backward) = (Vec::new(), BackwardRule::Derived);
         let (asked, together, corrects_symmetry) = (None, false, true);
         let env = Self { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry };
@@ -116,7 +128,7 @@ impl<R: GraphRules> GraphEnv<R> {
     }
 
     /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
-    /// and a distribution of its own. Backward moves are derived, until [`with_backward`](Self::with_backward) says
+    /// and a distribution of its own. The schema gets room for them. Backward moves are derived, until [`with_backward`](Self::with_backward) says
     /// otherwise: masks by type may count on the former start, as may what the rules say of themselves.
     ///
     /// A network sees a graph, not where it started: no two instances may lead to the same graph, unless their nodes have
@@ -127,7 +139,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// use gfn::graph::*;
     /// let start = |n| GraphState::with_nodes(GraphKind::Undirected, n);
     /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 5), start(3))?;
+    /// let env = GraphEnv::new(Free, actions, start(3))?;
     /// let env = env.with_instances([3, 4, 5].map(start).into())?;
     /// let states = env.initial(&[2, 0]);
     /// assert_eq!(states.graphs()[0].n_nodes(), 5);
@@ -137,9 +149,10 @@ impl<R: GraphRules> GraphEnv<R> {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for no graph, and up to isomorphism for graphs of different numbers of
-    /// nodes; [`Error::Contract`](crate::Error::Contract) for one that doesn't keep to the schema.
+    /// nodes; [`Error::Contract`](crate::Error::Contract) for one of another kind than the others.
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
+        self.schema.widen(&self.initial);
         self.check_initial()?;
         self.backward = BackwardRule::Derived;
         let scaffold = self.scaffold();
@@ -159,7 +172,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// let ring = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| (a, b, Edge::default()));
     /// let ring = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &ring)?;
     /// let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 4));
-    /// let env = GraphEnv::new(Free, grown, GraphSchema::plain(GraphKind::Undirected, 4), ring)?;
+    /// let env = GraphEnv::new(Free, grown, ring)?;
     /// // The ring, and the ring with a node on any of its three.
     /// assert_eq!(StateGraph::build(&env, 10)?.len(), 1 + 3);
     /// let env = env.with_scaffold(Scaffold::Alike)?;

@@ -178,7 +178,7 @@ mod tests {
         let kind = GraphKind::Undirected;
         let actions = ActionSet::new(semantics).with(AddNode::free(2, 5)).with(AddEdge::new(1));
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 5) };
-        GraphEnv::new(rules, actions, schema, GraphState::with_nodes(kind, 2)).unwrap()
+        GraphEnv::new(rules, actions, GraphState::with_nodes(kind, 2)).and_then(|env| env.with_schema(schema)).unwrap()
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         fn edges<R: GraphRules>(rules: R) -> GraphEnv<R> {
             let kind = GraphKind::Undirected;
             let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-            GraphEnv::new(rules, actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
+            GraphEnv::new(rules, actions, GraphState::with_nodes(kind, 3)).unwrap()
         }
         let states = StateGraph::build(&edges(First), 100).unwrap().states().clone();
         let back = edges(FirstOfBatch).masks(Direction::Backward, &states);

@@ -1,7 +1,7 @@
 //! The parts that the graphs of an environment are made of. A graph that is encoded and looked up in tables must keep to them, or it would
 //! read what belongs to others.
 
-use crate::graph::{Attributes, Edge, GraphArrays, GraphKind, MAX_ATTRIBUTES, Node};
+use crate::graph::{ActionSet, Attributes, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node};
 use crate::{Error, Result};
 
 /// The parts that the graphs of an environment are made of, by which an estimator sizes its tables.
@@ -32,6 +32,30 @@ impl GraphSchema {
             edge_classes: 1,
             node_attributes: Vec::new(),
             edge_attributes: Vec::new(),
+        }
+    }
+
+    /// The least that these graphs and what action types add to them need.
+    pub(super) fn of(actions: &ActionSet, initial: &[GraphState]) -> Self {
+        let mut out = Self::plain(initial.first().map_or(GraphKind::Undirected, GraphState::kind), 0);
+        actions.types().for_each(|(_, action_type)| action_type.widen(&mut out));
+        out.widen(initial);
+        out
+    }
+
+    /// Makes room for these graphs.
+    pub(super) fn widen(&mut self, graphs: &[GraphState]) {
+        for graph in graphs {
+            self.max_nodes = self.max_nodes.max(graph.n_nodes());
+            for node in graph.nodes() {
+                self.node_classes = self.node_classes.max(usize::from(node.class) + 1);
+                raise(&mut self.node_attributes, node.attributes.set_values());
+            }
+            let edges = graph.edges().filter(|_| graph.has_edge_weights()).filter_map(|(a, b)| graph.edge(a, b));
+            for edge in edges {
+                self.edge_classes = self.edge_classes.max(usize::from(edge.class) + 1);
+                raise(&mut self.edge_attributes, edge.attributes.set_values());
+            }
         }
     }
 
@@ -100,6 +124,12 @@ impl GraphSchema {
         let (at, what) = marked.into_iter().find_map(|(at, edge)| Some((at, of_edge(edge)?)))?;
         Some((row(&graphs.edge_ptr, at), format!("has an edge with {what}")))
     }
+}
+
+/// Raises the last value of each attribute to at least these.
+pub(in crate::graph) fn raise(most: &mut Vec<u8>, values: &[u8]) {
+    most.resize(most.len().max(values.len()), 0);
+    most.iter_mut().zip(values).for_each(|(most, &value)| *most = value.max(*most));
 }
 
 /// A class or a value beyond what there is.

@@ -57,6 +57,18 @@ impl GraphState {
         Self::with_nodes(kind, 0)
     }
 
+    /// `n` nodes of class 0, and no edge; edges will have no direction.
+    #[must_use]
+    pub fn undirected(n: usize) -> Self {
+        Self::with_nodes(GraphKind::Undirected, n)
+    }
+
+    /// `n` nodes of class 0, and no edge; edges will have a direction.
+    #[must_use]
+    pub fn directed(n: usize) -> Self {
+        Self::with_nodes(GraphKind::Directed, n)
+    }
+
     /// `n` nodes of class 0 and no edge.
     #[must_use]
     pub fn with_nodes(kind: GraphKind, n: usize) -> Self {

@@ -108,7 +108,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// // Three alike nodes, 3! automorphisms; any edge leaves 2 of them.
     /// let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
     /// let kind = GraphKind::Undirected;
-    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind))?;
+    /// let env = GraphEnv::new(Free, actions, GraphState::new(kind))?;
     /// let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
     /// let counted = env.move_symmetries(Direction::Forward, &states)?;
     /// assert!((counted.of_graphs[0] - 6_f64.ln()).abs() < 1e-12);

@@ -12,7 +12,7 @@ use gfn::graph::{AddEdge, Anchor, Edge, GraphActionType, GraphState, GraphView, 
 /// use gfn::graph::{ActionSet, Free, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
 /// use gfn_dags::AddArc;
 /// let (kind, actions) = (GraphKind::Directed, ActionSet::new(Semantics::Labelled).with(AddArc));
-/// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3))?;
+/// let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, 3))?;
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![5]))?;
 /// assert_eq!(env.masks(Direction::Backward, &states).legal_slots(0).collect::<Vec<_>>(), [5]);

@@ -1,7 +1,5 @@
 use gfn::Result;
-use gfn::graph::{
-    ActionSet, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, MoveMask, Semantics,
-};
+use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
 
 use super::ancestry::Sets;
 use super::{AddArc, Ancestry, NodeSet, StructureConfig};
@@ -44,7 +42,7 @@ impl BayesianStructure {
         config.required.iter().for_each(|&(a, b)| required[a as usize].insert(b as usize));
         let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
         let rules = Self { config, allowed, required };
-        let env = GraphEnv::new(rules, actions, GraphSchema::plain(GraphKind::Directed, n), initial)?;
+        let env = GraphEnv::new(rules, actions, initial)?;
         Ok(env.with_backward(BackwardRule::ByType))
     }
 

@@ -7,7 +7,7 @@ use super::MoleculeConfig;
 use super::small_rings::small_rings_span;
 use crate::{AtomSpec, BondOrder, Element, Molecule};
 
-/// How the graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules become one another; cheap to clone.
+/// The translation between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
 ///
 /// A node's class is the place of its element in the configuration; its attributes are its charge (the place among the charges,
 /// from 1) and how many valences above the smallest it is set to, in this order, where the configuration has any. An edge has
@@ -57,7 +57,7 @@ impl MoleculeCodec {
         &self.0
     }
 
-    /// What it was made from.
+    /// The settings that it was made from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         &self.0.config
@@ -210,17 +210,17 @@ impl Rules {
         valences.get(smallest + atom.step).copied()
     }
 
-    /// Whether an atom can have so many bonds more.
+    /// `true` if an atom can have so many bonds more.
     pub(super) fn has_room(&self, atom: AtomState, more: u8) -> bool {
         self.valence(AtomState { bonds: atom.bonds + more, ..atom }).is_some()
     }
 
-    /// Whether an atom without attributes can have one bond.
+    /// `true` if an atom without attributes can have one bond.
     pub(super) fn attaches(&self, class: usize) -> bool {
         self.valence(AtomState { class, charge: 0, step: 0, bonds: 1 }).is_some()
     }
 
-    /// Whether an atom could be set to this value of this attribute.
+    /// `true` if an atom could be set to this value of this attribute.
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
         let changed = match Some(place) == self.charge_place() {
             true => AtomState { charge: value, ..atom },
@@ -229,7 +229,7 @@ impl Rules {
         self.valence(changed).is_some()
     }
 
-    /// Whether the rings are within the limits.
+    /// `true` if the rings are within the limits.
     pub(super) fn rings_within(&self, graph: &GraphState) -> bool {
         let rings = (graph.n_edges() + usize::from(graph.n_nodes() > 0)).saturating_sub(graph.n_nodes());
         let few = self.config.max_rings.is_none_or(|most| rings <= most);

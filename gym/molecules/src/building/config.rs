@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use crate::{BondOrder, Element, ValenceTable};
 
-/// What a [`MoleculeEnv`](super::MoleculeEnv) may build.
+/// The limits of a [`MoleculeEnv`](super::MoleculeEnv).
 ///
 /// ```
 /// use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv};
@@ -26,7 +26,7 @@ pub struct MoleculeConfig {
     pub table: ValenceTable,
     /// Charges that atoms can be given, once.
     pub charges: Vec<(Element, i8)>,
-    /// How many valences above the smallest one an atom may be set to, the rest being hydrogens: 1 allows the two hydrogens of
+    /// The number of valences above the smallest one that an atom may be set to, the rest being hydrogens: 1 allows the two hydrogens of
     /// `C[PH2]=O`, say. 0 for atoms that are filled up to the smallest valence only.
     pub extra_valences: u8,
     /// The highest order of bonds.
@@ -37,7 +37,7 @@ pub struct MoleculeConfig {
     pub max_rings: Option<usize>,
     /// The most atoms of a ring in a smallest set of rings; `None` for no limit.
     pub max_ring_size: Option<usize>,
-    /// Whether training corrects for symmetry.
+    /// `true` if training corrects for symmetry.
     pub corrects_symmetry: bool,
 }
 

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics,
+    SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 
@@ -88,14 +88,8 @@ impl MoleculeEnv {
             kinds.edge_attr = next(&actions);
             actions = actions.with(SetEdgeAttr::new(&edge_attributes)?);
         }
-        let schema = GraphSchema {
-            node_classes: usize::from(classes),
-            node_attributes,
-            edge_attributes,
-            ..GraphSchema::plain(GraphKind::Undirected, config.max_atoms)
-        };
         let corrects_symmetry = config.corrects_symmetry;
-        let env = GraphEnv::new(Self { kinds, codec }, actions, schema, GraphState::new(GraphKind::Undirected))?;
+        let env = GraphEnv::new(Self { kinds, codec }, actions, GraphState::undirected(0))?;
         Ok(env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry))
     }
 
@@ -105,7 +99,7 @@ impl MoleculeEnv {
         &self.codec
     }
 
-    /// What it was made from.
+    /// The settings that it was made from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         self.codec.config()
@@ -149,7 +143,7 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near
 }
 
-/// Whether double bonds could stand elsewhere: that takes a ring, and two of them.
+/// `true` if double bonds could stand elsewhere: that takes a ring, and two of them.
 fn may_have_other_forms(graph: &GraphState) -> bool {
     let bonds = graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges());
     graph.n_nodes() > 0

@@ -2,7 +2,7 @@
 
 use gfn::graph::GraphState;
 
-/// Whether the rings of at most `size` nodes generate all others (the largest ring of a minimum cycle basis has at most so many),
+/// `true` if the rings of at most `size` nodes generate all others (the largest ring of a minimum cycle basis has at most so many),
 /// once the edge `without` is gone.
 ///
 /// Closing a ring of at most `size` nodes keeps it so, and where it holds before and after an edge is removed, that edge

@@ -92,7 +92,7 @@ impl Label {
         })
     }
 
-    /// Whether it covers a point, seen from the atom.
+    /// `true` if it covers a point, seen from the atom.
     pub(super) fn covers(&self, (x, y): Place) -> bool {
         self.boxes().any(|(low, high)| low.0 < x && x < high.0 && low.1 < y && y < high.1)
     }

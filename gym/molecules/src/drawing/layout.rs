@@ -43,7 +43,7 @@ impl Molecule {
         (places, skeleton.rings.iter().map(named).collect())
     }
 
-    /// Whether an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
+    /// `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
     pub(super) fn is_straight(&self, a: usize) -> bool {
         let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
         self.neighbours(a).len() == 2 && orders.sum::<u8>() == 2

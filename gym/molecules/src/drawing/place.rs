@@ -46,7 +46,7 @@ pub(super) fn side(a: Place, b: Place, c: Place) -> f64 {
     (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
 }
 
-/// Whether the inner parts of two segments meet.
+/// `true` if the inner parts of two segments meet.
 pub(super) fn cross(a: Place, b: Place, c: Place, d: Place) -> bool {
     side(a, b, c) * side(a, b, d) < -1e-9 && side(c, d, a) * side(c, d, b) < -1e-9
 }

@@ -71,7 +71,9 @@ impl Fragments {
         let kind = GraphKind::Directed;
         let schema = GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) };
         let rules = Self { library: library.clone(), max_fragments };
-        Ok(GraphEnv::new(rules, actions, schema, GraphState::new(kind))?.with_backward(BackwardRule::ByType))
+        Ok(GraphEnv::new(rules, actions, GraphState::new(kind))
+            .and_then(|env| env.with_schema(schema))?
+            .with_backward(BackwardRule::ByType))
     }
 
     /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.
@@ -107,14 +109,14 @@ impl Fragments {
         Ok(out)
     }
 
-    /// What trees are made of.
+    /// The fragments that trees are made of.
     #[must_use]
     pub fn library(&self) -> &FragmentLibrary {
         &self.library
     }
 }
 
-/// Whether a graph is where trees start from.
+/// `true` if a graph is where trees start from.
 fn is_empty(graph: &GraphState) -> bool {
     graph.is_directed() && graph.n_nodes() == 0
 }
@@ -123,7 +125,7 @@ impl GraphRules for Fragments {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    /// Whether it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
+    /// `true` if it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }

@@ -11,7 +11,7 @@ const MAX_STEMS: usize = u8::MAX as usize - 1;
 pub struct Stem {
     /// The atom, from 0, in the order in which the SMILES has them.
     pub atom: usize,
-    /// How many attachments it has room for: each takes one of its hydrogens.
+    /// The number of attachments that it has room for: each takes one of its hydrogens.
     pub room: u8,
 }
 
@@ -33,7 +33,7 @@ pub enum FragmentError {
     NoAtom {
         /// The fragment.
         smiles: String,
-        /// What was asked for.
+        /// The places that were asked for.
         stem: usize,
         /// Its heavy atoms.
         atoms: usize,
@@ -45,7 +45,7 @@ pub enum FragmentError {
         smiles: String,
         /// The atom.
         stem: usize,
-        /// How often it is listed.
+        /// The number of times that it is listed.
         listed: usize,
         /// Its hydrogens.
         hydrogens: u8,
@@ -57,7 +57,7 @@ pub enum FragmentError {
         smiles: String,
         /// Stems, or symmetries.
         what: &'static str,
-        /// How many there are, at least.
+        /// The least number of them.
         got: usize,
         /// The limit.
         most: usize,
@@ -170,7 +170,7 @@ impl Fragment {
         &self.symmetries
     }
 
-    /// Whether the other is the same with the same stems, however both are written.
+    /// `true` if the other is the same with the same stems, however both are written.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()

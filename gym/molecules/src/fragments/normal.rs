@@ -31,7 +31,7 @@ impl Normal {
     /// depends on the order of the nodes.
     pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
-        let mut branch = |node, parent| turned(library, tree, (node, parent), &mut turns);
+        let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
         let log_automorphisms = match centre(tree) {
             Centre::None => 0.0,
             Centre::Node(node) => branch(node, None).log_automorphisms,
@@ -102,12 +102,7 @@ fn centre(tree: &Tree) -> Centre {
     }
 }
 
-fn turned(
-    library: &FragmentLibrary,
-    tree: &Tree,
-    (node, parent): (usize, Option<usize>),
-    turns: &mut [usize],
-) -> Branch {
+fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<usize>, turns: &mut [usize]) -> Branch {
     let fragment = &library.fragments()[tree.fragments[node]];
     let mut log_automorphisms = 0.0;
     let mut hangs_on = None;
@@ -117,7 +112,7 @@ fn turned(
             hangs_on = Some(link.stem);
             continue;
         }
-        let branch = turned(library, tree, (link.to, Some(node)), turns);
+        let branch = turned(library, tree, link.to, Some(node), turns);
         log_automorphisms += branch.log_automorphisms;
         branches.push((link.stem, branch.code));
     }

@@ -73,7 +73,7 @@ fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     }
 }
 
-/// Whether an atom keeps its two electrons: oxygen and sulphur in large rings only, as RDKit has it.
+/// `true` if an atom keeps its two electrons: oxygen and sulphur in large rings only, as RDKit has it.
 fn holds_back(molecule: &Molecule, a: usize) -> bool {
     if !matches!(molecule.atoms()[a].element, Element::O | Element::S) {
         return false;
@@ -258,12 +258,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether the atom has a double bond among its aromatic bonds.
+/// `true` if the atom has a double bond among its aromatic bonds.
 pub(super) fn has_ring_double(molecule: &Molecule, a: usize) -> bool {
     molecule.neighbours(a).any(|(_, bond)| bond.aromatic && bond.order == BondOrder::Double)
 }
 
-/// Whether an atom is in a ring of three.
+/// `true` if an atom is in a ring of three.
 pub(crate) fn in_three_ring(molecule: &Molecule, a: usize) -> bool {
     let beside: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).collect();
     beside.iter().any(|&b| molecule.neighbours(b).any(|(c, _)| beside.contains(&c)))

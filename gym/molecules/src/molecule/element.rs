@@ -35,7 +35,7 @@ const SYMBOLS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti
     Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl \
     Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og as te ";
 
-/// Whether an element, known here or not, has this symbol in a SMILES.
+/// `true` if an element, known here or not, has this symbol in a SMILES.
 pub(super) fn is_symbol(text: &str) -> bool {
     SYMBOLS.split_whitespace().any(|symbol| symbol == text)
 }
@@ -132,13 +132,13 @@ impl Element {
         self.facts().outer
     }
 
-    /// Whether a SMILES can have it without brackets.
+    /// `true` if a SMILES can have it without brackets.
     #[must_use]
     pub fn in_organic_subset(self) -> bool {
         !matches!(self, Self::Si | Self::Se)
     }
 
-    /// Whether it draws electrons from `other` in RDKit's model: more outer electrons, or as many in a smaller atom.
+    /// `true` if it draws electrons from `other` in RDKit's model: more outer electrons, or as many in a smaller atom.
     pub(super) fn draws_from(self, other: Self) -> bool {
         let (own, others) = (self.outer_electrons(), other.outer_electrons());
         own > others || own == others && self.number() < other.number()

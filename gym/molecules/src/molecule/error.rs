@@ -11,7 +11,7 @@ pub enum MoleculeError {
         smiles: String,
         /// Where reading stopped, from 0.
         position: usize,
-        /// What is wrong there.
+        /// The mistake.
         problem: &'static str,
     },
     /// A text with something that a [`Molecule`](super::Molecule) has no place for.
@@ -21,7 +21,7 @@ pub enum MoleculeError {
         smiles: String,
         /// Where it stands, from 0.
         position: usize,
-        /// What it is.
+        /// The thing found.
         what: NotRead,
     },
     /// More atoms than a molecule can have here.
@@ -38,7 +38,7 @@ pub enum MoleculeError {
         charge: i8,
         /// Bond orders and hydrogens.
         valence: u8,
-        /// What is accepted.
+        /// The values that are accepted.
         allowed: Vec<u8>,
     },
     /// Aromatic atoms whose bonds can't be written as alternating single and double bonds.
@@ -82,12 +82,12 @@ pub enum MoleculeError {
     /// What a molfile or an SD file has no room for.
     #[error("a molfile can't hold {problem}")]
     Molfile {
-        /// What it can't hold, and what it can.
+        /// The thing that it can't hold, and those that it can.
         problem: String,
     },
 }
 
-/// What a SMILES can say and a [`Molecule`](super::Molecule) can't hold.
+/// Things that a SMILES can say and a [`Molecule`](super::Molecule) can't hold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum NotRead {
@@ -108,7 +108,7 @@ pub enum NotRead {
 }
 
 impl NotRead {
-    /// What it is, in words.
+    /// Its name, in words.
     #[must_use]
     pub fn named(self) -> &'static str {
         match self {

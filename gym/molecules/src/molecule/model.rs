@@ -1,7 +1,7 @@
 use super::element::HYDROGEN;
 use super::{Element, MoleculeError, ValenceTable, aromaticity};
 
-/// How many electron pairs a bond has, in a Kekule form.
+/// The number of electron pairs of a bond, in a Kekule form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BondOrder {
     /// One.
@@ -24,7 +24,7 @@ impl BondOrder {
     }
 }
 
-/// What an atom is given as.
+/// The description of an atom to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AtomSpec {
     /// Its element.
@@ -52,7 +52,7 @@ pub struct Atom {
     pub charge: i8,
     /// All of its hydrogens.
     pub hydrogens: u8,
-    /// Whether it is in an aromatic ring.
+    /// `true` if it is in an aromatic ring.
     pub aromatic: bool,
 }
 
@@ -65,9 +65,9 @@ pub struct Bond {
     pub b: usize,
     /// Its order in this Kekule form.
     pub order: BondOrder,
-    /// Whether it is one of an aromatic ring.
+    /// `true` if it is one of an aromatic ring.
     pub aromatic: bool,
-    /// Whether it is one of a ring.
+    /// `true` if it is one of a ring.
     pub in_ring: bool,
 }
 

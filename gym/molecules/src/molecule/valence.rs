@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::Element;
 
-/// Which numbers of bonds an atom can have, hydrogens and bond orders counted, by element and charge.
+/// The numbers of bonds that an atom can have, hydrogens and bond orders counted, by element and charge.
 ///
 /// The default has RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6; a charged
 /// atom has the valences of the element with as many outer electrons (N+ those of C, O- those of F, O+ those of N, S+ 3 and 5),

@@ -46,7 +46,7 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
 }
 
-/// Whether `a` is at least as large as `b` in every objective.
+/// `true` if `a` is at least as large as `b` in every objective.
 pub(in crate::pareto) fn covers(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(x, y)| x >= y)
 }

@@ -105,7 +105,7 @@ impl Molecule {
         }
     }
 
-    /// Whether atom `b` has a double bond, not an aromatic one, to N, O, P or S outside of aromatic rings.
+    /// `true` if atom `b` has a double bond, not an aromatic one, to N, O, P or S outside of aromatic rings.
     fn has_polar_double(&self, b: usize, chain_only: bool) -> bool {
         self.neighbours(b).any(|(c, bond)| {
             let other = self.atoms()[c];

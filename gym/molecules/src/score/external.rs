@@ -10,18 +10,18 @@ use super::scorer_error::ScorerError;
 use super::{MoleculeScore, logs};
 use crate::Molecule;
 
-/// How an [`ExternalScorer`] runs its program.
+/// Settings of an [`ExternalScorer`]'s program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExternalScorerConfig {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How many of it run at once.
+    /// The number of processes that run at once.
     pub workers: usize,
     /// SMILES that a worker is given at once, at most: fewer towards the end, and before it has answered all that it was given before.
     pub batch: usize,
     /// The longest wait for the next line, start-up included.
     pub timeout: Duration,
-    /// How often a molecule is tried again, by a new process, when the program crashed or gave no answer in time.
+    /// The number of times that a molecule is tried again, by a new process, when the program crashed or gave no answer in time.
     pub retries: usize,
     /// The score of molecules that the program fails on; `None` makes that an error.
     pub on_failure: Option<f64>,
@@ -42,7 +42,7 @@ impl ExternalScorerConfig {
     }
 }
 
-/// What an [`ExternalScorer`] was asked for so far.
+/// Counts of an [`ExternalScorer`]'s work so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ScorerUsage {
     /// Molecules that the program was given, each once.
@@ -132,7 +132,7 @@ impl ExternalScorer {
         Ok(Self { config, workers: Mutex::new(workers), cache: Mutex::default(), usage: Mutex::default() })
     }
 
-    /// How it runs its program.
+    /// The settings of its program.
     #[must_use]
     pub fn config(&self) -> &ExternalScorerConfig {
         &self.config
@@ -144,7 +144,7 @@ impl ExternalScorer {
         lock(&self.cache).values().flatten().count()
     }
 
-    /// What it was asked for so far: how much the cache saves, and how long callers have waited.
+    /// Counts of its work so far: how much the cache saves, and how long callers have waited.
     #[must_use]
     pub fn usage(&self) -> ScorerUsage {
         *lock(&self.usage)
@@ -304,12 +304,12 @@ enum Failure {
 }
 
 impl Failure {
-    /// Whether another process might do better.
+    /// `true` if another process might do better.
     fn repeats(&self) -> bool {
         matches!(self, Self::Crashed | Self::TimedOut(_))
     }
 
-    /// Whether the process can't be asked further: NaN is one answer to one question.
+    /// `true` if the process can't be asked further: NaN is one answer to one question.
     fn ends_process(&self) -> bool {
         !matches!(self, Self::NonFinite(_))
     }

@@ -8,7 +8,7 @@ use tch::{CModule, Device, Kind, Tensor};
 use super::MoleculeScore;
 use crate::Molecule;
 
-/// What a proxy's numbers are.
+/// The meaning of a proxy's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProxyOutput {
     /// Scores of 0 or more, of which the log is taken.
@@ -17,7 +17,7 @@ pub enum ProxyOutput {
     LogScore,
 }
 
-/// What a proxy did wrong.
+/// A mistake of a proxy.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -39,7 +39,7 @@ pub enum ProxyError {
     NonFinite {
         /// The molecule.
         smiles: String,
-        /// What came.
+        /// The answer.
         value: f64,
     },
     /// A score below 0.
@@ -49,7 +49,7 @@ pub enum ProxyError {
     Negative {
         /// The molecule.
         smiles: String,
-        /// What came.
+        /// The answer.
         value: f64,
     },
 }

@@ -1,6 +1,6 @@
 use gfn::Error;
 
-/// What an external program did wrong.
+/// A mistake of an external program.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScorerError {
@@ -39,7 +39,7 @@ pub enum ScorerError {
     NoNumber {
         /// The molecule.
         smiles: String,
-        /// What came.
+        /// The answer.
         line: String,
     },
     /// NaN or an infinity.
@@ -47,7 +47,7 @@ pub enum ScorerError {
     NonFinite {
         /// The molecule.
         smiles: String,
-        /// What came.
+        /// The answer.
         value: f64,
     },
     /// A text that isn't one line, so that answers and texts would shift against each other. Nothing was asked.
@@ -65,7 +65,7 @@ pub enum ScorerError {
     /// A line that nothing asked for: answers and molecules may have shifted against each other.
     #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
     Unasked {
-        /// What came.
+        /// The answer.
         line: String,
     },
 }

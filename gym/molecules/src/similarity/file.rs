@@ -43,7 +43,7 @@ impl SkipReason {
         }
     }
 
-    /// What it is, in words.
+    /// Its name, in words.
     #[must_use]
     pub fn named(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl SkipReason {
 /// Lines of a file that were skipped for one reason.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Skipped {
-    /// How many.
+    /// The number.
     pub count: usize,
     /// The first of them, three at most.
     pub examples: Vec<SkippedLine>,
@@ -73,11 +73,11 @@ pub struct SkippedLine {
     pub line: usize,
     /// Its SMILES.
     pub smiles: String,
-    /// What was wrong.
+    /// The reason.
     pub error: MoleculeError,
 }
 
-/// What became of the lines of a file.
+/// The fate of the lines of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
     /// Lines that were read as molecules.
@@ -89,7 +89,7 @@ pub struct ReadReport {
 }
 
 impl ReadReport {
-    /// How many lines were skipped.
+    /// The number of lines that were skipped.
     #[must_use]
     pub fn n_skipped(&self) -> usize {
         self.skipped.values().map(|skipped| skipped.count).sum()

@@ -25,7 +25,7 @@ const WORDS: usize = 32;
 pub struct Fingerprint([u64; WORDS]);
 
 impl Fingerprint {
-    /// How many bits there are.
+    /// The number of bits.
     pub const BITS: usize = 64 * WORDS;
 
     /// Of environments of up to two bonds.

@@ -92,19 +92,19 @@ impl KnownMolecules {
         Ok((Self(known), report))
     }
 
-    /// How many different ones there are.
+    /// The number of different ones.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a molecule is one of them.
+    /// `true` if a molecule is one of them.
     #[must_use]
     pub fn contains(&self, molecule: &Molecule) -> bool {
         self.0.contains(&molecule.key())

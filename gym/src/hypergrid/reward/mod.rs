@@ -59,7 +59,7 @@ const CHUNK: u64 = 1 << 14;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
-    /// Which of the family it is; its `Display` is the name.
+    /// The member of the family; its `Display` is the name.
     fn kind(&self) -> RewardKind;
 
     /// The grid that it is a reward on.
@@ -71,7 +71,7 @@ pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
     /// May panic if the point isn't of the grid ([`HyperGrid::contains`]); [`reward`](Self::reward) does not.
     fn value(&self, point: &[u16]) -> f64;
 
-    /// Whether one point of the grid is a mode.
+    /// `true` if one point of the grid is a mode.
     ///
     /// # Panics
     /// As [`value`](Self::value).
@@ -80,7 +80,7 @@ pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
     /// The base reward: what a point is worth that earns nothing.
     fn base(&self) -> f64;
 
-    /// What a mode is worth at least, up to rounding.
+    /// The least reward of a mode, up to rounding.
     fn mode_threshold(&self) -> f64;
 
     /// The number of modes where it is known without visiting all points.
@@ -102,7 +102,7 @@ pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
         states.rows().map(|point| if self.grid().contains(point) { self.value(point) } else { 0.0 }).collect()
     }
 
-    /// Whether each point is a mode; one that isn't of the grid is none.
+    /// For each point, `true` if it is a mode; one that isn't of the grid is none.
     fn is_mode(&self, states: &VectorStates) -> Vec<bool> {
         states.rows().map(|point| self.grid().contains(point) && self.is_mode_at(point)).collect()
     }
@@ -163,7 +163,7 @@ pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
     }
 }
 
-/// What [`GridReward::totals`] sums up.
+/// The sums of [`GridReward::totals`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GridTotals {
     /// log Z.

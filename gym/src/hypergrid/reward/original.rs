@@ -65,7 +65,7 @@ impl OriginalReward {
         self.zones.n_at_least(Zone::Band)
     }
 
-    /// Whether each point is a mode.
+    /// For each point, `true` if it is a mode.
     #[must_use]
     pub fn is_mode(&self, states: &VectorStates) -> Vec<bool> {
         GridReward::is_mode(self, states)

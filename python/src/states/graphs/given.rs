@@ -62,8 +62,10 @@ impl Given<'_> {
 /// Graphs of `n_nodes[g]` nodes each, whose edges are the rows of `edges` from `edge_ptr[g]` to `edge_ptr[g + 1]`.
 pub(super) fn graphs(
     kind: GraphKind,
-    (n_nodes, nodes): (&PyReadonlyArray1<'_, i64>, &Given<'_>),
-    (edges, edge_ptr): (&PyReadonlyArray2<'_, i64>, &PyReadonlyArray1<'_, i64>),
+    n_nodes: &PyReadonlyArray1<'_, i64>,
+    nodes: &Given<'_>,
+    edges: &PyReadonlyArray2<'_, i64>,
+    edge_ptr: &PyReadonlyArray1<'_, i64>,
     of_edges: &Given<'_>,
 ) -> PyResult<Vec<GraphState>> {
     let n_nodes = n_nodes.as_slice()?;

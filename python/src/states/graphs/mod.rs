@@ -136,7 +136,7 @@ impl Graphs {
         };
         let (n_nodes, edges, edge_ptr) =
             (flat(n_nodes, "n_nodes")?, rows(edges, "edges")?, flat(edge_ptr, "edge_ptr")?);
-        let graphs = given::graphs(kind, (&n_nodes, &nodes), (&edges, &edge_ptr), &of_edges)?;
+        let graphs = given::graphs(kind, &n_nodes, &nodes, &edges, &edge_ptr, &of_edges)?;
         Ok(Self::new(graphs.into(), None))
     }
 

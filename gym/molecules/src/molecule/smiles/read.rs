@@ -6,7 +6,7 @@ use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, Vale
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// What a SMILES says that a [`Molecule`] has no place for, and that reading it has left out.
+/// Things that a SMILES says and a [`Molecule`] has no place for, and that reading it has left out.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
     /// Marks of stereochemistry: `@` or `@@` at an atom, `/` and `\\` at a bond. Where there are any, the text is one of several

@@ -41,7 +41,7 @@ pub struct BitwiseXor {
 /// A tier of [`BitwiseXor`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParityTier {
-    /// What it adds to the reward.
+    /// Its part of the reward.
     pub weight: f64,
     /// The lowest and the highest bit-plane checked; cut to the bits that the height needs.
     pub bits: (u32, u32),
@@ -54,7 +54,7 @@ pub struct ParityTier {
 pub struct ParityCheck {
     /// The coordinates that take part: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
     pub of: u64,
-    /// Whether their bits add up to an odd number.
+    /// `true` if their bits add up to an odd number.
     pub odd: bool,
 }
 

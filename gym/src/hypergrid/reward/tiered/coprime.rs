@@ -48,11 +48,11 @@ pub struct MultiplicativeCoprime {
 /// A tier of [`MultiplicativeCoprime`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CoprimeTier {
-    /// What it adds to the reward.
+    /// Its part of the reward.
     pub weight: f64,
     /// The greatest exponent of a prime.
     pub cap: u32,
-    /// What the least common multiple of the constrained coordinates is to be.
+    /// The least common multiple that the constrained coordinates are to have.
     pub lcm: LcmTarget,
 }
 

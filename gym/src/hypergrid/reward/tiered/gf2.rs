@@ -51,7 +51,7 @@ impl LinearSystem {
         self.consistent
     }
 
-    /// Whether these bits solve all equations.
+    /// `true` if these bits solve all equations.
     pub(super) fn holds(&self, bits: u128) -> bool {
         self.consistent && self.rows.iter().all(|&(mask, odd)| parity(mask & bits) == odd)
     }
@@ -71,7 +71,7 @@ fn lowest(mask: u128) -> u128 {
     mask & mask.wrapping_neg()
 }
 
-/// Whether an odd number of bits is set.
+/// `true` if an odd number of bits is set.
 pub(super) fn parity(bits: u128) -> bool {
     bits.count_ones() % 2 == 1
 }

@@ -41,7 +41,7 @@ pub trait Tiers: Debug + Send + Sync {
         0
     }
 
-    /// How many points meet the conditions of all these tiers, rule by rule; `None` where only visiting all points would tell.
+    /// The number of points that meet the conditions of all these tiers, rule by rule; `None` where only visiting all points would tell.
     fn counts(&self, tiers: u32) -> Option<Vec<u64>>;
 }
 
@@ -107,7 +107,7 @@ impl TieredReward {
         &self.weights
     }
 
-    /// How many tiers, from the first on, a mode passes.
+    /// The number of tiers, from the first on, that a mode passes.
     #[must_use]
     pub fn mode_tiers(&self) -> usize {
         self.mode_tiers
@@ -119,7 +119,7 @@ impl TieredReward {
         self.tiers.as_ref()
     }
 
-    /// How many tiers, from the first on, a point of the grid passes without a gap.
+    /// The number of tiers, from the first on, that a point of the grid passes without a gap.
     ///
     /// # Panics
     /// May panic if the point isn't of the grid.
@@ -133,7 +133,7 @@ impl TieredReward {
         self.values[self.leading(tiers)]
     }
 
-    /// Whether meeting the conditions of these tiers makes a mode.
+    /// `true` if meeting the conditions of these tiers makes a mode.
     pub(in crate::hypergrid::reward) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }

@@ -49,11 +49,11 @@ pub struct ConditionalMultiscale {
 /// A tier of [`ConditionalMultiscale`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MultiscaleTier {
-    /// What it adds to the reward.
+    /// Its part of the reward.
     pub weight: f64,
     /// The shift of its filter.
     pub shift: u32,
-    /// What the sum over dimensions of its digits is a multiple of, if anything.
+    /// A number that the sum over dimensions of its digits is a multiple of, if any.
     pub cross_mod: Option<u32>,
 }
 

@@ -15,7 +15,7 @@ const TRIES: usize = 64;
 /// that the height needs (4 at height 16).
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParityRules {
-    /// What passing the rule's checks adds, for a point that passes all tiers.
+    /// The reward that passing the rule's checks adds, for a point that passes all tiers.
     pub weight: f64,
     /// Sets of bits whose parities, lowest first, are the binary digits of a number; modulo the number of rules it is the rule.
     pub selector: Vec<u128>,
@@ -28,7 +28,7 @@ pub struct ParityRules {
 pub struct BitEquation {
     /// The bits that take part.
     pub of: u128,
-    /// Whether they add up to an odd number.
+    /// `true` if they add up to an odd number.
     pub odd: bool,
 }
 

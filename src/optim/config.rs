@@ -33,33 +33,44 @@ impl AdamConfig {
     /// # Errors
     /// [`Error::Config`] for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
-        fn check(ok: bool, setting: &'static str, got: f64, expected: &'static str) -> Result<()> {
-            if ok {
-                return Ok(());
-            }
-            Err(Error::config(setting, got, expected))
-        }
-        let rate = |x: f64| x.is_finite() && x >= 0.0;
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        let beta = |x: f64| (0.0..1.0).contains(&x);
-        check(rate(self.lr), "lr", self.lr, RATE)?;
-        check(rate(self.log_z_lr), "log_z_lr", self.log_z_lr, RATE)?;
-        check(beta(self.beta1), "beta1", self.beta1, "0 <= beta1 < 1")?;
-        check(beta(self.beta2), "beta2", self.beta2, "0 <= beta2 < 1")?;
         // For a smaller gradient the weighted square underflows in f32 although the gradient doesn't. The update, their
         // quotient, could then be of any size.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
-        check(
-            self.eps.is_finite() && self.eps >= least,
-            "eps",
-            self.eps,
-            "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 where beta2 is 0.999",
-        )?;
-        let decay = self.weight_decay;
-        check(rate(decay), "weight_decay", decay, RATE)?;
-        let norm = self.max_norm.unwrap_or(1.0);
-        check(positive(norm), "max_norm", norm, "a finite number above 0")
+        let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 where beta2 is 0.999";
+        let beta = |x: f64| (0.0..1.0).contains(&x);
+        check(&[
+            ("lr", self.lr, is_rate(self.lr), RATE),
+            ("log_z_lr", self.log_z_lr, is_rate(self.log_z_lr), RATE),
+            ("beta1", self.beta1, beta(self.beta1), "0 <= beta1 < 1"),
+            ("beta2", self.beta2, beta(self.beta2), "0 <= beta2 < 1"),
+            ("eps", self.eps, self.eps.is_finite() && self.eps >= least, eps),
+            ("weight_decay", self.weight_decay, is_rate(self.weight_decay), RATE),
+        ])?;
+        check_norm(self.max_norm)
     }
 }
 
-const RATE: &str = "a finite number of at least 0";
+/// Refuses the first setting that isn't sound: its name, its value, whether it is sound, and what is expected.
+pub(super) fn check(settings: &[(&'static str, f64, bool, &'static str)]) -> Result<()> {
+    match settings.iter().find(|setting| !setting.2) {
+        Some(&(setting, got, _, expected)) => Err(Error::config(setting, got, expected)),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_norm(max_norm: Option<f64>) -> Result<()> {
+    let max = max_norm.unwrap_or(1.0);
+    check(&[("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0")])
+}
+
+/// A schedule's factor on learning rates.
+pub(super) fn checked_factor(factor: f64) -> Result<f64> {
+    check(&[("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")])?;
+    Ok(factor)
+}
+
+pub(super) fn is_rate(x: f64) -> bool {
+    x.is_finite() && x >= 0.0
+}
+
+pub(super) const RATE: &str = "a finite number of at least 0";

@@ -3,10 +3,10 @@
 mod adam;
 mod average;
 mod config;
-mod gradients;
 mod optimizer;
 mod schedule;
 mod sgd;
+mod slots;
 mod update;
 
 pub use adam::Adam;

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use crate::Result;
 
-/// What [`Optimizer::step`] did.
+/// The report of [`Optimizer::step`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StepReport {
     /// The 2-norm of all gradients together, before clipping.

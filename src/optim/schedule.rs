@@ -72,9 +72,9 @@ pub enum Schedule {
     /// A line from next to 0 to where another schedule begins, then that schedule from its own step 0 on: the value of step `t` is
     /// `(t + 1) / steps` times `then`'s first.
     WarmUp {
-        /// How long it takes; at least 1.
+        /// Its length; at least 1.
         steps: usize,
-        /// What follows.
+        /// The schedule that follows.
         then: Box<Self>,
     },
     /// A function of the step of one's own ([`of`](Self::of)). It can't be written into a file of settings; a value that can't be used

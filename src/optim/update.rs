@@ -1,6 +1,10 @@
 //! The arithmetic of one Adam update: on slices, in one pass that the compiler vectorises, and on tensors.
 
-use tch::{TchError, Tensor};
+use tch::Tensor;
+
+use super::slots::dense;
+use crate::Result;
+use crate::tensor::slices;
 
 /// The constants of one parameter's update; see [`super::Adam`] for the equation.
 #[derive(Clone, Copy)]
@@ -54,15 +58,28 @@ impl Rule {
         }
     }
 
-    /// The same update with tensor operations; the gradient isn't cleared.
+    /// The same update of tensors, the gradient's zero included: in one pass where they are f32 on the host, and by tensor operations
+    /// elsewhere.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
-        g: &Tensor,
+        g: &mut Tensor,
         m: &mut Tensor,
         v: &mut Tensor,
-    ) -> Result<(), TchError> {
-        let grad = g.f_mul_scalar(self.clip)?;
+    ) -> Result<()> {
+        let mut pass = |p: &mut Tensor, g: &mut Tensor| {
+            slices::write(p, g, |p, g| slices::write(m, v, |m, v| self.apply(p, g, m, v))).flatten()
+        };
+        if pass(p, g).is_some() {
+            return Ok(slices::mark_modified(p)?);
+        }
+        // A sparse or strided gradient is copied.
+        let mut copy = dense(g)?.f_contiguous()?.copy();
+        let _ = g.f_zero_()?;
+        if pass(p, &mut copy).is_some() {
+            return Ok(slices::mark_modified(p)?);
+        }
+        let grad = copy.f_mul_scalar(self.clip)?;
         let _ = m.f_mul_scalar_(self.beta1)?;
         let _ = m.f_add_(&grad.f_mul_scalar(1.0 - self.beta1)?)?;
         let _ = v.f_mul_scalar_(self.beta2)?;

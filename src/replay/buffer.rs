@@ -260,10 +260,8 @@ impl<E: Env> ReplayBuffer<E> {
         let values = [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
         for (ranking, (by, value)) in self.rankings.iter_mut().zip(values) {
             let rank = Rank::new(value, serial);
-            match self.config.draw.ranks_by() == Some(by) || best && by == RankBy::Reward {
-                true if adds => ranking.insert(rank),
-                true => ranking.remove(rank),
-                false => {}
+            if self.config.draw.ranks_by() == Some(by) || best && by == RankBy::Reward {
+                if adds { ranking.insert(rank) } else { ranking.remove(rank) }
             }
         }
     }
@@ -326,9 +324,10 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         }
         self.check_priorities(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
         self.choose_paths(env)?;
-        let found = match self.stores_paths && !walks.has_paths() {
-            true => Some(Walks { conditions: walks.conditions.clone(), ..Walks::first_to(env, &walks.terminal)? }),
-            false => None,
+        let found = if self.stores_paths && !walks.has_paths() {
+            Some(Walks { conditions: walks.conditions.clone(), ..Walks::first_to(env, &walks.terminal)? })
+        } else {
+            None
         };
         let walks = found.as_ref().unwrap_or(walks);
         let mut conditions = self.take_conditions(walks)?;

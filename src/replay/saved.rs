@@ -22,9 +22,10 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
-        let mut held = match self.is_empty() {
-            true => Walks::first_to(env, &env.initial(&[]))?,
-            false => self.gather(self.entries.values(), true)?,
+        let mut held = if self.is_empty() {
+            Walks::first_to(env, &env.initial(&[]))?
+        } else {
+            self.gather(self.entries.values(), true)?
         };
         if !held.has_paths() {
             let found = Walks::first_to(env, &held.terminal)?;

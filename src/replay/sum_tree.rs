@@ -56,7 +56,6 @@ impl SumTree {
         }
         if at != EMPTY {
             self.free.push(at);
-            self.nodes[at].halves = [EMPTY; 2];
         }
         EMPTY
     }

@@ -6,7 +6,7 @@ use crate::env::{Classes, Direction, Env, Grouping, Rows};
 /// The states of a batch that are one: equal, or of one class up to isomorphism.
 pub(crate) struct Alike<S> {
     pub(crate) grouping: Grouping,
-    /// What renames actions, where states are alike that aren't equal.
+    /// The renaming of actions, where states are alike that aren't equal.
     classes: Option<Classes>,
     /// The first state of each group, unless each state is a group of its own.
     distinct: Option<S>,

@@ -1,0 +1,198 @@
+//! The parameters of an optimizer with the moments that it keeps of each, and all that optimizers do alike with them: gradients, their norm
+//! and clipping, saving and loading.
+
+use tch::{Device, Kind, Tensor, no_grad};
+
+use super::StepReport;
+use super::update::sum_of_squares;
+use crate::nn::{Group, Parameter, Parameters};
+use crate::tensor::slices;
+use crate::{Error, Result};
+
+/// If the norm of all gradients is below this, no second moment can overflow, because it is a weighted mean of squares.
+const SAFE_NORM: f64 = 1e19;
+
+/// First factor on gradients if the clipping factor is too small for f32.
+const FIRST_CLIP: f64 = 1e-30;
+
+#[derive(Debug)]
+pub(super) struct Slots<const N: usize> {
+    /// The names of the moments, in files.
+    names: [&'static str; N],
+    slots: Vec<Slot<N>>,
+}
+
+/// A parameter with its moments, which lie on its device.
+#[derive(Debug)]
+pub(super) struct Slot<const N: usize> {
+    pub(super) parameter: Parameter,
+    /// The number of updates. A parameter that has never had a gradient isn't changed; later a missing gradient counts as zero.
+    pub(super) steps: i64,
+    pub(super) moments: [Tensor; N],
+}
+
+impl<const N: usize> Slot<N> {
+    /// The learning rate of the parameter's group.
+    pub(super) fn rate(&self, lr: f64, log_z_lr: f64) -> f64 {
+        match self.parameter.group {
+            Group::Network => lr,
+            Group::LogZ => log_z_lr,
+        }
+    }
+
+    /// The gradient to apply; `None` if the parameter is to be left alone.
+    fn gradient(&self) -> Option<Tensor> {
+        let tensor = &self.parameter.tensor;
+        let grad = if tensor.requires_grad() { tensor.grad() } else { return None };
+        if grad.defined() { Some(grad) } else { (self.steps > 0).then(|| tensor.zeros_like()) }
+    }
+}
+
+impl<const N: usize> Slots<N> {
+    /// The parameters that require a gradient, with moments of zero.
+    pub(super) fn new(parameters: &Parameters, names: [&'static str; N]) -> Result<Self> {
+        parameters.check()?;
+        let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
+        let slots = trained.map(|parameter| Slot {
+            parameter: parameter.clone(),
+            steps: 0,
+            moments: names.map(|_| parameter.tensor.zeros_like()),
+        });
+        Ok(Self { names, slots: slots.collect() })
+    }
+
+    /// Updates every parameter by `update`, which is given its gradient and a factor on it, and sets the gradient to zero; after an error
+    /// all are. Where squares might overflow, `check` looks at all gradients first.
+    pub(super) fn step(
+        &mut self,
+        max_norm: Option<f64>,
+        check: impl Fn(&Slot<N>, &Tensor, f64) -> Result<()>,
+        update: impl Fn(&mut Slot<N>, &mut Tensor, f64) -> Result<()>,
+    ) -> Result<StepReport> {
+        let done = no_grad(|| {
+            let grads: Vec<_> = self.slots.iter().map(Slot::gradient).collect();
+            let grad_norm = self.norm(&grads)?;
+            let mut clip = max_norm.filter(|max| grad_norm > *max).map_or(1.0, |max| max / grad_norm);
+            if clip < f64::from(f32::MIN_POSITIVE) {
+                // The factor is too small for f32, so it is applied in two steps.
+                grads
+                    .iter()
+                    .flatten()
+                    .try_for_each(|grad| grad.shallow_clone().f_mul_scalar_(FIRST_CLIP).map(|_| ()))?;
+                clip /= FIRST_CLIP;
+            }
+            let given = self.slots.iter_mut().zip(grads).filter_map(|(slot, grad)| Some((slot, grad?)));
+            let mut given: Vec<_> = given.collect();
+            if grad_norm.min(max_norm.unwrap_or(f64::INFINITY)) > SAFE_NORM {
+                given.iter().try_for_each(|(slot, grad)| check(slot, grad, clip))?;
+            }
+            for (slot, grad) in &mut given {
+                slot.steps += 1;
+                update(slot, grad, clip)?;
+            }
+            Ok(StepReport { grad_norm })
+        });
+        if done.is_err() {
+            // Gradients accumulate, so a non-finite one would spoil all later steps.
+            self.slots.iter().for_each(|slot| slot.parameter.clear_gradient());
+        }
+        done
+    }
+
+    /// The norm of all gradients together.
+    fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
+        let mut squares = vec![0.0; grads.len()];
+        // Sums made on a device are fetched together: one wait for all of them.
+        let (mut rows, mut pending) = (Vec::new(), Vec::new());
+        for (row, grad) in grads.iter().enumerate() {
+            let Some(grad) = grad else { continue };
+            match slices::read(grad, sum_of_squares) {
+                Some(square) => squares[row] = square,
+                None => {
+                    rows.push(row);
+                    pending.push(dense(grad)?.f_to_kind(Kind::Double)?.f_square()?.f_sum(Kind::Double)?);
+                }
+            }
+        }
+        if !pending.is_empty() {
+            let fetched = Vec::<f64>::try_from(Tensor::f_stack(&pending, 0)?)?;
+            rows.into_iter().zip(fetched).for_each(|(row, square)| squares[row] = square);
+        }
+        match squares.iter().position(|square| !square.is_finite()) {
+            Some(row) => Err(Error::NonFiniteGradient {
+                parameter: self.slots[row].parameter.name.clone(),
+                value: squares[row].sqrt(),
+            }),
+            None => Ok(squares.iter().sum::<f64>().sqrt()),
+        }
+    }
+
+    /// Step counts (`steps`, one per parameter) and moments (`MOMENT/NAME`, on the host, shaped like the parameter), copied.
+    pub(super) fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        let steps: Vec<i64> = self.slots.iter().map(|slot| slot.steps).collect();
+        let mut state = vec![("steps".to_owned(), Tensor::from_slice(&steps))];
+        for Slot { parameter, moments, .. } in &self.slots {
+            for (which, moment) in self.names.iter().zip(moments) {
+                let moment = moment.f_to_device(Device::Cpu)?.f_contiguous()?.copy();
+                state.push((format!("{which}/{}", parameter.name), moment));
+            }
+        }
+        Ok(state)
+    }
+
+    /// Continues from such a state; nothing is changed on an error.
+    pub(super) fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        let wrong = |got: String| {
+            Error::config(
+                "the optimiser's state",
+                got,
+                "what `state` gave for the same kind of optimizer and parameters",
+            )
+        };
+        let get = |name: &str, size: &[i64], kind: Kind| -> Result<&Tensor> {
+            let Some((_, tensor)) = state.iter().find(|(n, _)| n == name) else {
+                return Err(wrong(format!("without `{name}`")));
+            };
+            if tensor.size() != size {
+                return Err(Error::shape(
+                    format!("`{name}` of the optimiser's state"),
+                    size.to_vec(),
+                    tensor.size(),
+                    "load a state that was saved for the same model",
+                ));
+            }
+            if tensor.kind() != kind {
+                return Err(wrong(format!("`{name}` of kind {:?}", tensor.kind())));
+            }
+            if kind != Kind::Int64 && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+                return Err(wrong(format!("not finite in `{name}`")));
+            }
+            Ok(tensor)
+        };
+        let steps = Vec::<i64>::try_from(get("steps", &[self.slots.len() as i64], Kind::Int64)?)?;
+        if let Some(step) = steps.iter().find(|&&step| step < 0) {
+            return Err(wrong(format!("with a step count of {step}")));
+        }
+        let mut loaded = Vec::with_capacity(N * self.slots.len());
+        for Slot { parameter: Parameter { name, tensor, .. }, .. } in &self.slots {
+            for which in self.names {
+                let moment = get(&format!("{which}/{name}"), &tensor.size(), tensor.kind())?;
+                loaded.push(moment.f_to_device(tensor.device())?.f_contiguous()?.copy());
+            }
+        }
+        if state.len() != loaded.len() + 1 {
+            return Err(wrong(format!("{} tensors for {} parameters", state.len(), self.slots.len())));
+        }
+        let mut loaded = loaded.into_iter();
+        for (slot, steps) in self.slots.iter_mut().zip(steps) {
+            slot.steps = steps;
+            slot.moments.iter_mut().zip(&mut loaded).for_each(|(moment, new)| *moment = new);
+        }
+        Ok(())
+    }
+}
+
+/// A sparse gradient (an embedding's) with its duplicates summed; any other as it is.
+pub(super) fn dense(grad: &Tensor) -> Result<Tensor> {
+    if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
+}

@@ -1,8 +1,9 @@
 use gfn::Result;
 use gfn::env::Direction;
 use gfn::graph::{AddEdge, Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move, Semantics};
+use smallvec::SmallVec;
 
-/// Adds a plain edge, as [`AddEdge`] of one class does; the way back names a pair of nodes, too, not an edge.
+/// Adds a plain edge that closes no directed cycle, to graphs of at most 256 nodes; the way back names a pair of nodes, too, not an edge.
 ///
 /// So all graphs of `n` nodes have the same slots, `source * n + target` both ways, and networks on vectors, such as
 /// [`MlpPolicy`](gfn::policy::MlpPolicy), can give a logit for each.
@@ -30,13 +31,14 @@ impl GraphActionType for AddArc {
         Some(Head { anchor: Anchor::NodePair, width: 1 })
     }
 
-    fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         match direction {
-            Direction::Forward => AddEdge::new(1).mask(direction, semantics, graph, mask),
+            Direction::Forward if graph.n_nodes() <= 64 => mark_open::<1>(&graph, mask),
+            Direction::Forward if graph.n_nodes() <= 256 => mark_open::<4>(&graph, mask),
+            Direction::Forward => {}
             Direction::Backward => {
-                let n = graph.n_nodes();
-                let plain = graph.weighted_edges().filter(|(_, _, edge)| *edge == Edge::default());
-                plain.for_each(|(a, b, _)| mask[a as usize * n + b as usize] = true);
+                let plain = graph.edges().filter(|&(a, b)| graph.edge(a, b) == Some(Edge::default()));
+                plain.for_each(|(a, b)| mask[a as usize * graph.n_nodes() + b as usize] = true);
             }
         }
     }
@@ -47,5 +49,29 @@ impl GraphActionType for AddArc {
 
     fn reverse(&self, _: Direction, _: &GraphState, action: Move) -> Move {
         action
+    }
+}
+
+/// Marks the pairs that no edge joins and whose edge closes no cycle, of at most `64 W` nodes: masks are a part of the time of training,
+/// so this goes word by word.
+fn mark_open<const W: usize>(graph: &GraphState, mask: &mut [bool]) {
+    let n = graph.n_nodes();
+    // The ancestors of each node, itself among them: first its parents, then theirs through one node after the other (Warshall).
+    let mut ancestors: SmallVec<[[u64; W]; 16]> = SmallVec::from_elem([0; W], n);
+    let pairs = graph.edges().map(|(a, b)| (a as usize, b as usize)).chain((0..n).map(|a| (a, a)));
+    pairs.for_each(|(a, b)| ancestors[b][a / 64] |= 1 << (a % 64));
+    for k in 0..n {
+        let through = ancestors[k];
+        for row in ancestors.iter_mut().filter(|row| row[k / 64] >> (k % 64) & 1 == 1) {
+            row.iter_mut().zip(through).for_each(|(word, through)| *word |= through);
+        }
+    }
+    for (a, row) in mask.chunks_exact_mut(n.max(1)).enumerate() {
+        let mut closed = ancestors[a];
+        closed
+            .iter_mut()
+            .zip(graph.adjacency().bits(a).into_iter().flatten())
+            .for_each(|(word, joined)| *word |= joined);
+        row.iter_mut().enumerate().for_each(|(b, legal)| *legal = closed[b / 64] >> (b % 64) & 1 == 0);
     }
 }

@@ -1,7 +1,7 @@
 use gfn::Result;
 use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
 
-use super::ancestry::Sets;
+use super::ancestry::{Sets, parent_sets};
 use super::{AddArc, Ancestry, NodeSet, StructureConfig};
 
 /// Directed acyclic graphs on labelled nodes, built from the required edges by adding one edge at a time; any of them can be
@@ -78,11 +78,16 @@ impl BayesianStructure {
 
 impl GraphRules for BayesianStructure {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        let fits = graph.n_nodes() == self.n_nodes();
-        match fits.then(|| self.open(graph.edges().map(|(a, b)| (a as usize, b as usize)))).flatten() {
-            Some(open) => moves.retain(|action| open[action.a as usize].contains(action.b as usize)),
+        if graph.n_nodes() != self.n_nodes() {
             // No graph of this environment: nothing leads on.
-            None => moves.forbid_all(),
+            return moves.forbid_all();
+        }
+        if let Some(most) = self.config.max_parents {
+            let parents = parent_sets(graph);
+            moves.retain(|action| parents[action.b as usize].len() < most);
+        }
+        if !self.config.forbidden.is_empty() {
+            moves.retain(|action| self.allowed[action.a as usize].contains(action.b as usize));
         }
     }
 

@@ -31,9 +31,10 @@ fn worth_it(n: usize, per_thread: usize) -> bool {
 
 /// `f` of each item, in order.
 pub(crate) fn map<T: Sync, U: Send>(items: &[T], per_thread: usize, f: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
-    match worth_it(items.len(), per_thread) {
-        true => items.par_iter().with_min_len(per_thread).map(f).collect(),
-        false => items.iter().map(f).collect(),
+    if worth_it(items.len(), per_thread) {
+        items.par_iter().with_min_len(per_thread).map(f).collect()
+    } else {
+        items.iter().map(f).collect()
     }
 }
 
@@ -43,9 +44,10 @@ pub(crate) fn try_map_range<U: Send>(
     per_thread: usize,
     f: impl Fn(usize) -> crate::Result<U> + Sync + Send,
 ) -> crate::Result<Vec<U>> {
-    match worth_it(n, per_thread) {
-        true => (0..n).into_par_iter().with_min_len(per_thread).map(f).collect(),
-        false => (0..n).map(f).collect(),
+    if worth_it(n, per_thread) {
+        (0..n).into_par_iter().with_min_len(per_thread).map(f).collect()
+    } else {
+        (0..n).map(f).collect()
     }
 }
 
@@ -56,19 +58,19 @@ pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     per_thread: usize,
     f: impl Fn(&mut T, &V) -> crate::Result<U> + Sync + Send,
 ) -> crate::Result<Vec<U>> {
-    match worth_it(items.len(), per_thread) {
-        true => {
-            let pairs = items.par_iter_mut().zip(beside).with_min_len(per_thread);
-            pairs.map(|(item, other)| f(item, other)).collect()
-        }
-        false => items.iter_mut().zip(beside).map(|(item, other)| f(item, other)).collect(),
+    if worth_it(items.len(), per_thread) {
+        let pairs = items.par_iter_mut().zip(beside).with_min_len(per_thread);
+        pairs.map(|(item, other)| f(item, other)).collect()
+    } else {
+        items.iter_mut().zip(beside).map(|(item, other)| f(item, other)).collect()
     }
 }
 
 /// `f` of each item, by value.
 pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) + Sync + Send) {
-    match worth_it(items.len(), per_thread) {
-        true => items.into_par_iter().with_min_len(per_thread).for_each(f),
-        false => items.into_iter().for_each(f),
+    if worth_it(items.len(), per_thread) {
+        items.into_par_iter().with_min_len(per_thread).for_each(f)
+    } else {
+        items.into_iter().for_each(f)
     }
 }

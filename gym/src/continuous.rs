@@ -157,14 +157,15 @@ fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<I
 
 /// Checks the width of states.
 pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
-    match states.width() == width {
-        true => Ok(()),
-        false => Err(Error::shape(
+    if states.width() == width {
+        Ok(())
+    } else {
+        Err(Error::shape(
             "states of a continuous environment",
             [states.len() as i64, width as i64],
             [states.len() as i64, states.width() as i64],
             "give states of the environment, with as many numbers each as it has",
-        )),
+        ))
     }
 }
 
@@ -208,14 +209,15 @@ pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
 
 /// Checks that an output of a network is finite before an action is drawn from it.
 pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
-    match value.is_finite() {
-        true => Ok(value),
-        false => Err(Error::non_finite(
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Error::non_finite(
             "an output of the policy's network",
             row,
             value,
             "lower the learning rate, clip gradients (`max_norm`), or check what the network is given",
-        )),
+        ))
     }
 }
 

@@ -92,23 +92,20 @@ impl Check for PartialStates {
         let with_target = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
         let target = Quantities::from(Quantity::TargetLogExit);
         let scores = score(env, reward, &exact, &trajectories, Balance::needs(&modified));
-        match defined.every_state_terminates {
-            true => {
-                let mut scores = scores.unwrap();
-                assert!(largest(&modified, &scores) < 1e-5);
-                let message = Balance::residuals(&with_target, &scores).unwrap_err().to_string();
-                assert!(message.contains("target network"), "{message}");
-                scores.set_all(score_target(env, &exact, &trajectories, target).unwrap()).unwrap();
-                assert!(largest(&with_target, &scores) < 1e-5);
-                scores.set_all(score_target(env, &UniformPolicy, &trajectories, target).unwrap()).unwrap();
-                assert!(largest(&with_target, &scores) > 0.1, "another policy's exit");
-                scores.log_pb = scores.log_pb.zeros_like();
-                assert!(largest(&modified, &scores) > 0.1, "a wrong P_B");
-            }
-            false => {
-                let message = scores.unwrap_err().to_string();
-                assert!(message.contains("exit") || message.contains("terminating"), "{message}");
-            }
+        if defined.every_state_terminates {
+            let mut scores = scores.unwrap();
+            assert!(largest(&modified, &scores) < 1e-5);
+            let message = Balance::residuals(&with_target, &scores).unwrap_err().to_string();
+            assert!(message.contains("target network"), "{message}");
+            scores.set_all(score_target(env, &exact, &trajectories, target).unwrap()).unwrap();
+            assert!(largest(&with_target, &scores) < 1e-5);
+            scores.set_all(score_target(env, &UniformPolicy, &trajectories, target).unwrap()).unwrap();
+            assert!(largest(&with_target, &scores) > 0.1, "another policy's exit");
+            scores.log_pb = scores.log_pb.zeros_like();
+            assert!(largest(&modified, &scores) > 0.1, "a wrong P_B");
+        } else {
+            let message = scores.unwrap_err().to_string();
+            assert!(message.contains("exit") || message.contains("terminating"), "{message}");
         }
     }
 }

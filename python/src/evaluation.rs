@@ -201,12 +201,11 @@ impl Sampled {
             let expected = format!("expected a flat array of bool, {} of them", first.len());
             return Err(PyTypeError::new_err(format!("`is_mode` gave {what}: {expected}")));
         };
-        match answers.as_array().len() == first.len() {
-            true => Ok(answers.as_array().iter().filter(|is_mode| **is_mode).count()),
-            false => {
-                let (got, expected) = (answers.as_array().len(), first.len());
-                Err(PyValueError::new_err(format!("`is_mode` gave {got} answers: expected {expected}")))
-            }
+        if answers.as_array().len() == first.len() {
+            Ok(answers.as_array().iter().filter(|is_mode| **is_mode).count())
+        } else {
+            let (got, expected) = (answers.as_array().len(), first.len());
+            Err(PyValueError::new_err(format!("`is_mode` gave {got} answers: expected {expected}")))
         }
     }
 }
@@ -235,9 +234,10 @@ fn mean_distance(answer: &Bound<'_, PyAny>, k: usize) -> PyResult<f64> {
     let pairs = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
     // From 0: the sum of nothing is -0.
     let total = pairs.fold(0.0, |total, pair| total + table[pair]);
-    match total.is_finite() {
-        true => Ok(total / (k * (k - 1) / 2).max(1) as f64),
-        false => Err(PyValueError::new_err("`distance` gave a number that isn't finite: expected finite ones")),
+    if total.is_finite() {
+        Ok(total / (k * (k - 1) / 2).max(1) as f64)
+    } else {
+        Err(PyValueError::new_err("`distance` gave a number that isn't finite: expected finite ones"))
     }
 }
 

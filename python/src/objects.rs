@@ -106,10 +106,7 @@ pub(crate) fn finished<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng
 
 /// No objects where some are needed.
 pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
-    match objects.is_empty() {
-        true => Err(Error::config("objects", "none", "at least one")),
-        false => Ok(objects),
-    }
+    if objects.is_empty() { Err(Error::config("objects", "none", "at least one")) } else { Ok(objects) }
 }
 
 /// Graphs; of molecules SMILES, and RDKit's, too.

@@ -57,12 +57,13 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     }
     // SAFETY: as above; from here on the tensor owns it.
     let tensor = unsafe { Tensor::from_ptr(handle) };
-    match is_whole(&tensor) {
-        true => Ok(tensor),
-        false => Err(PyValueError::new_err(format!(
+    if is_whole(&tensor) {
+        Ok(tensor)
+    } else {
+        Err(PyValueError::new_err(format!(
             "a torch.Tensor of shape {:?} has lost its memory, or never had any (its storage was resized, or it is a fake one): give one that is whole",
             tensor.size()
-        ))),
+        )))
     }
 }
 

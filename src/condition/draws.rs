@@ -45,13 +45,14 @@ impl Temperature {
             Self::LogUniform { least, most } => (least, most, 0.0 < least && least < most),
             Self::Gamma { shape, scale, most } => (0.0, most, Gamma::new(shape, scale).is_ok() && most > 0.0),
         };
-        match valid && least >= 0.0 && most.is_finite() {
-            true => Ok((least, most)),
-            false => Err(Error::config(
+        if valid && least >= 0.0 && most.is_finite() {
+            Ok((least, most))
+        } else {
+            Err(Error::config(
                 "the distribution of the temperature",
                 format!("{self:?}"),
                 "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
-            )),
+            ))
         }
     }
 
@@ -95,13 +96,14 @@ impl Directions {
             Self::OneOf(several) => !several.is_empty() && several.iter().all(vector),
             Self::Dirichlet { concentration } => *concentration > 0.0 && concentration.is_finite(),
         };
-        match valid {
-            true => Ok(()),
-            false => Err(Error::config(
+        if valid {
+            Ok(())
+        } else {
+            Err(Error::config(
                 "the distribution of preferences or directions",
                 format!("{self:?} for {n} rewards"),
                 "vectors of a finite number of 0 or more for each reward, not all 0; a concentration above 0",
-            )),
+            ))
         }
     }
 

@@ -31,13 +31,14 @@ impl Thermometer {
         if bins < 2 {
             return Err(Error::config("a thermometer's marks", bins, "at least 2"));
         }
-        match least < most && (most - least).is_finite() {
-            true => Ok(Self { bins, least, most }),
-            false => Err(Error::config(
+        if least < most && (most - least).is_finite() {
+            Ok(Self { bins, least, most })
+        } else {
+            Err(Error::config(
                 "a thermometer's range",
                 format!("{least} to {most}"),
                 "two finite numbers, the smaller one first",
-            )),
+            ))
         }
     }
 

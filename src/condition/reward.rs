@@ -143,14 +143,15 @@ fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
 }
 
 fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
-    match logs.len() == n {
-        true => Ok(logs),
-        false => Err(Error::shape(
+    if logs.len() == n {
+        Ok(logs)
+    } else {
+        Err(Error::shape(
             "the log-rewards of a reward under conditions",
             [n as i64],
             [logs.len() as i64],
             "a reward gives one log-reward per state",
-        )),
+        ))
     }
 }
 

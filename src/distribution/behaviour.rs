@@ -40,10 +40,8 @@ impl Behaviour<'_> {
 /// Divides logits by a temperature. If that overflows, only the differences to the largest logit are divided.
 fn cool(logits: &mut [f64], temperature: f64) {
     let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
-    let shift = match (size / temperature).is_finite() {
-        true => 0.0,
-        false => logits.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    };
+    let shift =
+        if (size / temperature).is_finite() { 0.0 } else { logits.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 

@@ -18,14 +18,15 @@ pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
 }
 
 fn check_count(masks: &Masks, n: usize) -> Result<()> {
-    match n == masks.blocks.len() {
-        true => Ok(()),
-        false => Err(Error::shape(
+    if n == masks.blocks.len() {
+        Ok(())
+    } else {
+        Err(Error::shape(
             "the list of logit blocks",
             [masks.blocks.len() as i64],
             [n as i64],
             "a network gives one block per action type of the direction, in the action set's order",
-        )),
+        ))
     }
 }
 
@@ -58,11 +59,10 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
 
 /// Checks that there is one factor per state.
 pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
-    match scale.size() == [masks.len() as i64] {
-        true => Ok(()),
-        false => {
-            Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
-        }
+    if scale.size() == [masks.len() as i64] {
+        Ok(())
+    } else {
+        Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
     }
 }
 

@@ -261,9 +261,10 @@ impl GraphActionCategorical {
 
     /// The range of a state's entries among all legal entries.
     fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
-        match row < self.len() {
-            true => Ok(self.legal_ptr[row]..self.legal_ptr[row + 1]),
-            false => Err(Error::out_of_range(row, self.len())),
+        if row < self.len() {
+            Ok(self.legal_ptr[row]..self.legal_ptr[row + 1])
+        } else {
+            Err(Error::out_of_range(row, self.len()))
         }
     }
 
@@ -339,9 +340,8 @@ impl Distribution for GraphActionCategorical {
             logits: self.host_logits(),
             exploration,
         };
-        let behaviours = parallel::try_map_range(self.len(), MIN_ROWS_PER_THREAD, |row| match used[row] {
-            true => behaviour.probs(row),
-            false => Ok(Vec::new()),
+        let behaviours = parallel::try_map_range(self.len(), MIN_ROWS_PER_THREAD, |row| {
+            if used[row] { behaviour.probs(row) } else { Ok(Vec::new()) }
         })?;
         let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
             let k = inverse_cdf(&behaviours[row], u);

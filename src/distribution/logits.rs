@@ -141,10 +141,7 @@ fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
     let positions = positions(masks);
     let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
-    match whole {
-        true => flat,
-        false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
-    }
+    if whole { flat } else { flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())) }
 }
 
 /// The row of the state of each legal slot, `[legal]`.

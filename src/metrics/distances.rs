@@ -60,18 +60,18 @@ pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()
         return refuse(format!("a list with {} for state {state}", probs[state]));
     }
     let sum: f64 = probs.iter().sum();
-    match (sum - 1.0).abs() <= SUM_TOLERANCE {
-        true => Ok(()),
-        false => refuse(format!("a list of {} that sums to {sum}", probs.len())),
+    if (sum - 1.0).abs() <= SUM_TOLERANCE {
+        Ok(())
+    } else {
+        refuse(format!("a list of {} that sums to {sum}", probs.len()))
     }
 }
 
 fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
-    match got == expected {
-        true => Ok(()),
-        false => {
-            Err(Error::shape(what, [expected as i64], [got as i64], "compare lists over the states of one state graph"))
-        }
+    if got == expected {
+        Ok(())
+    } else {
+        Err(Error::shape(what, [expected as i64], [got as i64], "compare lists over the states of one state graph"))
     }
 }
 

@@ -15,12 +15,13 @@ use crate::{Error, Result};
 /// # Errors
 /// [`Error::File`] for one that isn't there or isn't TorchScript.
 pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
-    let script = match path.is_file() {
+    let script = if path.is_file() {
         // Behind the first line libtorch lists its own calls.
-        true => CModule::load_on_device(path, device)
+        CModule::load_on_device(path, device)
             .and_then(|mut script| script.f_set_eval().map(|()| script))
-            .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned()),
-        false => Err("there is no such file".to_owned()),
+            .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+    } else {
+        Err("there is no such file".to_owned())
     };
     script.map_err(|problem| Error::file(path, problem, "give the path of a TorchScript file (`torch.jit.save`)"))
 }

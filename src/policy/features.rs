@@ -70,9 +70,8 @@ impl StateFeatures<VectorStates> for KHot {
         for row in states.rows() {
             // The network refuses a column out of range; a column in the next entry's block would go unnoticed.
             let fits = row.len() == self.entries;
-            columns.extend(row.iter().enumerate().map(|(d, &x)| match fits && usize::from(x) < self.values {
-                true => (d * self.values) as i64 + i64::from(x),
-                false => -1,
+            columns.extend(row.iter().enumerate().map(|(d, &x)| {
+                if fits && usize::from(x) < self.values { (d * self.values) as i64 + i64::from(x) } else { -1 }
             }));
         }
         Features::Active(columns)

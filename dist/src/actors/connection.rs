@@ -18,9 +18,10 @@ pub(super) fn attend(shared: &Shared, mut stream: TcpStream, ticket: u64) {
     });
     let Ok(copy) = prepared else { return };
     if !shared.connected(ticket, copy) {
-        let _ = match shared.is_closing() {
-            true => write(&mut stream, Kind::Done, &[]),
-            false => refuse(shared, &mut stream, "the learner has as many actors as it takes"),
+        let _ = if shared.is_closing() {
+            write(&mut stream, Kind::Done, &[])
+        } else {
+            refuse(shared, &mut stream, "the learner has as many actors as it takes")
         };
         return;
     }

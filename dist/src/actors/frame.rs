@@ -105,9 +105,10 @@ pub(super) fn read(stream: &mut impl Read, most: usize) -> Result<(Kind, Vec<u8>
     // Memory grows with what comes, not with what was announced.
     let mut body = Vec::new();
     stream.take(length).read_to_end(&mut body).map_err(Broken::of)?;
-    match body.len() as u64 == length {
-        true => Ok((kind, body)),
-        false => Err(Broken::Gone("it has closed the connection within a message".to_owned())),
+    if body.len() as u64 == length {
+        Ok((kind, body))
+    } else {
+        Err(Broken::Gone("it has closed the connection within a message".to_owned()))
     }
 }
 
@@ -162,10 +163,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn end(self) -> Result<(), Broken> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(Broken::garbage("a message that is longer than it says")),
-        }
+        if self.0.is_empty() { Ok(()) } else { Err(Broken::garbage("a message that is longer than it says")) }
     }
 }
 

@@ -165,8 +165,5 @@ fn heard(message: &Tensor, size: usize) -> Result<Said> {
     let refuse =
         || Error::contract("learners that train as one tell each other walks", "one of them told something else");
     let said = read().map_err(|broken: super::frame::Broken| broken.of_peer("another learner"))?;
-    match said.walks.iter().all(|(rank, _)| *rank < size as u64) {
-        true => Ok(said),
-        false => Err(refuse()),
-    }
+    if said.walks.iter().all(|(rank, _)| *rank < size as u64) { Ok(said) } else { Err(refuse()) }
 }

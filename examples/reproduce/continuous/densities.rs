@@ -82,9 +82,10 @@ impl TargetName {
 /// The side of a square grid of so many cells.
 fn side(cells: usize) -> Result<usize> {
     let side = cells.isqrt();
-    match side * side == cells {
-        true => Ok(side),
-        false => Err(Error::config("--dim", cells, "the number of cells of a square grid, such as 64, 100 or 1600")),
+    if side * side == cells {
+        Ok(side)
+    } else {
+        Err(Error::config("--dim", cells, "the number of cells of a square grid, such as 64, 100 or 1600"))
     }
 }
 

@@ -78,10 +78,8 @@ fn recipe(kind: GraphKind, nodes: usize) -> Recipe {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (common, nodes) = (&args.common, args.nodes);
-    let (kind, kind_name) = match args.undirected {
-        true => (GraphKind::Undirected, "undirected"),
-        false => (GraphKind::Directed, "directed"),
-    };
+    let (kind, kind_name) =
+        if args.undirected { (GraphKind::Undirected, "undirected") } else { (GraphKind::Directed, "directed") };
     let run = Run::begin(common, "ring", format!("ring, {nodes} nodes, {kind_name}"), recipe(kind, nodes))?;
     let (env, mut rng, (device, float)) = (Ring::new(nodes, kind)?, run.rng(), run.tensors());
     let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.objective.estimators());

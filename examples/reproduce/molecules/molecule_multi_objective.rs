@@ -87,9 +87,10 @@ fn greasy(molecule: &Molecule) -> f64 {
 
 fn conditioning(args: &Args) -> Result<Conditioning> {
     let encoding = Encoding::Thermometer { bins: args.bins };
-    let law = match args.beta_min == args.beta_max {
-        true => Temperature::Constant(args.beta_max),
-        false => Temperature::Uniform { least: args.beta_min, most: args.beta_max },
+    let law = if args.beta_min == args.beta_max {
+        Temperature::Constant(args.beta_max)
+    } else {
+        Temperature::Uniform { least: args.beta_min, most: args.beta_max }
     };
     let preferences = Directions::Dirichlet { concentration: args.concentration };
     let conditioning = Conditioning::new(2)?.temperature(law, encoding)?.preferences(preferences, encoding)?;

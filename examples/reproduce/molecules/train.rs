@@ -135,9 +135,10 @@ impl MoleculeTask<'_> {
 
         let trainer = &learned.trainer;
         let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
-        let samples = match args.random {
-            true => sample(env, &UniformPolicy, args.samples, rng)?,
-            false => sample(env, trainer.policy(), args.samples, rng)?,
+        let samples = if args.random {
+            sample(env, &UniformPolicy, args.samples, rng)?
+        } else {
+            sample(env, trainer.policy(), args.samples, rng)?
         };
         let molecules: Vec<Molecule> = samples.graphs().iter().map(|graph| read(graph)).collect::<Result<_>>()?;
         let log_scores = score.log_scores(&molecules)?;

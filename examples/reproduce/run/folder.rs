@@ -74,9 +74,10 @@ impl RunFolder {
 
     /// Refuses a run that is another than the one in the folder, or finished.
     fn check_same(&self, asked: &Asked, there: &Asked, resume: Option<&Path>) -> Result<()> {
-        let differs = match there.task == asked.task {
-            true => words(&asked.differences(there)),
-            false => format!("of the task `{}`", there.task),
+        let differs = if there.task == asked.task {
+            words(&asked.differences(there))
+        } else {
+            format!("of the task `{}`", there.task)
         };
         if !differs.is_empty() {
             let remedy =

@@ -73,10 +73,10 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
     if team.threads_for == ThreadsFor::Auto {
         let recorded =
             flags.try_contains_id(ALONE).is_ok() && flags.value_source(ALONE) == Some(ValueSource::CommandLine);
-        let why_not = match FASTER_AS_REPLICAS.contains(&task) {
-            true if recorded => Some("--record needs one trainer"),
-            true => None,
-            false => Some("replicas weren't found to be faster here"),
+        let why_not = if !FASTER_AS_REPLICAS.contains(&task) {
+            Some("replicas weren't found to be faster here")
+        } else {
+            recorded.then_some("--record needs one trainer")
         };
         if let Some(why_not) = why_not {
             eprintln!("{threads} threads: for the environment alone ({why_not})");

@@ -42,9 +42,10 @@ impl Report {
 
     /// Says why there are no exact distances, where states are listed up to a limit.
     pub(crate) fn not_listed(&mut self, run: &Run<'_>) {
-        let why = match run.common.is_frozen() {
-            true => "the policy is frozen (--lr 0)".to_owned(),
-            false => format!("there are more than {} states", run.recipe.exact_up_to),
+        let why = if run.common.is_frozen() {
+            "the policy is frozen (--lr 0)".to_owned()
+        } else {
+            format!("there are more than {} states", run.recipe.exact_up_to)
         };
         self.extend([("modes_found", json!(null)), ("modes_total", json!(null)), ("why_not_exact", json!(why))]);
     }

@@ -140,9 +140,10 @@ where
 
 /// Tilings of motifs of eight bits, or of every second bit of them where those would be all there is.
 fn modes(args: &Args) -> Result<Vec<Vec<bool>>> {
-    let motifs = match args.seq_size.is_multiple_of(8) && args.seq_size > 8 {
-        true => standard_motifs(),
-        false => standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect()).collect(),
+    let motifs = if args.seq_size.is_multiple_of(8) && args.seq_size > 8 {
+        standard_motifs()
+    } else {
+        standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect()).collect()
     };
     motif_tilings(args.seq_size, args.n_modes, &motifs, &mut Rng::seeded(args.mode_seed))
 }

@@ -35,12 +35,13 @@ impl Filter {
             let _ = write!(wanted, " AND step BETWEEN {} AND {}", steps.start(), steps.end());
         }
         // No score begins with an underscore.
-        let mut query = match self.distinct {
-            false => format!("SELECT {names} FROM samples WHERE {wanted}"),
-            true => format!(
+        let mut query = if self.distinct {
+            format!(
                 "SELECT {names} FROM (SELECT {names}, row_number() OVER (PARTITION BY key ORDER BY log_reward DESC, run, step, place) AS _nth
                  FROM samples WHERE {wanted}) WHERE _nth = 1"
-            ),
+            )
+        } else {
+            format!("SELECT {names} FROM samples WHERE {wanted}")
         };
         query += match self.best {
             None => " ORDER BY run, step, place",

@@ -108,12 +108,13 @@ pub(super) fn check_names(names: &[String]) -> Result<()> {
 /// Refuses a file whose scores are others.
 pub(super) fn check_columns(connection: &Connection, columns: &[String], path: &Path) -> Result<()> {
     let theirs = self::columns(connection, path)?;
-    match theirs == columns {
-        true => Ok(()),
-        false => Err(foreign(
+    if theirs == columns {
+        Ok(())
+    } else {
+        Err(foreign(
             path,
             format!("a record of the scores {theirs:?}, where {columns:?} were to be recorded"),
             "give a new file, or record the same scores in the same order",
-        )),
+        ))
     }
 }

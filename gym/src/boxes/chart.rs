@@ -141,9 +141,10 @@ impl BoxEnv {
             }
             (Geometry::Polar, _) => {
                 let forward = direction == Direction::Forward;
-                let (dx, dy) = match forward {
-                    true => (point[0] - state[0], point[1] - state[1]),
-                    false => (state[0] - point[0], state[1] - point[1]),
+                let (dx, dy) = if forward {
+                    (point[0] - state[0], point[1] - state[1])
+                } else {
+                    (state[0] - point[0], state[1] - point[1])
                 };
                 let room = |x: f64| if forward { 1.0 - x } else { x };
                 let arc = Arc::new(room(state[0]), room(state[1]), delta);
@@ -197,21 +198,22 @@ impl Arc {
 
     /// Cosine and sine of the angle at a unit coordinate, counted from the first axis.
     fn at(&self, unit: f64) -> (f64, f64) {
-        match self.from_y == FRAC_PI_2 {
-            true => {
-                let (sin, cos) = (unit * self.length()).sin_cos();
-                (cos, sin)
-            }
-            false if self.from_x == FRAC_PI_2 => ((1.0 - unit) * self.length()).sin_cos(),
-            false => (self.from_y - unit * self.length()).sin_cos(),
+        if self.from_y == FRAC_PI_2 {
+            let (sin, cos) = (unit * self.length()).sin_cos();
+            (cos, sin)
+        } else if self.from_x == FRAC_PI_2 {
+            ((1.0 - unit) * self.length()).sin_cos()
+        } else {
+            (self.from_y - unit * self.length()).sin_cos()
         }
     }
 
     /// The unit coordinate of a step.
     fn unit(&self, dx: f64, dy: f64) -> f64 {
-        match self.from_y == FRAC_PI_2 {
-            true => dy.atan2(dx) / self.length(),
-            false => (self.from_y - dx.atan2(dy)) / self.length(),
+        if self.from_y == FRAC_PI_2 {
+            dy.atan2(dx) / self.length()
+        } else {
+            (self.from_y - dx.atan2(dy)) / self.length()
         }
     }
 }

@@ -48,9 +48,10 @@ impl BetaMixtures {
         if components == 0 {
             return refuse("components", "0".into(), "at least 1 component");
         }
-        match min > 0.0 && min < max && max.is_finite() {
-            true => Ok(()),
-            false => refuse("concentrations", format!("{min} to {max}"), "0 < min < max, both finite"),
+        if min > 0.0 && min < max && max.is_finite() {
+            Ok(())
+        } else {
+            refuse("concentrations", format!("{min} to {max}"), "0 < min < max, both finite")
         }
     }
 
@@ -128,17 +129,16 @@ impl BoxDist {
         mixtures.check()?;
         check_width(&states, env.ndim())?;
         let expected = [states.len() as i64, mixtures.width(env.ndim()) as i64];
-        match outputs.size() == expected {
-            true => {
-                let each = Head { axes: 0..env.ndim(), numbers: Numbers::Device(outputs) };
-                Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
-            }
-            false => Err(Error::shape(
+        if outputs.size() == expected {
+            let each = Head { axes: 0..env.ndim(), numbers: Numbers::Device(outputs) };
+            Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
+        } else {
+            Err(Error::shape(
                 "the outputs of the box's network",
                 expected.to_vec(),
                 outputs.size(),
                 "a logit, the components' logits, then raw alphas, then raw betas: see `BetaMixtures`",
-            )),
+            ))
         }
     }
 
@@ -169,10 +169,12 @@ impl BoxDist {
                 Direction::Forward => flag == 1.0,
                 Direction::Backward => is_source(point),
             };
-            let log_volume = match atom {
-                true => permitted.atom.then_some(0.0),
-                false if permitted.points => self.env.unit(self.direction, state, point, unit),
-                false => None,
+            let log_volume = if atom {
+                permitted.atom.then_some(0.0)
+            } else if permitted.points {
+                self.env.unit(self.direction, state, point, unit)
+            } else {
+                None
             };
             let log_volume = log_volume
                 .ok_or_else(|| illegal(row, self.direction, state, action, "outside the support of the policy"))?;

@@ -131,12 +131,13 @@ impl BoxEnv {
     }
 
     pub(super) fn check_state(&self, row: usize, state: &[f64]) -> Result<()> {
-        match state.iter().all(|x| (0.0..=1.0).contains(x)) {
-            true => Ok(()),
-            false => Err(Error::contract(
+        if state.iter().all(|x| (0.0..=1.0).contains(x)) {
+            Ok(())
+        } else {
+            Err(Error::contract(
                 "states lie in the box",
                 format!("row {row} is {state:?}, with a coordinate outside [0, 1]"),
-            )),
+            ))
         }
     }
 
@@ -148,14 +149,15 @@ impl BoxEnv {
     fn check_widths(&self, states: &Reals, actions: &Reals) -> Result<()> {
         let got = [states.width(), actions.width(), actions.len()];
         let expected = [self.ndim, self.ndim + 1, states.len()];
-        match got == expected {
-            true => Ok(()),
-            false => Err(Error::shape(
+        if got == expected {
+            Ok(())
+        } else {
+            Err(Error::shape(
                 "states and actions of the box (width, width, number of actions)",
                 expected.map(|n| n as i64).to_vec(),
                 got.map(|n| n as i64).to_vec(),
                 "a state has a number per axis, its action one more: the exit flag",
-            )),
+            ))
         }
     }
 
@@ -178,9 +180,10 @@ pub(super) fn illegal(row: usize, direction: Direction, state: &[f64], action: &
 }
 
 fn checked_delta(delta: f64) -> Result<()> {
-    match delta > 0.0 && delta < 1.0 {
-        true => Ok(()),
-        false => Err(Error::config("delta", delta, "the length of a step, above 0 and below 1")),
+    if delta > 0.0 && delta < 1.0 {
+        Ok(())
+    } else {
+        Err(Error::config("delta", delta, "the length of a step, above 0 and below 1"))
     }
 }
 

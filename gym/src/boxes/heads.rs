@@ -122,10 +122,7 @@ impl OnHost<'_> {
 /// These rows of a tensor.
 fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let same = rows.len() as i64 == tensor.size()[0] && rows.iter().enumerate().all(|(k, &row)| k == row);
-    match same {
-        true => tensor.shallow_clone(),
-        false => tensor.index_select(0, &index_tensor(rows, tensor.device())),
-    }
+    if same { tensor.shallow_clone() } else { tensor.index_select(0, &index_tensor(rows, tensor.device())) }
 }
 
 /// An action whose log-probability is asked for.

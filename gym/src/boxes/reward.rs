@@ -32,13 +32,14 @@ impl BoxReward {
     /// # Errors
     /// [`Error::Config`] unless R0 is positive, the others at least 0, and all finite.
     pub fn new(r0: f64, r1: f64, r2: f64) -> Result<Self> {
-        match r0 > 0.0 && r1 >= 0.0 && r2 >= 0.0 && [r0, r1, r2].iter().all(|r| r.is_finite()) {
-            true => Ok(Self { r0, r1, r2 }),
-            false => Err(Error::config(
+        if r0 > 0.0 && r1 >= 0.0 && r2 >= 0.0 && [r0, r1, r2].iter().all(|r| r.is_finite()) {
+            Ok(Self { r0, r1, r2 })
+        } else {
+            Err(Error::config(
                 "the heights of the box's reward",
                 format!("R0 {r0}, R1 {r1}, R2 {r2}"),
                 "R0 > 0, R1 >= 0 and R2 >= 0, all finite",
-            )),
+            ))
         }
     }
 

@@ -282,13 +282,13 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let end = env.process().steps() as u32;
         // Finished objects have no P_F. Where whole trajectories are scored they come last.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
-        let pf = match wants.has(Quantity::LogPf) {
-            true if going == n => Some(self.forward(env, states, &all)?),
-            true => {
-                let rows: Vec<usize> = (0..going).collect();
-                Some(self.forward(env, &states.select(&rows), &all.narrow(0, 0, going as i64))?)
-            }
-            false => None,
+        let pf = if !wants.has(Quantity::LogPf) {
+            None
+        } else if going == n {
+            Some(self.forward(env, states, &all)?)
+        } else {
+            let rows: Vec<usize> = (0..going).collect();
+            Some(self.forward(env, &states.select(&rows), &all.narrow(0, 0, going as i64))?)
         };
         let log_flow = match (&self.flow, wants.has(Quantity::LogFlow)) {
             (Some(flow), true) => {

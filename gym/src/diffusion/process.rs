@@ -78,9 +78,12 @@ impl Process {
     /// # Errors
     /// [`Error::Config`] for no step, a sigma or a rate that isn't positive and finite, and betas outside `(0, 1)` or out of order.
     pub fn new(kind: ProcessKind, sigma: f64, steps: usize) -> Result<Self> {
-        let positive = |setting, value: f64| match value > 0.0 && value.is_finite() {
-            true => Ok(()),
-            false => Err(Error::config(setting, value, "a positive number")),
+        let positive = |setting, value: f64| {
+            if value > 0.0 && value.is_finite() {
+                Ok(())
+            } else {
+                Err(Error::config(setting, value, "a positive number"))
+            }
         };
         if steps == 0 || u32::try_from(steps).is_err() {
             let expected = "at least one, and fewer than 2^32";

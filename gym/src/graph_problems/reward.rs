@@ -42,9 +42,10 @@ impl SizeReward {
     /// # Errors
     /// [`Error::Config`] unless beta is finite and positive.
     pub fn new(problem: Problem, beta: f64) -> Result<Self> {
-        match beta.is_finite() && beta > 0.0 {
-            true => Ok(Self { problem, beta }),
-            false => Err(Error::config("beta", beta, "a positive number; what is minimised has its minus already")),
+        if beta.is_finite() && beta > 0.0 {
+            Ok(Self { problem, beta })
+        } else {
+            Err(Error::config("beta", beta, "a positive number; what is minimised has its minus already"))
         }
     }
 

@@ -35,9 +35,10 @@ impl NormalMixtures {
         if components == 0 {
             return refuse("components", "0".into(), "at least 1 component");
         }
-        match min_std > 0.0 && min_std < max_std && max_std.is_finite() {
-            true => Ok(()),
-            false => refuse("standard deviations", format!("{min_std} to {max_std}"), "0 < min < max, both finite"),
+        if min_std > 0.0 && min_std < max_std && max_std.is_finite() {
+            Ok(())
+        } else {
+            refuse("standard deviations", format!("{min_std} to {max_std}"), "0 < min < max, both finite")
         }
     }
 
@@ -72,14 +73,15 @@ impl LineDist {
         mixtures.check()?;
         check_width(&states, 2)?;
         let expected = [states.len() as i64, 3 * mixtures.components as i64];
-        match outputs.size() == expected {
-            true => Ok(Self { env, direction, states, heads: Some((mixtures, outputs)) }),
-            false => Err(Error::shape(
+        if outputs.size() == expected {
+            Ok(Self { env, direction, states, heads: Some((mixtures, outputs)) })
+        } else {
+            Err(Error::shape(
                 "the outputs of the line's network",
                 expected.to_vec(),
                 outputs.size(),
                 "K logits, K means and K raw deviations: see `NormalMixtures`",
-            )),
+            ))
         }
     }
 

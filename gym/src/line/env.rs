@@ -33,9 +33,10 @@ impl Line {
     /// # Errors
     /// [`Error::Config`] without a step, and for more than a million.
     pub fn new(n_steps: usize) -> Result<Self> {
-        match (1..=1_000_000).contains(&n_steps) {
-            true => Ok(Self { n_steps }),
-            false => Err(Error::config("the number of steps", n_steps, "from 1 to a million")),
+        if (1..=1_000_000).contains(&n_steps) {
+            Ok(Self { n_steps })
+        } else {
+            Err(Error::config("the number of steps", n_steps, "from 1 to a million"))
         }
     }
 

@@ -87,12 +87,15 @@ impl ParsimonyReward {
             ));
         }
         let rows = states.values().par_chunks_exact(states.width()).with_min_len(64);
-        rows.map(|row| match self.env.is_forest(row) {
-            true => Ok(self.mutations(row)),
-            false => Err(Error::contract(
-                "states are forests that the environment builds: take them from it, or from a file of it",
-                format!("{row:?} is none"),
-            )),
+        rows.map(|row| {
+            if self.env.is_forest(row) {
+                Ok(self.mutations(row))
+            } else {
+                Err(Error::contract(
+                    "states are forests that the environment builds: take them from it, or from a file of it",
+                    format!("{row:?} is none"),
+                ))
+            }
         })
         .collect()
     }

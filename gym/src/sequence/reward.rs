@@ -128,10 +128,11 @@ impl TableReward {
         let n_tokens = self.env.n_tokens() as f64;
         // In f64, for spaces of more than 2^64 sequences; of more than f64 holds, as a logarithm.
         let n_all: f64 = self.env.lengths().map(|len| n_tokens.powi(len as i32)).sum();
-        let log_others = match n_all.is_finite() {
-            true => (n_all - self.log_rewards.len() as f64).max(0.0).ln(),
+        let log_others = if n_all.is_finite() {
+            (n_all - self.log_rewards.len() as f64).max(0.0).ln()
+        } else {
             // The listed ones are fewer than the last digit.
-            false => log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln())),
+            log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln()))
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
         // Sorted: the order of a hash map differs from run to run, and with it the last digit.

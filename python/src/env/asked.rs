@@ -73,10 +73,9 @@ fn answers(answer: &Bound<'_, PyAny>, method: &str, n: usize) -> PyResult<Vec<bo
             "`{method}` gave {what}: expected a flat array of bool, {n} of them"
         )));
     };
-    match array.as_array().len() == n {
-        true => Ok(array.as_array().to_vec()),
-        false => {
-            Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len())))
-        }
+    if array.as_array().len() == n {
+        Ok(array.as_array().to_vec())
+    } else {
+        Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len())))
     }
 }

@@ -90,13 +90,14 @@ impl ModuleTorso {
             let tensor = tensors::from_python(&pair.get_item(place)?)?;
             let (device, kind) = self.made_for;
             // Anything else would end in the middle of the backward pass.
-            match (tensor.device(), tensor.kind()) == (device, kind) {
-                true => Ok(tensor),
-                false => Err(PyTypeError::new_err(format!(
+            if (tensor.device(), tensor.kind()) == (device, kind) {
+                Ok(tensor)
+            } else {
+                Err(PyTypeError::new_err(format!(
                     "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, as the trainer is",
                     tensor.kind(),
                     tensor.device()
-                ))),
+                )))
             }
         };
         let embedded = Embedded { nodes: checked(0, "nodes")?, graphs: checked(1, "graphs")? };

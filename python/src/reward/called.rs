@@ -60,12 +60,13 @@ pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str
         Ok(values) if !answer.hasattr("mask")? => values.as_array().to_vec(),
         _ => as_float64(answer, who, what)?,
     };
-    match values.len() == n {
-        true => Ok(values),
-        false => Err(PyValueError::new_err(format!(
+    if values.len() == n {
+        Ok(values)
+    } else {
+        Err(PyValueError::new_err(format!(
             "{who} gave {} numbers for {n} states: expected {what} of each",
             values.len()
-        ))),
+        )))
     }
 }
 

@@ -83,9 +83,10 @@ pub(crate) fn structure_reward(
             Score::Bic => Box::new(LinearGaussianBic::new(&data)?),
             Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
         };
-        let scores = match variables <= AHEAD {
-            true => CachedScores::ahead(score, env.config().max_parents)?,
-            false => CachedScores::new(score),
+        let scores = if variables <= AHEAD {
+            CachedScores::ahead(score, env.config().max_parents)?
+        } else {
+            CachedScores::new(score)
         };
         Ok(Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?))
     };

@@ -56,9 +56,10 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
 /// log w of each trajectory: its share of the target over its probability.
 fn log_weights<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, scores: &Scores) -> Result<Vec<f64>> {
     let objective = &trainer.context().objective;
-    match objective.needs().has(Quantity::LogPrior) {
-        true => scores.relative_log_weights(objective.reward_exponent()),
-        false => numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf)))),
+    if objective.needs().has(Quantity::LogPrior) {
+        scores.relative_log_weights(objective.reward_exponent())
+    } else {
+        numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))))
     }
 }
 

@@ -129,9 +129,10 @@ impl<'a> HostTables<'a> {
         for (a, b, edge) in arrays.edges_of(g) {
             let (i, j) = (a + 1, b + 1);
             self.add_message(k, (j, i), features.edge(edge));
-            match arrays.is_directed() {
-                true => self.add_message(k, (i, j), features.edge(edge).chain(relation(Relation::Target))),
-                false => self.add_message(k, (i, j), features.edge(edge)),
+            if arrays.is_directed() {
+                self.add_message(k, (i, j), features.edge(edge).chain(relation(Relation::Target)))
+            } else {
+                self.add_message(k, (i, j), features.edge(edge))
             }
         }
         for node in 1..=arrays.node_ptr[g + 1] - arrays.node_ptr[g] {

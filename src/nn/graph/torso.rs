@@ -70,14 +70,15 @@ pub(in crate::nn) fn checked_conditions(
         (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];
-            match conditions.size() == expected {
-                true => Ok(Some(conditions.to_kind(kind))),
-                false => Err(Error::shape(
+            if conditions.size() == expected {
+                Ok(Some(conditions.to_kind(kind)))
+            } else {
+                Err(Error::shape(
                     "the tensor of conditions",
                     expected,
                     conditions.size(),
                     "give one row of `n_conditions` numbers per graph",
-                )),
+                ))
             }
         }
         (given, _) => Err(Error::missing(

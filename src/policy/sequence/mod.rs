@@ -174,9 +174,10 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
             ));
         }
         let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
-        let out = match wants.has(Quantity::LogPf) || log_flow {
-            true => Some(self.head.forward(&self.hidden(&Prefixes::new(&self.layout, states)?))),
-            false => None,
+        let out = if wants.has(Quantity::LogPf) || log_flow {
+            Some(self.head.forward(&self.hidden(&Prefixes::new(&self.layout, states)?)))
+        } else {
+            None
         };
         let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
         let values = out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));

@@ -61,13 +61,14 @@ impl<E: Env> Persist<E> for Box<dyn Optimizer> {
 
 /// Refuses a name that other parts have, or that no section can have.
 pub(in crate::train) fn check_name<'a>(name: &str, mut taken: impl Iterator<Item = &'a str>) -> Result<()> {
-    match name.is_empty() || name.contains('/') || RESERVED.contains(&name) || taken.any(|other| other == name) {
-        true => Err(Error::config(
+    if name.is_empty() || name.contains('/') || RESERVED.contains(&name) || taken.any(|other| other == name) {
+        Err(Error::config(
             "the name of a source or companion",
             format!("`{name}`"),
             "a name without `/` that no other part of the trainer has: a checkpoint tells them apart by it",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -9,13 +9,14 @@ use crate::{Error, Result};
 
 /// A batch of one trajectory, for an objective that compares with the batch's mean.
 pub(in crate::train) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
-    match config.batch < objective.smallest_batch() {
-        true => Err(Error::missing(
+    if config.batch < objective.smallest_batch() {
+        Err(Error::missing(
             objective.name(),
             "at least two trajectories per batch, which it compares with their mean",
             "raise `TrainerConfig::batch`, or choose an objective that learns from one",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -39,13 +40,14 @@ pub(super) fn check_gradient(
     has_gradient: bool,
 ) -> Result<()> {
     let trained = || parameters.is_some_and(|p| p.iter().any(|parameter| parameter.tensor.requires_grad()));
-    match has_gradient || !trained() {
-        true => Ok(()),
-        false => Err(Error::missing(
+    if has_gradient || !trained() {
+        Ok(())
+    } else {
+        Err(Error::missing(
             objective.name(),
             "a loss with a gradient",
             "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
-        )),
+        ))
     }
 }
 

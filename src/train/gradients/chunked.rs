@@ -40,10 +40,10 @@ pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> +
 ) -> Result<Scores> {
     let parts: Vec<Scores> =
         tch::no_grad(|| chunks.iter().map(|chunk| score(env, reward, policy, chunk, needs)).collect::<Result<_>>())?;
-    Scores::joined(&parts, |quantity, tensor| match quantity.is_differentiated() {
-        true => tensor.detach().set_requires_grad(true),
-        false => tensor,
-    })
+    Scores::joined(
+        &parts,
+        |quantity, tensor| if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor },
+    )
 }
 
 /// Where the next part's numbers start among those of the whole batch, for each quantity.

@@ -32,9 +32,8 @@ pub(super) fn joined(group: &dyn Group, mine: &Scores) -> Result<(Scores, Starts
     }
     let wide = parts.iter().any(|part| part.log_pf.kind() == Kind::Double);
     let kind = if wide { Kind::Double } else { mine.log_pf.kind() };
-    let leaves = Scores::joined(&parts, |quantity, tensor| match quantity.is_differentiated() {
-        true => tensor.to_kind(kind).set_requires_grad(true),
-        false => tensor.to_kind(kind),
+    let leaves = Scores::joined(&parts, |quantity, tensor| {
+        if quantity.is_differentiated() { tensor.to_kind(kind).set_requires_grad(true) } else { tensor.to_kind(kind) }
     })?;
     Ok((leaves, starts))
 }
@@ -97,9 +96,8 @@ pub(super) fn sum(group: &dyn Group, parameters: &Parameters) -> Result<()> {
     let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
     let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
     no_grad(|| {
-        let flat = |(tensor, gradient): (&&Tensor, &Tensor)| match gradient.defined() {
-            true => gradient.reshape([-1]),
-            false => tensor.zeros_like().reshape([-1]),
+        let flat = |(tensor, gradient): (&&Tensor, &Tensor)| {
+            if gradient.defined() { gradient.reshape([-1]) } else { tensor.zeros_like().reshape([-1]) }
         };
         let mut all: Vec<Tensor> = trained.iter().zip(&gradients).map(flat).collect();
         let Some(first) = all.first() else { return Ok(()) };

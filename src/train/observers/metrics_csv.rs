@@ -141,10 +141,7 @@ fn header(columns: &[String]) -> String {
 
 /// A name as RFC 4180 writes it: in quotation marks if it contains what separates cells and rows.
 fn quoted(name: &str) -> String {
-    match name.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", name.replace('"', "\"\"")),
-        false => name.to_owned(),
-    }
+    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }
 
 fn row(columns: &[String], record: &Record) -> String {
@@ -158,12 +155,9 @@ fn row(columns: &[String], record: &Record) -> String {
 
 /// The shortest text that is read back as the same number.
 fn number(value: f64) -> String {
-    match value.is_finite() {
-        // As in lines of JSON, with an exponent where that is shorter; whole numbers without a point.
-        true if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),
-        true => format!("{value:?}"),
-        false => format!("{value}"),
-    }
+    // As in lines of JSON, with an exponent where that is shorter; whole numbers without a point.
+    let plain = !value.is_finite() || value.fract() == 0.0 && value.abs() < 1e15;
+    if plain { format!("{value}") } else { format!("{value:?}") }
 }
 
 /// The columns of a file, and its rows up to step `done`.
@@ -175,9 +169,10 @@ fn rows_until(path: &Path, own: &[String], done: usize) -> Result<(Vec<String>, 
     let text = String::from_utf8(bytes).map_err(|_| foreign("it isn't text".into()))?;
     let Some((columns, rest)) = first_record(&text) else {
         // Nothing, or a first line that a killed run didn't finish.
-        return match header(own).starts_with(&text) {
-            true => Ok((own.to_vec(), String::new())),
-            false => Err(foreign("it has no line of names".into())),
+        return if header(own).starts_with(&text) {
+            Ok((own.to_vec(), String::new()))
+        } else {
+            Err(foreign("it has no line of names".into()))
         };
     };
     if !columns.starts_with(own) {

@@ -202,9 +202,10 @@ impl<S: Rows> Sentinel<S> {
         let &StepStats { loss, log_z, .. } = sight.stats;
         let still = sight.one_target && !sight.explores && loss < STILL_LOSS;
         let (steps, since) = self.still;
-        self.still = match still && steps > 0 && (log_z - since).abs() < STILL_LOG_Z {
-            true => (steps + 1, since),
-            false => (usize::from(still), log_z),
+        self.still = if still && steps > 0 && (log_z - since).abs() < STILL_LOG_Z {
+            (steps + 1, since)
+        } else {
+            (usize::from(still), log_z)
         };
         let Some(&Best { log_reward: best, .. }) = self.best.as_ref() else { return };
         let is_far = sight.one_target && sight.learned_log_z && log_z < best - FAR_BELOW;

@@ -95,10 +95,8 @@ impl Problem {
         truth: Option<Vec<(u32, u32)>>,
         score: Box<dyn LocalScore>,
     ) -> Result<Self> {
-        let scores = match names.len() <= AHEAD {
-            true => CachedScores::ahead(score, args.max_parents)?,
-            false => CachedScores::new(score),
-        };
+        let scores =
+            if names.len() <= AHEAD { CachedScores::ahead(score, args.max_parents)? } else { CachedScores::new(score) };
         let title = format!("{} variables, {rows} observations, score {}", names.len(), words(&args.score));
         let description = format!("{} variables, {rows} observations, {:?}", names.len(), args.score);
         Ok(Self { names, title, description, truth, scores: Arc::new(scores) })

@@ -43,9 +43,8 @@ impl MoleculeCodec {
             }
         }
         let permitted = |element: Element, charge: i8| charge == 0 || config.charges.contains(&(element, charge));
-        let of = |element: Element, charge: i8| match permitted(element, charge) {
-            true => config.table.valences(element, charge).to_vec(),
-            false => Vec::new(),
+        let of = |element: Element, charge: i8| {
+            if permitted(element, charge) { config.table.valences(element, charge).to_vec() } else { Vec::new() }
         };
         let valences =
             config.elements.iter().map(|&element| charges.iter().map(|&charge| of(element, charge)).collect());
@@ -222,9 +221,10 @@ impl Rules {
 
     /// `true` if an atom could be set to this value of this attribute.
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
-        let changed = match Some(place) == self.charge_place() {
-            true => AtomState { charge: value, ..atom },
-            false => AtomState { step: value, ..atom },
+        let changed = if Some(place) == self.charge_place() {
+            AtomState { charge: value, ..atom }
+        } else {
+            AtomState { step: value, ..atom }
         };
         self.valence(changed).is_some()
     }

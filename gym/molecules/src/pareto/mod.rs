@@ -43,8 +43,5 @@ fn wrong_width(what: &str, expected: usize, got: usize) -> Error {
 
 /// Refuses an empty set, which has no mean.
 fn check_not_empty(what: &'static str, points: &Reals) -> Result<()> {
-    match points.is_empty() {
-        false => Ok(()),
-        true => Err(Error::config(what, "none", "at least one")),
-    }
+    if points.is_empty() { Err(Error::config(what, "none", "at least one")) } else { Ok(()) }
 }

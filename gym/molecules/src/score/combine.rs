@@ -14,9 +14,10 @@ pub struct Power<S> {
 
 impl<S> Power<S> {
     pub(super) fn new(score: S, exponent: f64) -> Result<Self> {
-        match exponent.is_finite() {
-            true => Ok(Self { score, exponent }),
-            false => Err(Error::config("the exponent", exponent, "a finite number")),
+        if exponent.is_finite() {
+            Ok(Self { score, exponent })
+        } else {
+            Err(Error::config("the exponent", exponent, "a finite number"))
         }
     }
 }
@@ -39,13 +40,14 @@ pub struct Clamped<S> {
 
 impl<S> Clamped<S> {
     pub(super) fn new(score: S, least: f64, most: f64) -> Result<Self> {
-        match least >= 0.0 && least <= most && most > 0.0 && most.is_finite() {
-            true => Ok(Self { score, log_least: least.ln(), log_most: most.ln() }),
-            false => Err(Error::config(
+        if least >= 0.0 && least <= most && most > 0.0 && most.is_finite() {
+            Ok(Self { score, log_least: least.ln(), log_most: most.ln() })
+        } else {
+            Err(Error::config(
                 "the bounds of a score",
                 format!("{least} to {most}"),
                 "0 or more to a finite number above 0",
-            )),
+            ))
         }
     }
 }

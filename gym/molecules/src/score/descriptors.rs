@@ -206,13 +206,14 @@ impl<F: Fn(&Molecule) -> f64> LogWindow<F> {
     /// [`Error::Config`] unless `least <= most`, both finite, and the width is finite and above 0.
     pub fn new(property: F, least: f64, most: f64, width: f64) -> Result<Self> {
         let width = rewards::positive("the width of a window's flanks", width)?;
-        match least <= most && least.is_finite() && most.is_finite() {
-            true => Ok(Self { property, least, most, width }),
-            false => Err(Error::config(
+        if least <= most && least.is_finite() && most.is_finite() {
+            Ok(Self { property, least, most, width })
+        } else {
+            Err(Error::config(
                 "the window of a property",
                 format!("{least} to {most}"),
                 "two finite numbers, the smaller one first",
-            )),
+            ))
         }
     }
 }

@@ -233,9 +233,10 @@ impl ExternalScorer {
                     score
                 }
                 Err(failure) => {
-                    match failure.ends_process() {
-                        true => (*worker, given) = (None, 0),
-                        false => given -= 1,
+                    if failure.ends_process() {
+                        (*worker, given) = (None, 0)
+                    } else {
+                        given -= 1
                     }
                     tries += 1;
                     if failure.repeats() && tries <= self.config.retries {

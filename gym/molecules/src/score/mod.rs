@@ -96,14 +96,15 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
 /// The logs that a score gives, one for each molecule.
 pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
-    match logs.len() == molecules.len() {
-        true => Ok(logs),
-        false => Err(Error::shape(
+    if logs.len() == molecules.len() {
+        Ok(logs)
+    } else {
+        Err(Error::shape(
             "the answer of a score",
             [molecules.len() as i64],
             [logs.len() as i64],
             "a score gives one log per molecule",
-        )),
+        ))
     }
 }
 

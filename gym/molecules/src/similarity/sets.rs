@@ -25,10 +25,7 @@ pub fn uniqueness(molecules: &[Molecule]) -> Result<f64> {
 }
 
 fn check_some(molecules: &[Molecule]) -> Result<()> {
-    match molecules.is_empty() {
-        false => Ok(()),
-        true => Err(Error::config("molecules to be measured", "none", "at least one")),
-    }
+    if molecules.is_empty() { Err(Error::config("molecules to be measured", "none", "at least one")) } else { Ok(()) }
 }
 
 /// Molecules that were known before, such as a training set: what isn't among them is novel.

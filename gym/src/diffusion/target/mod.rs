@@ -125,13 +125,14 @@ impl Reward<DiffusionStates> for Energy {
 
 /// Refuses a target whose points aren't the environment's.
 pub(super) fn check_dim(env: &DiffusionSampling, target: &dyn Target) -> Result<()> {
-    match env.dim() == target.dim() {
-        true => Ok(()),
-        false => Err(Error::config(
+    if env.dim() == target.dim() {
+        Ok(())
+    } else {
+        Err(Error::config(
             "the target's dimension",
             format!("{} for points of {} coordinates", target.dim(), env.dim()),
             "the environment's dimension",
-        )),
+        ))
     }
 }
 
@@ -160,14 +161,15 @@ pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result
 pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
     check_width(target, points)?;
     let values = target.log_density(points)?;
-    match values.len() == points.len() {
-        true => Ok(values),
-        false => Err(Error::shape(
+    if values.len() == points.len() {
+        Ok(values)
+    } else {
+        Err(Error::shape(
             "a target's log-densities",
             [points.len() as i64],
             [values.len() as i64],
             "give one number for each point",
-        )),
+        ))
     }
 }
 
@@ -175,14 +177,15 @@ pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64
 pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     check_width(target, points)?;
     let gradient = target.gradient(points)?;
-    match (gradient.len(), gradient.width()) == (points.len(), points.width()) {
-        true => Ok(gradient),
-        false => Err(Error::shape(
+    if (gradient.len(), gradient.width()) == (points.len(), points.width()) {
+        Ok(gradient)
+    } else {
+        Err(Error::shape(
             "a target's gradients",
             [points.len() as i64, points.width() as i64],
             [gradient.len() as i64, gradient.width() as i64],
             "give one row for each point, of its dimension",
-        )),
+        ))
     }
 }
 

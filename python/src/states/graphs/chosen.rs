@@ -51,10 +51,13 @@ pub(super) fn rows(index: &Bound<'_, PyAny>, n: usize) -> PyResult<Vec<usize>> {
     let numbers = array.call_method1("astype", ("int64",))?;
     let numbers = numbers.extract::<PyReadonlyArray1<'_, i64>>().map_err(|_| refused())?;
     let unsigned = kind == "u";
-    let place = |&asked: &i64| match unsigned && asked < 0 {
-        // It was too large for a signed number.
-        true => Err(raised(Error::out_of_range(asked as usize, n))),
-        false => one(asked as isize),
+    let place = |&asked: &i64| {
+        if unsigned && asked < 0 {
+            // It was too large for a signed number.
+            Err(raised(Error::out_of_range(asked as usize, n)))
+        } else {
+            one(asked as isize)
+        }
     };
     numbers.as_array().iter().map(place).collect()
 }

@@ -13,9 +13,10 @@ fn found(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, reduced: b
     let mut budget = Budget::UNLIMITED;
     canonizer.sort(graph, Held::Each(fixed));
     let cells = canonizer.cells(fixed);
-    let (order, count) = match reduced {
-        true => canonizer.search_reduced(graph, cells, fixed, &mut budget),
-        false => canonizer.search_whole(graph, fixed, &mut budget),
+    let (order, count) = if reduced {
+        canonizer.search_reduced(graph, cells, fixed, &mut budget)
+    } else {
+        canonizer.search_whole(graph, fixed, &mut budget)
     };
     (order.to_vec(), count)
 }

@@ -213,10 +213,7 @@ impl Reader<'_> {
             (number, digits) = (10 * number + u32::from(digit), digits + 1);
         }
         let complete = if bracketed { digits > 0 && self.take(b')') } else { digits == 2 };
-        match complete {
-            true => Ok(number),
-            false => self.fail("`%` takes two digits, or up to five in parentheses"),
-        }
+        if complete { Ok(number) } else { self.fail("`%` takes two digits, or up to five in parentheses") }
     }
 
     fn organic(&mut self) -> Result<()> {

@@ -90,11 +90,6 @@ pub(crate) fn measures() -> bool {
     MEMBER.with_borrow(|member| member.rank == 0 || member.size > 1)
 }
 
-/// Gives `work` the group of those that train as one, before a trainer has it.
-pub(crate) fn together<T>(work: impl FnOnce(Option<&dyn Group>) -> T) -> T {
-    MEMBER.with_borrow(|member| work(member.end.as_deref()))
-}
-
 /// What `make` makes, which takes much memory: threads have one for all of them, and ask for all that they share in the same order.
 pub(crate) fn once<T: Clone + Send + 'static>(make: impl FnOnce() -> Result<T>) -> Result<T> {
     match MEMBER.with_borrow(|member| member.once.clone()) {

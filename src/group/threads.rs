@@ -167,12 +167,11 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
     std::thread::scope(|scope| {
         let run = &run;
         let others: Vec<_> = (1..n).map(|rank| scope.spawn(move || run(rank).map(drop))).collect();
-        let mine = run(0);
+        let mut errors = Vec::new();
+        let mine = run(0).map_err(|error| errors.push(error)).ok();
         let ended =
             others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        let others: Vec<Error> = ended.filter_map(Result::err).collect();
-        let (mine, first) = mine.map_or_else(|error| (None, Some(error)), |mine| (Some(mine), None));
-        let mut errors: Vec<Error> = first.into_iter().chain(others).collect();
+        errors.extend(ended.filter_map(Result::err));
         // That another has ended is a consequence of its error, not the cause.
         let cause = errors.iter().position(|error| !matches!(error, Error::Peer { .. })).unwrap_or(0);
         match mine {

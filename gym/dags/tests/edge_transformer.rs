@@ -17,7 +17,7 @@ use gfn::{Error, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
 
-fn small(env: &BayesianStructure, flow: bool) -> GraphPolicy<EdgeTransformer> {
+fn small(env: &GraphEnv<BayesianStructure>, flow: bool) -> GraphPolicy<EdgeTransformer> {
     let config = EdgeTransformerConfig {
         embedding: 32,
         estimators: EstimatorsConfig::with_flow(flow),
@@ -104,7 +104,7 @@ fn wrong_sizes_are_refused() {
 
 /// The JSD between the posterior over three nodes and a policy, before and after a training like that of Deleu et al.: modified
 /// detailed balance against a target network.
-fn trained<P>(policy: impl FnOnce(&BayesianStructure) -> P) -> [f64; 2]
+fn trained<P>(policy: impl FnOnce(&GraphEnv<BayesianStructure>) -> P) -> [f64; 2]
 where
     P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>,
 {

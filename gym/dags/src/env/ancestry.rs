@@ -10,7 +10,7 @@ use super::{NodeSet, check_size};
 pub const MAX_NODES: usize = 200;
 
 /// A set for each node; on the stack where there are few.
-pub(super) type Sets = SmallVec<[NodeSet; 8]>;
+type Sets = SmallVec<[NodeSet; 8]>;
 
 /// The graph of these edges `(source, target)`.
 ///
@@ -48,9 +48,9 @@ pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ancestry {
-    pub(super) parents: Sets,
+    parents: Sets,
     /// Each node is among its own.
-    pub(super) ancestors: Sets,
+    ancestors: Sets,
 }
 
 impl Ancestry {
@@ -66,7 +66,7 @@ impl Ancestry {
     }
 
     /// The ancestry of nodes with these parents; `None` where they form a cycle.
-    pub(crate) fn above(parents: Sets) -> Option<Self> {
+    fn above(parents: Sets) -> Option<Self> {
         let mut out = Self { ancestors: SmallVec::from_elem(NodeSet::EMPTY, parents.len()), parents };
         (0..out.parents.len()).all(|node| out.visit(node, NodeSet::EMPTY)).then_some(out)
     }

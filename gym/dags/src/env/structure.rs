@@ -1,8 +1,7 @@
 use gfn::Result;
 use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
 
-use super::ancestry::{Sets, parent_sets};
-use super::{AddArc, Ancestry, NodeSet, StructureConfig};
+use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 
 /// Directed acyclic graphs on labelled nodes, built from the required edges by adding one edge at a time; any of them can be
 /// finished.
@@ -56,23 +55,6 @@ impl BayesianStructure {
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.config.nodes
-    }
-
-    /// The targets that each node may get a further edge to, in a graph of these edges and as many nodes; `None` for one with a cycle.
-    pub(crate) fn open(&self, edges: impl Iterator<Item = (usize, usize)>) -> Option<Vec<NodeSet>> {
-        let mut parents = Sets::from_elem(NodeSet::EMPTY, self.n_nodes());
-        edges.for_each(|(a, b)| parents[b].insert(a));
-        let Ancestry { parents, ancestors } = Ancestry::above(parents)?;
-        let full: NodeSet = match self.config.max_parents {
-            Some(most) => (0..parents.len()).filter(|&node| parents[node].len() >= most).collect(),
-            None => NodeSet::EMPTY,
-        };
-        let rows = self.allowed.iter().zip(ancestors);
-        let mut open: Vec<NodeSet> = rows.map(|(allowed, ancestors)| allowed.minus(ancestors).minus(full)).collect();
-        for (node, parents) in parents.iter().enumerate() {
-            parents.iter().for_each(|parent| open[parent] = open[parent].without(node));
-        }
-        Some(open)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
-use gfn::graph::GraphBatch;
+use gfn::env::{Direction, DiscreteEnv};
+use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphState, Node};
 use gfn::nn::{
     Activation, Estimators, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput,
     Parameters, Scope,
@@ -61,7 +62,7 @@ impl EdgeTransformerConfig {
 /// ```
 #[derive(Debug)]
 pub struct EdgeTransformer {
-    rules: BayesianStructure,
+    env: GraphEnv<BayesianStructure>,
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
@@ -80,7 +81,7 @@ impl EdgeTransformer {
     /// # Errors
     /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, and for conditions, which it doesn't take.
     pub fn new(
-        env: &BayesianStructure,
+        env: &GraphEnv<BayesianStructure>,
         config: EdgeTransformerConfig,
         device: Device,
         kind: Kind,
@@ -101,34 +102,32 @@ impl EdgeTransformer {
         let graph = OutputHead::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        Ok(Self { rules: env.clone(), source, target, shared, edges, graph, flow, estimators, parameters })
+        Ok(Self { env: env.clone(), source, target, shared, edges, graph, flow, estimators, parameters })
     }
 
     /// The pairs that are edges, and those that may be added, `[B, d^2]` each. The softmax over edges needs the latter before there are
     /// masks.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
-        let (b, n) = (batch.len(), self.rules.n_nodes());
+        let (b, n) = (batch.len(), self.env.n_nodes());
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
             let remedy = "give graphs of the environment that it was made for";
             return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
         }
-        let (mut present, mut legal) = (vec![false; b * n * n], vec![false; b * n * n]);
+        let graph = |g: usize| {
+            let edges: Vec<_> = batch.arrays.edges_of(g).map(|(a, b, edge)| (a as u32, b as u32, edge)).collect();
+            GraphState::from_parts(GraphKind::Directed, &vec![Node::default(); n], &edges)
+        };
+        let graphs = (0..b).map(graph).collect::<Result<Vec<_>>>()?.into();
+        let mut present = vec![false; b * n * n];
         batch.arrays.edge_pairs().for_each(|pair| present[pair] = true);
-        for (g, legal) in legal.chunks_exact_mut(n * n).enumerate() {
-            let edges = batch.arrays.edges_of(g).map(|(a, b, _)| (a, b));
-            // A graph with a cycle has no legal edge.
-            for (a, open) in self.rules.open(edges).into_iter().flatten().enumerate() {
-                open.iter().for_each(|b| legal[a * n + b] = true);
-            }
-        }
-        let tensor =
-            |bits: Vec<bool>| Tensor::from_slice(&bits).view([b as i64, -1]).to_device(self.parameters.device());
-        Ok([tensor(present), tensor(legal)])
+        let tensor = |bits: &[bool]| Tensor::from_slice(bits).view([b as i64, -1]).to_device(self.parameters.device());
+        let legal = tensor(&self.env.masks(Direction::Forward, &graphs).legal).narrow(1, 0, (n * n) as i64);
+        Ok([tensor(&present), legal])
     }
 
     /// Bits `[B, d^2]` to logits of edges `[B, d^2]` and numbers of graphs `[B, 1 or 2]`.
     fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
-        let (b, d) = (present.size()[0], self.rules.n_nodes() as i64);
+        let (b, d) = (present.size()[0], self.env.n_nodes() as i64);
         let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);

@@ -251,7 +251,8 @@ impl Trained {
             ("states_per_s", json!(self.its_per_s() * self.batch as f64 * mean_len)),
             ("distinct_share", json!(self.mean(|made| made.distinct as f64 / made.states as f64))),
             ("phases_ms", json!([phase(0), phase(1), phase(2), phase(3)])),
-            ("reward_calls", json!(self.made.last().map_or(0, |made| made.reward_calls))),
+            // Each member counts its own, and has as many.
+            ("reward_calls", json!(self.made.last().map_or(0, |made| made.reward_calls) * self.members as u64)),
             ("modes_seen", json!(modes_seen.map(|seen| seen as u64))),
             ("loss", json!(loss)),
             ("log_z", json!(self.log_z())),

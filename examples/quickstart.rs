@@ -6,7 +6,7 @@ use gfn_plot::{Figure, GraphSheet, Layout, Panel};
 fn main() -> gfn::Result<()> {
     // Undirected graphs on four labelled nodes, built edge by edge: 64 of them.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphState::undirected(4))?;
+    let env = GraphEnv::free(actions, GraphState::undirected(4))?;
     // log R: 2 for each node with two neighbours. The three rings, where all four have two, are worth the most.
     let reward = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
 

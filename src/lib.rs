@@ -44,7 +44,7 @@
 //! use gfn::prelude::*;
 //! // The 8 undirected graphs on three labelled nodes, built edge by edge; R(x) is e to the number of edges.
 //! let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-//! let env = GraphEnv::new(Free, actions, GraphState::undirected(3))?;
+//! let env = GraphEnv::free(actions, GraphState::undirected(3))?;
 //! let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
 //! let trained = Experiment::new(env, reward).steps(200).train()?;
 //! // Not an estimate: the policy's distribution over all graphs, against the one that the reward asks for.

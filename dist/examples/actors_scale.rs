@@ -112,7 +112,7 @@ fn measure(args: &Args) -> gfn::Result<Costs> {
     let env = || {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         let start = GraphState::with_nodes(GraphKind::Directed, 4);
-        GraphEnv::new(Free, actions, start)
+        GraphEnv::free(actions, start)
     };
     let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
     let net = GraphNet::new(&env()?, GraphNetConfig::default(), cpu, float, &mut Rng::seeded(0))?;

@@ -37,7 +37,7 @@ fn main() -> gfn::Result<()> {
     tch::set_num_threads(1);
     // Directed graphs on four labelled nodes, built edge by edge; the more nodes have one edge in and one out, the better.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    let env = GraphEnv::new(Free, actions, GraphState::directed(4))?;
+    let env = GraphEnv::free(actions, GraphState::directed(4))?;
     let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
     let one_each = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
     let pause = Duration::from_secs_f64(args.sleep_ms / 1e3);

@@ -18,7 +18,7 @@ use crate::{Error, Result, Rng};
 /// use gfn::prelude::*;
 /// // The 8 undirected graphs on three labelled nodes, each edge worth a factor of e.
 /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-/// let env = GraphEnv::new(Free, actions, GraphState::undirected(3))?;
+/// let env = GraphEnv::free(actions, GraphState::undirected(3))?;
 /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
 ///
 /// let trained = Experiment::new(env, reward)

@@ -84,6 +84,16 @@ pub struct GraphEnv<R> {
     corrects_symmetry: bool,
 }
 
+impl GraphEnv<Free> {
+    /// An environment without rules: [`new`](Self::new) with [`Free`].
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn free(actions: ActionSet, initial: GraphState) -> Result<Self> {
+        Self::new(Free, actions, initial)
+    }
+}
+
 impl<R: GraphRules> GraphEnv<R> {
     /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
     /// stay for good; up to isomorphism a step that would take one of its nodes is an error. Its nodes are alike there where they are

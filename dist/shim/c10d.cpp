@@ -129,15 +129,6 @@ bool gfn_dist_all_reduce(Group* group, at::Tensor* tensor, char** error) {
   });
 }
 
-bool gfn_dist_broadcast(Group* group, at::Tensor* tensor, int root, char** error) {
-  return guarded(error, [&] {
-    std::vector<at::Tensor> tensors{*tensor};
-    c10d::BroadcastOptions options;
-    options.rootRank = root;
-    return group->finish(group->backend->broadcast(tensors, options));
-  });
-}
-
 // `all` has a row for each rank, of the length of `mine`.
 bool gfn_dist_all_gather(Group* group, at::Tensor* mine, at::Tensor* all, char** error) {
   return guarded(error, [&] {

@@ -65,7 +65,7 @@ fn columns_of_a_policy_are_refused() {
     assert!(step(true, true, Box::new(LogPartitionVariance)).is_ok(), "what isn't asked for isn't looked at");
     let error = step(false, true, Box::new(TrajectoryBalance)).unwrap_err();
     assert!(matches!(error, Error::Shape { .. }), "{error:?}");
-    says(&error, &["log Z of trajectories", "[8, 1]", "expected [8]", "squeeze_dim"]);
+    says(&error, &["LogZ", "[8, 1]", "expected [8]", "squeeze_dim"]);
     let subtb = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
     let of_flow: [Box<dyn Objective>; 4] = [
         Box::new(DetailedBalance::default()),
@@ -79,7 +79,7 @@ fn columns_of_a_policy_are_refused() {
         says(&error, &["LogFlow", ", 1]", "squeeze_dim"]);
     }
     let error = step(true, false, Box::new(MaximumEntropyBackward)).unwrap_err();
-    says(&error, &["log n of states", ", 1]"]);
+    says(&error, &["LogPaths", ", 1]"]);
 }
 
 /// Trajectory balance, misshapen.

@@ -133,8 +133,9 @@ fn what_does_not_fit_is_refused() {
             gfn::policy::Features::Dense(vec![0.0])
         }
     }
-    let ring = gfn_gym::ring::Ring::new(3, GraphKind::Directed).unwrap();
+    // Graphs that grow have more slots with each node.
+    let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap();
     let config = MlpPolicyConfig::default();
-    let error = MlpPolicy::new(&ring, Anything, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
+    let error = MlpPolicy::new(&grown, Anything, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
     assert!(error.to_string().contains("use a `GraphPolicy`"), "{error}");
 }

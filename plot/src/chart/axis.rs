@@ -109,7 +109,7 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         return "0".to_owned();
     }
     if largest >= 1e5 || step < 1.5e-4 {
-        let digits = (largest.log10().floor() - step.log10().floor()).clamp(0.0, 12.0) as usize;
+        let digits = (largest.log10().floor() - step.log10().floor()).clamp(0.0, 16.0) as usize;
         let written = format!("{value:.digits$e}");
         let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
         let short = mantissa.trim_end_matches('0').trim_end_matches('.');

@@ -164,7 +164,7 @@ fn buffers_take_finite_rewards_only() {
         refused!(buffer.add(&env, &walks, &[0.0, value]), Error::NonFinite { row: 1, .. }, "log-reward", "row 1");
         assert!(buffer.is_empty());
     }
-    refused!(buffer.add(&env, &walks, &[0.0]), Error::Shape { .. }, "[2]", "[1]", "one log-reward per walk");
+    refused!(buffer.add(&env, &walks, &[0.0]), Error::Shape { .. }, "[2]", "[1]", "one log-reward per state");
 }
 
 #[test]

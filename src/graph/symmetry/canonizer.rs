@@ -31,6 +31,17 @@ pub struct Canonical {
     pub log_automorphisms: f64,
 }
 
+impl Canonical {
+    fn of(graph: &GraphState, order: &[u32], count: Order) -> Self {
+        Self {
+            key: CanonicalKey::encode(graph, |k| order[k]),
+            order: SmallVec::from_slice(order),
+            automorphisms: count.exact,
+            log_automorphisms: count.log(),
+        }
+    }
+}
+
 /// The first nodes of a graph, which no automorphism takes to others.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum Held {
@@ -117,12 +128,7 @@ impl Canonizer {
 
     pub(in crate::graph) fn form(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> Canonical {
         let (order, count) = self.search(graph, held, budget);
-        Canonical {
-            key: CanonicalKey::encode(graph, |k| order[k]),
-            order: SmallVec::from_slice(order),
-            automorphisms: count.exact,
-            log_automorphisms: count.log(),
-        }
+        Canonical::of(graph, order, count)
     }
 
     /// [`canonical`](Self::canonical), within the limit of [`log_automorphisms`](Self::log_automorphisms).
@@ -135,8 +141,10 @@ impl Canonizer {
 
     pub(in crate::graph) fn try_form(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        let found = self.form(graph, held, &mut budget);
-        budget.check(graph).map(|()| found)
+        // The order of a search that was given up may lack nodes.
+        let (order, count) = self.search(graph, held, &mut budget);
+        budget.check(graph)?;
+        Ok(Canonical::of(graph, order, count))
     }
 
     /// ln |Aut| of a graph whose first `fixed` nodes stay in place: [`canonical`](Self::canonical) without making the key.

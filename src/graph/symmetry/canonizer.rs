@@ -128,6 +128,10 @@ impl Canonizer {
 
     pub(in crate::graph) fn form(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> Canonical {
         let (order, count) = self.search(graph, held, budget);
+        if budget.is_exceeded {
+            // It may lack nodes. Any order will do: whoever sets a budget refuses what comes of it.
+            return Canonical::of(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
+        }
         Canonical::of(graph, order, count)
     }
 
@@ -141,10 +145,8 @@ impl Canonizer {
 
     pub(in crate::graph) fn try_form(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        // The order of a search that was given up may lack nodes.
-        let (order, count) = self.search(graph, held, &mut budget);
-        budget.check(graph)?;
-        Ok(Canonical::of(graph, order, count))
+        let found = self.form(graph, held, &mut budget);
+        budget.check(graph).map(|()| found)
     }
 
     /// ln |Aut| of a graph whose first `fixed` nodes stay in place: [`canonical`](Self::canonical) without making the key.

@@ -256,7 +256,8 @@ impl Tested {
     /// measure over states, so that their mean is p of the object. `weights` are their log w.
     pub(crate) fn new(
         ratios: &[f64],
-        (ends, paths): (&[usize], usize),
+        ends: &[usize],
+        paths: usize,
         log_rewards: Vec<f64>,
         weights: Option<Vec<f64>>,
     ) -> Result<Self> {

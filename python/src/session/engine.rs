@@ -103,9 +103,12 @@ where
 {
     pub(super) fn new(
         trainer: Trainer<E, P>,
-        (border, describe): (Border<E::States>, Describe<E>),
-        (exact, alike): (Option<ExactOf<E, P>>, Alike<E>),
-        (conditions, shared): (Option<Arc<Conditions>>, Shared),
+        border: Border<E::States>,
+        describe: Describe<E>,
+        exact: Option<ExactOf<E, P>>,
+        alike: Alike<E>,
+        conditions: Option<Arc<Conditions>>,
+        shared: Shared,
     ) -> Self {
         let rng = trainer.evaluation_rng();
         Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared, steps: Arc::default() }

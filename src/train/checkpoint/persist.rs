@@ -89,7 +89,8 @@ pub(super) fn kept<'a, E: Env + 'a>(
 pub(super) fn load<E: Env>(
     env: &E,
     parts: &mut [&mut dyn Persist<E>],
-    (checkpoint, there): (&Checkpoint, &BTreeMap<String, String>),
+    checkpoint: &Checkpoint,
+    there: &BTreeMap<String, String>,
     refuse: impl Fn(String) -> Error,
 ) -> Result<()> {
     let before: Vec<Tensors> = parts.iter().map(|part| part.state(env)).collect::<Result<_>>()?;

@@ -91,8 +91,8 @@ impl<S: Rows> Sentinel<S> {
             self.raise(Warning::LearnsNothing { step: sight.step });
         }
         if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), *fresh < LEAST_BATCH) {
-            let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
-            self.look(&context.env, objects, &log_rewards[..*fresh], sight);
+            let conditional = trajectories.conditions().is_some();
+            self.look(&context.env, trajectories.terminal_states(), conditional, &log_rewards[..*fresh], sight);
         }
         self.warnings[known..].iter().try_for_each(|warning| say(warning, context.config.on_warning))
     }
@@ -107,7 +107,8 @@ impl<S: Rows> Sentinel<S> {
     fn look<E: Env<States = S>>(
         &mut self,
         env: &E,
-        (terminal, conditional): (&S, bool),
+        terminal: &S,
+        conditional: bool,
         log_rewards: &[f64],
         sight: &Sight<'_>,
     ) {
@@ -286,7 +287,7 @@ mod tests {
                     learned_log_z: true,
                     learns_nothing: false,
                 };
-                self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
+                self.0.look(&Chain::new(100), &Positions(positions.clone()), false, &log_rewards, &sight);
             }
             self
         }

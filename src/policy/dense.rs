@@ -21,7 +21,7 @@ pub struct MlpPolicyConfig {
     pub backward: BackwardPolicy,
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// Whether there is a head for the number of paths to a state, for the maximum-entropy backward policy.
+    /// `true` if there is a head for the number of paths to a state, for the maximum-entropy backward policy.
     pub paths: bool,
     /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
     /// conditions. Its output has the width of the first layer.

@@ -38,7 +38,7 @@ pub struct Learner<E: Env> {
     accepting: Option<JoinHandle<()>>,
     /// Replayed, and not used yet; with the step that made the parameters.
     ready: VecDeque<(u64, Trajectories<E>)>,
-    /// What an actor must have, too.
+    /// The environment and the form of conditions that an actor must have, too.
     greeting: Option<(String, Form)>,
     used: u64,
     trained: u64,

@@ -25,7 +25,7 @@ struct Args {
 enum Launcher {
     /// Run a program in several processes of this machine
     Local {
-        /// How many
+        /// Number of processes
         #[arg(short)]
         n: usize,
         /// The program and its arguments; what its first process prints comes as it is, the others' lines with their number

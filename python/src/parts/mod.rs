@@ -55,7 +55,7 @@ pub(crate) struct PyParts {
     hindsight: Option<Py<PyAny>>,
     source: Option<Py<PyAny>>,
     fresh: Option<Py<PyAny>>,
-    /// What a buffer draws by.
+    /// The function that a buffer draws by.
     priority: Option<Py<PyAny>>,
 }
 

@@ -15,7 +15,7 @@ use crate::tensors;
 pub(crate) struct Adopted {
     module: Object,
     tensors: Mutex<Vec<(String, Tensor)>>,
-    /// Whether each of its layers was in training mode when that was last looked at.
+    /// For each of its layers, `true` if it was in training mode when that was last looked at.
     modes: Mutex<Vec<bool>>,
 }
 

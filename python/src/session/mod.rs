@@ -33,7 +33,7 @@ pub(crate) use exact::{Apart as Distances, Exact};
 pub(crate) struct Session {
     /// None once the library has broken off in the middle of something.
     engine: Mutex<Option<Box<dyn Engine>>>,
-    /// What rules of the environment raised, which the library has no place for.
+    /// The exceptions that rules of the environment raised, which the library has no place for.
     failures: Failures,
     kept: Kept,
     steps: Arc<AtomicUsize>,
@@ -187,7 +187,7 @@ impl Session {
         Ok(self.ask(py, move |engine| engine.sampled(n, conditions.as_ref()))?.into())
     }
 
-    /// What the policy makes of given objects, from so many paths to each, under one condition, `[1, C]`.
+    /// The figures of the policy on given objects, from so many paths to each, under one condition, `[1, C]`.
     #[pyo3(signature = (objects, paths, conditions))]
     fn tested(
         &self,
@@ -215,7 +215,7 @@ impl Session {
         self.work(py, |engine| engine.record(path.as_deref()))
     }
 
-    /// Whether actions are mixed with uniform ones.
+    /// `true` if actions are mixed with uniform ones.
     fn explores(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |engine| engine.explores())
     }

@@ -107,7 +107,7 @@ fn pair(text: &str) -> gfn::Result<(f64, f64)> {
     })
 }
 
-/// What a learner's work takes on this machine, for directed graphs on four labelled nodes.
+/// The costs of a learner's work on this machine, for directed graphs on four labelled nodes.
 fn measure(args: &Args) -> gfn::Result<Costs> {
     let env = || {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));

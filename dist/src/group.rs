@@ -187,7 +187,7 @@ impl ProcessGroup {
         }
     }
 
-    /// What all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
+    /// The tensors that all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
     fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";

@@ -255,7 +255,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         Ok(rewards)
     }
 
-    /// What the learner says to walks. Where sending failed, what it has said before may say why.
+    /// The learner's answer to walks. Where sending failed, what it has said before may say why.
     fn answer(&mut self, sent: std::result::Result<(), Broken>) -> std::result::Result<ControlFlow<()>, Broken> {
         let most = size_of(self.policy.parameters()).max(MAX_GREETING);
         loop {

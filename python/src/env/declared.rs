@@ -104,7 +104,7 @@ impl Declared {
     }
 }
 
-/// Whether there is a way between any two nodes.
+/// `true` if there is a way between any two nodes.
 fn is_connected(graph: &GraphState) -> bool {
     let n = graph.n_nodes() as u32;
     let mut part: Vec<u32> = (0..n.min(1)).collect();

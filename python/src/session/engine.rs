@@ -122,7 +122,7 @@ where
         }
     }
 
-    /// What `look` gives where weights are without noise, if the policy has noisy layers.
+    /// The result of `look` where weights are without noise, if the policy has noisy layers.
     fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
         let Self { trainer, rng, .. } = self;
         match trainer.policy().parameters() {

@@ -75,7 +75,7 @@ where
     })
 }
 
-/// What the objective asks for: R / Z, or, relative to a prior, prior R^beta / Z.
+/// The distribution that the objective asks for: R / Z, or, relative to a prior, prior R^beta / Z.
 fn target<E: EnumerableEnv + 'static>(
     trainer: &Listed<E>,
     space: &StateGraph<E>,

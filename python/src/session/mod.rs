@@ -75,13 +75,13 @@ impl Session {
         self.failures.take().map_or_else(|| done.map_err(raised), Err)
     }
 
-    /// What is read off a trainer.
+    /// The result of reading something off a trainer.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&dyn Engine) -> T + Send) -> PyResult<T> {
         self.work(py, |engine| read(engine))
     }
 }
 
-/// What a job gives; an error where the library broke off.
+/// The result of a job; an error where the library broke off.
 fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());

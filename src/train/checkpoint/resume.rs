@@ -107,7 +107,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self.observed.add_to(whole.with(SEEN, seen)))
     }
 
-    /// Whether the rewards of fresh objects are its own: whoever draws elsewhere may have another.
+    /// `true` if the rewards of fresh objects are its own: whoever draws elsewhere may have another.
     fn judges_itself(&self) -> bool {
         self.sources.elsewhere.is_none()
     }
@@ -121,7 +121,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         settings
     }
 
-    /// What of settings, environment and reward isn't as it was in the run of a checkpoint.
+    /// A warning of settings, environment and reward that aren't as they were in the run of a checkpoint.
     fn changed(&self, theirs: &serde_json::Value, checkpoint: &Checkpoint) -> Result<Option<Warning>> {
         let settings = self.settings();
         let mut changes = Vec::new();

@@ -38,7 +38,7 @@ const AT_FLOOR: f64 = 0.99;
 /// What is remembered of a run.
 pub(in crate::train) struct Sentinel<S> {
     warnings: Vec<Warning>,
-    /// Whether anything but the policy as it is was ever learned from.
+    /// `true` if anything but the policy as it is was ever learned from.
     explored: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
@@ -228,7 +228,7 @@ impl<S: Rows> Sentinel<S> {
     }
 }
 
-/// Whether Z is at least each reward: where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected
+/// `true` if Z is at least each reward: where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected
 /// for, Z sums R / |Aut|.
 fn bounds_log_z<E: Env>(env: &E, terminal: &E::States) -> bool {
     let counts_whole = || env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
@@ -244,12 +244,12 @@ fn say(warning: &Warning, on_warning: OnWarning) -> Result<()> {
     Ok(())
 }
 
-/// Which rows are one object.
+/// The groups of rows that are one object.
 fn objects<E: Env>(env: &E, states: &E::States) -> Grouping {
     env.classes(states).map_or_else(|| states.group(), |classes| classes.grouping)
 }
 
-/// Which of these rows and the best object, which comes first, are one; `None` where equal objects may be labelled differently and
+/// The groups of equal objects among the best one, which comes first, and these rows; `None` where equal objects may be labelled differently and
 /// nobody looks.
 fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usize]) -> Option<Grouping> {
     let mut all = best.clone();

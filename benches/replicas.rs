@@ -41,7 +41,7 @@ fn main() {
     compare("grid", 200, &sizes, grid);
 }
 
-/// What a run on so many replicas gave: the trained scalars, and the seconds of all steps.
+/// A run on so many replicas: the trained scalars, and the seconds of all steps.
 type Run = fn(usize, usize) -> Result<(i64, f64)>;
 
 fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {

@@ -21,7 +21,7 @@ impl GraphRules for Acyclic {
     }
 }
 
-/// Whether a directed path leads from one node to another; it ends, as the graph has no cycles.
+/// `true` if a directed path leads from one node to another; it ends, as the graph has no cycles.
 fn leads(graph: &GraphState, from: usize, to: usize) -> bool {
     graph.adjacency().ones(from).any(|next| next == to || leads(graph, next, to))
 }

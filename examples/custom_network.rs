@@ -23,7 +23,7 @@ struct MyTorso {
     mixed: Mlp,
 }
 
-/// Which node it is, whom it points to and who points to it, `[nodes, 3 N]`.
+/// The number of each node, those that it points to and those that point to it, `[nodes, 3 N]`.
 fn features(arrays: &GraphArrays) -> Vec<f64> {
     let mut rows = vec![[[0.0; N]; 3]; arrays.nodes.len()];
     for (g, nodes) in rows.chunks_exact_mut(N).enumerate() {

@@ -70,7 +70,7 @@ fn renamed_actions_lead_to_isomorphic_children() {
     let states = walked.states().clone();
     let classes = env.classes(&states).unwrap();
     let rows: Vec<usize> = (0..walked.n_transitions()).collect();
-    let renamed = env.translate(Direction::Forward, &states, (&classes, &rows), walked.actions(), false).unwrap();
+    let renamed = env.translate(Direction::Forward, &states, &classes, &rows, walked.actions(), false).unwrap();
     let firsts: Vec<usize> = rows.iter().map(|&row| classes.grouping.first[classes.grouping.of[row]]).collect();
     let (mut own, mut other) = (states.clone(), gfn::env::Rows::select(&states, &firsts));
     env.step(Direction::Forward, &mut own, walked.actions()).unwrap();

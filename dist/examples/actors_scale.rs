@@ -23,7 +23,7 @@ struct Args {
     /// Numbers of learners that share the actors
     #[arg(long, num_args = 1.., default_values_t = [1, 2, 4, 8])]
     learners: Vec<usize>,
-    /// What an object's reward takes
+    /// Milliseconds that an object's reward takes
     #[arg(long, default_value_t = 10.0)]
     reward_ms: f64,
     /// Objects of a message
@@ -107,7 +107,7 @@ fn pair(text: &str) -> gfn::Result<(f64, f64)> {
     })
 }
 
-/// What a learner's work takes on this machine, for directed graphs on four labelled nodes.
+/// The costs of a learner's work on this machine, for directed graphs on four labelled nodes.
 fn measure(args: &Args) -> gfn::Result<Costs> {
     let env = || {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));

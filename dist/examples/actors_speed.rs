@@ -18,13 +18,13 @@ struct Args {
     /// Numbers of actors, one after another.
     #[arg(long, num_args = 1.., default_values_t = [1, 2, 4, 8])]
     actors: Vec<usize>,
-    /// What an object's reward takes.
+    /// Milliseconds that an object's reward takes.
     #[arg(long, default_value_t = 10.0)]
     sleep_ms: f64,
     /// Objects of all actors' messages together.
     #[arg(long, default_value_t = 128)]
     batch: usize,
-    /// How long each number is measured.
+    /// Seconds for which each number is measured.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
     /// The learner of this process, an actor.

@@ -12,7 +12,7 @@ use gfn_dist::Launch;
 
 #[derive(Parser)]
 struct Args {
-    /// What an object's reward takes; it sleeps
+    /// Milliseconds that an object's reward takes; it sleeps
     #[arg(long, default_value_t = 10.0)]
     sleep_ms: f64,
     /// Objects of all processes' steps together

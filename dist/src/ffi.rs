@@ -143,12 +143,7 @@ pub(crate) struct GroupHandle(NonNull<c_void>);
 unsafe impl Send for GroupHandle {}
 
 impl GroupHandle {
-    pub(crate) fn new(
-        store: &StoreHandle,
-        (rank, size): (c_int, c_int),
-        timeout: Duration,
-        address: &str,
-    ) -> Said<Self> {
+    pub(crate) fn new(store: &StoreHandle, rank: c_int, size: c_int, timeout: Duration, address: &str) -> Said<Self> {
         let (address, timeout, patience) =
             (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
         // SAFETY: store and address outlive the call; the group keeps a count of the store.

@@ -102,7 +102,7 @@ impl Store {
 /// use std::time::Duration;
 /// let timeout = Duration::from_secs(10);
 /// let store = Store::serve("127.0.0.1:0".parse().unwrap(), timeout)?;
-/// let group = ProcessGroup::new(&store, (0, 1), timeout, "127.0.0.1")?;
+/// let group = ProcessGroup::new(&store, 0, 1, timeout, "127.0.0.1")?;
 /// let mut tensor = tch::Tensor::from_slice(&[1.0f32, 2.0]);
 /// group.sum(&mut tensor)?;
 /// assert_eq!(tensor.double_value(&[1]), 2.0);
@@ -152,7 +152,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// [`Error::Config`] for a rank that isn't below the size; [`Error::Peer`] if not all come within the timeout.
-    pub fn new(store: &Store, (rank, size): (usize, usize), timeout: Duration, address: &str) -> Result<Self> {
+    pub fn new(store: &Store, rank: usize, size: usize, timeout: Duration, address: &str) -> Result<Self> {
         if rank >= size {
             return Err(Error::config(
                 "the rank of a replica",
@@ -160,7 +160,7 @@ impl ProcessGroup {
                 "a number below their count",
             ));
         }
-        let group = GroupHandle::new(&store.0, (small(rank)?, small(size)?), timeout, address).map_err(|said| {
+        let group = GroupHandle::new(&store.0, small(rank)?, small(size)?, timeout, address).map_err(|said| {
             let remedy = "check that all processes were started, with the same count, and that they reach each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&said), remedy)
         })?;
@@ -187,7 +187,7 @@ impl ProcessGroup {
         }
     }
 
-    /// What all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
+    /// The tensors that all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
     fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";

@@ -126,7 +126,7 @@ impl Launch {
         if !self.launcher_serves {
             store.check_run(serves, &self.run)?;
         }
-        ProcessGroup::new(&store.under(&format!("gfn/{}/", self.run))?, (self.rank, self.size), timeout, &self.address)
+        ProcessGroup::new(&store.under(&format!("gfn/{}/", self.run))?, self.rank, self.size, timeout, &self.address)
     }
 
     /// The store, at all addresses of this machine if others are to reach it: MASTER_ADDR may be a name or an address that isn't the machine's own.

@@ -27,8 +27,7 @@ fn part_without_store() {
     let Some(launch) = Launch::from_env().unwrap() else { return };
     let timeout = Duration::from_secs(2);
     let store = Store::connect(&launch.host, launch.port, timeout).unwrap();
-    let group =
-        |name: &str| ProcessGroup::new(&store.under(name)?, (launch.rank, launch.size), timeout, &launch.address);
+    let group = |name: &str| ProcessGroup::new(&store.under(name)?, launch.rank, launch.size, timeout, &launch.address);
     let first = group("first").unwrap();
     let sum = || {
         let mut sum = Tensor::from_slice(&[1.0f32]);

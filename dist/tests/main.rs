@@ -42,7 +42,7 @@ fn member() -> Option<(usize, usize, PathBuf)> {
 fn group(timeout: Duration) -> Option<ProcessGroup> {
     let (rank, size, file) = member()?;
     let store = Store::file(&file, size).unwrap();
-    Some(ProcessGroup::new(&store, (rank, size), timeout, "127.0.0.1").unwrap())
+    Some(ProcessGroup::new(&store, rank, size, timeout, "127.0.0.1").unwrap())
 }
 
 /// Starts a part, an ignored test of this program, as each process of a group.
@@ -263,12 +263,12 @@ fn who_does_not_come_is_an_error_at_the_timeout() {
     let started = Instant::now();
     let file = std::env::temp_dir().join(format!("gfn-dist-alone-{}", std::process::id()));
     let store = Store::file(&file, 2).unwrap();
-    let error = ProcessGroup::new(&store, (0, 2), Duration::from_secs(1), "127.0.0.1").unwrap_err().to_string();
+    let error = ProcessGroup::new(&store, 0, 2, Duration::from_secs(1), "127.0.0.1").unwrap_err().to_string();
     assert!(error.contains("a group of 2 replicas") && started.elapsed() < Duration::from_secs(10), "{error}");
     let _ = std::fs::remove_file(file);
     let error = Store::connect("127.0.0.1", 9, Duration::from_secs(1)).unwrap_err().to_string();
     assert!(error.contains("the store at 127.0.0.1:9"), "{error}");
-    let error = ProcessGroup::new(&store, (2, 2), TIMEOUT, "127.0.0.1").unwrap_err().to_string();
+    let error = ProcessGroup::new(&store, 2, 2, TIMEOUT, "127.0.0.1").unwrap_err().to_string();
     assert!(error.contains("2 of 2"), "{error}");
 }
 
@@ -359,7 +359,7 @@ fn a_process_finds_the_address_by_which_others_reach_it() {
     assert!(error.contains("GFN_ADDRESS is 127.0.1.1"), "{error}");
     let by_interface = with("GLOO_SOCKET_IFNAME", "lo,eth0").unwrap().unwrap().address;
     let store = ["[::]:0", "0.0.0.0:0"].iter().find_map(|at| Store::serve(at.parse().unwrap(), TIMEOUT).ok()).unwrap();
-    assert_eq!(ProcessGroup::new(&store, (0, 1), TIMEOUT, &by_interface).unwrap().size(), 1);
+    assert_eq!(ProcessGroup::new(&store, 0, 1, TIMEOUT, &by_interface).unwrap().size(), 1);
 }
 
 /// A launch of a table of variables.
@@ -398,7 +398,7 @@ fn members_that_do_different_things_are_all_told() {
         let file = std::env::temp_dir().join(format!("gfn-dist-order-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);
         let member = |rank: usize, work: Do| {
-            let group = ProcessGroup::new(&Store::file(&file, 2).unwrap(), (rank, 2), TIMEOUT, "127.0.0.1").unwrap();
+            let group = ProcessGroup::new(&Store::file(&file, 2).unwrap(), rank, 2, TIMEOUT, "127.0.0.1").unwrap();
             // They agree so far.
             gathers(&group).unwrap();
             work(&group).unwrap_err()

@@ -19,7 +19,7 @@ fn main() {
     }
 }
 
-/// What git says in one line.
+/// The answer of git in one line.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|line| !line.is_empty())

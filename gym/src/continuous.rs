@@ -73,7 +73,8 @@ impl Perceptrons {
         &self,
         x: &Tensor,
         is_source: impl Iterator<Item = bool>,
-        (wants, columns): (Quantities, Option<&[i64]>),
+        wants: Quantities,
+        columns: Option<&[i64]>,
         dist: impl Fn(Direction, Option<Outputs<'_>>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
         let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);

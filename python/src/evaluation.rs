@@ -121,7 +121,7 @@ impl Sampled {
         self.parts.lengths.clone().into_pyarray(py).into_any()
     }
 
-    /// Which objects are one: for each the place of the first that is equal to it, up to isomorphism where the environment is; Kekule
+    /// The groups of equal objects: for each object the place of the first that is equal to it, up to isomorphism where the environment is; Kekule
     /// forms of a molecule are one.
     #[getter]
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
@@ -129,7 +129,7 @@ impl Sampled {
         groups.into_pyarray(py).into_any()
     }
 
-    /// How many different objects there are.
+    /// The number of different objects.
     #[getter]
     fn n_distinct(&self) -> usize {
         self.parts.groups.iter().enumerate().filter(|(row, group)| row == *group).count()
@@ -190,7 +190,7 @@ impl Sampled {
         })
     }
 
-    /// How many different objects are modes: `is_mode` is a function from objects to an array of bool.
+    /// The number of different objects that are modes: `is_mode` is a function from objects to an array of bool.
     fn modes<'py>(&self, py: Python<'py>, is_mode: &Bound<'py, PyAny>) -> PyResult<usize> {
         let first: Vec<usize> =
             self.parts.groups.iter().enumerate().filter(|(row, group)| row == *group).map(|(row, _)| row).collect();
@@ -256,7 +256,8 @@ impl Tested {
     /// measure over states, so that their mean is p of the object. `weights` are their log w.
     pub(crate) fn new(
         ratios: &[f64],
-        (ends, paths): (&[usize], usize),
+        ends: &[usize],
+        paths: usize,
         log_rewards: Vec<f64>,
         weights: Option<Vec<f64>>,
     ) -> Result<Self> {

@@ -69,7 +69,7 @@ impl Reading {
         Ok((self.graph(&molecule)?, left_out))
     }
 
-    /// How many fragments of its library were read without their stereochemistry, and the first.
+    /// The number of fragments of its library that were read without their stereochemistry, and the first.
     fn without_stereo(&self) -> Option<(usize, String)> {
         let How::Fragments(library) = &self.how else { return None };
         let mut flat = library.fragments().iter().filter(|fragment| fragment.left_out().stereo > 0);

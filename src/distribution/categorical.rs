@@ -134,7 +134,7 @@ impl GraphActionCategorical {
         self.masks.len()
     }
 
-    /// Whether there is no state.
+    /// `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.masks.is_empty()

@@ -171,7 +171,8 @@ pub trait Env: Send + Sync {
         &self,
         _direction: Direction,
         _states: &Self::States,
-        (_classes, _rows): (&Classes, &[usize]),
+        _classes: &Classes,
+        _rows: &[usize],
         actions: &Self::Actions,
         _back: bool,
     ) -> Result<Self::Actions> {

@@ -6,7 +6,7 @@ use crate::quantity::Quantity;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// What a policy samples, exactly, beside what the reward asks for; lists are by the index of the state.
+/// The exact distribution of a policy, beside the one that the reward asks for; lists are by the index of the state.
 ///
 /// ```
 /// use gfn::prelude::*;

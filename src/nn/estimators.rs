@@ -7,7 +7,7 @@ use crate::nn::{Group, Mlp, MlpConfig, Scope};
 use crate::quantity::Values;
 use crate::{Error, Result};
 
-/// What a network says of a batch of states, before anybody has asked what is legal there.
+/// The outputs of a network for a batch of states, of legal and illegal actions alike.
 /// [`Evaluation::of_network`](crate::policy::Evaluation::of_network) makes distributions of it.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
@@ -16,14 +16,14 @@ pub struct NetworkOutput {
     pub pf: Option<Vec<Tensor>>,
     /// Logits of P_B: one block per block of backward actions. `None` makes P_B uniform over legal backward actions.
     pub pb: Option<Vec<Tensor>>,
-    /// What it estimates of each state, `[B]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
+    /// Its estimates of each state, `[B]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
     /// [own](crate::quantity::Quantity::Own).
     pub values: Values,
-    /// What the logits of P_F of each state are multiplied by, `[B]`.
+    /// The factor of each state's logits of P_F, `[B]`; `None` for 1.
     pub pf_scale: Option<Tensor>,
 }
 
-/// What a policy estimates beside P_F and P_B: the part that the settings of all policies share.
+/// The estimates of a policy beside P_F and P_B: the part that the settings of all policies share.
 ///
 /// ```
 /// use gfn::nn::EstimatorsConfig;
@@ -36,7 +36,7 @@ pub struct NetworkOutput {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EstimatorsConfig {
-    /// Whether there is a state-flow head, for DB and SubTB.
+    /// `true` if there is a state-flow head, for DB and SubTB.
     pub flow: bool,
     /// Initial value of log Z, where there are no conditions. `None` leaves it to the trainer, which estimates it from its first batch
     /// (the log of the mean of `R P_B / P_F`, with the symmetry correction). With conditions, log Z is a perceptron of them.
@@ -137,7 +137,7 @@ impl Estimators {
         }
     }
 
-    /// What the logits of P_F are multiplied by under conditions `[n, C]`, `[n]`; `None` for nothing.
+    /// The factors of the logits of P_F under conditions `[n, C]`, `[n]`; `None` for 1.
     #[must_use]
     pub fn pf_scale(&self, conditions: Option<&Tensor>) -> Option<Tensor> {
         self.scale.as_ref().zip(conditions).map(|(scale, conditions)| of_rows(scale, conditions).softplus())

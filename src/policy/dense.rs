@@ -21,7 +21,7 @@ pub struct MlpPolicyConfig {
     pub backward: BackwardPolicy,
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// Whether there is a head for the number of paths to a state, for the maximum-entropy backward policy.
+    /// `true` if there is a head for the number of paths to a state, for the maximum-entropy backward policy.
     pub paths: bool,
     /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
     /// conditions. Its output has the width of the first layer.
@@ -103,10 +103,11 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
-        let inputs = (features.width() as i64, config.estimators.n_conditions);
+        let (inputs, n_conditions) = (features.width() as i64, config.estimators.n_conditions);
         let (mlp, condition_mlp) = (config.mlp.clone(), config.condition_mlp.clone());
-        let network =
-            |scope: &mut Scope<'_>, outputs| Network::new(scope, inputs, outputs, (&mlp, condition_mlp.as_ref()));
+        let network = |scope: &mut Scope<'_>, outputs| {
+            Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())
+        };
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
@@ -220,7 +221,7 @@ impl<F> MlpPolicy<F> {
     {
         let (kind, device) = (self.parameters.kind(), self.parameters.device());
         let vectors =
-            EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), (kind, device))?;
+            EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind, device)?;
         let expected = [states.len() as i64, self.config.estimators.n_conditions];
         let conditions = match conditions {
             None if self.config.estimators.n_conditions == 0 => None,

@@ -41,7 +41,7 @@ use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
 
-/// What a policy says of a batch of states: what was wanted is there, or the policy has no such thing.
+/// The answer of a policy for a batch of states: what was wanted is there, or the policy has no such thing.
 ///
 /// ```
 /// use gfn::policy::Evaluation;
@@ -59,7 +59,7 @@ pub struct Evaluation<D> {
     pub pb: Option<D>,
     /// A frozen forward policy that this one is relative to ([`WithPrior`]).
     pub prior: Option<D>,
-    /// What it estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
+    /// Its estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), quantities of its [own](crate::quantity::Quantity::Own).
     pub values: Values,
 }

@@ -18,7 +18,7 @@ pub(crate) enum EncodedVectors {
 }
 
 impl EncodedVectors {
-    pub(crate) fn new(features: Features, n: usize, width: usize, (kind, device): (Kind, Device)) -> Result<Self> {
+    pub(crate) fn new(features: Features, n: usize, width: usize, kind: Kind, device: Device) -> Result<Self> {
         let k = features.check(n, width)?;
         Ok(match features {
             Features::Dense(values) => {
@@ -99,9 +99,11 @@ impl Network {
     /// A network from `inputs` features and `n_conditions` conditions, with the initial weights of [`Linear`].
     pub(crate) fn new(
         scope: &mut Scope<'_>,
-        (inputs, n_conditions): (i64, i64),
+        inputs: i64,
+        n_conditions: i64,
         outputs: i64,
-        (config, condition_mlp): (&MlpConfig, Option<&MlpConfig>),
+        config: &MlpConfig,
+        condition_mlp: Option<&MlpConfig>,
     ) -> Self {
         let first = config.hidden.first().copied();
         let width = first.unwrap_or(outputs);
@@ -226,8 +228,6 @@ mod tests {
     use crate::Rng;
     use crate::nn::Parameters;
 
-    const DOUBLE: (Kind, Device) = (Kind::Double, Device::Cpu);
-
     fn network(hidden: &[i64], layer_norm: bool, n_conditions: i64) -> (Network, Parameters) {
         let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
         let noise = layer_norm.then_some(0.5);
@@ -235,7 +235,7 @@ mod tests {
         let condition_mlp = layer_norm.then(|| MlpConfig { hidden: vec![4], ..MlpConfig::default() });
         let mut rng = Rng::seeded(0);
         let mut scope = parameters.scope(&mut rng);
-        let network = Network::new(&mut scope, (5, n_conditions), 3, (&config, condition_mlp.as_ref()));
+        let network = Network::new(&mut scope, 5, n_conditions, 3, &config, condition_mlp.as_ref());
         parameters.check().unwrap();
         (network, parameters)
     }
@@ -248,7 +248,7 @@ mod tests {
             let (network, parameters) = network(&hidden, norm, n_conditions);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let run = |features| {
-                let vectors = EncodedVectors::new(features, 2, 5, DOUBLE).unwrap();
+                let vectors = EncodedVectors::new(features, 2, 5, Kind::Double, Device::Cpu).unwrap();
                 let out =
                     network.forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
                 assert_eq!(out.size(), [2, 3]);
@@ -274,7 +274,7 @@ mod tests {
         let values = Tensor::from_slice(&[1., 2., 3., 4., 5., 6.]).view([3, 2]);
         tch::no_grad(|| network.table.shallow_clone().copy_(&values));
         for features in [Features::Active(vec![2, 0]), Features::Dense(vec![0., 0., 1., 1., 0., 0.])] {
-            let vectors = EncodedVectors::new(features, 2, 3, DOUBLE).unwrap();
+            let vectors = EncodedVectors::new(features, 2, 3, Kind::Double, Device::Cpu).unwrap();
             let out = network.forward(&Inputs { vectors, conditions: None });
             assert_eq!(Vec::<f64>::try_from(out.reshape([-1])).unwrap(), [5., 6., 1., 2.]);
         }
@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn features_that_do_not_fit_are_refused() {
-        let message = |features| EncodedVectors::new(features, 2, 3, DOUBLE).unwrap_err().to_string();
+        let message =
+            |features| EncodedVectors::new(features, 2, 3, Kind::Double, Device::Cpu).unwrap_err().to_string();
         assert!(message(Features::Dense(vec![0.0; 5])).contains("expected [2, 3]"));
         assert!(message(Features::Active(vec![0; 5])).contains("same number of columns"));
         assert!(message(Features::Active(vec![0, 3])).contains("3 of 3 columns"));

@@ -42,7 +42,7 @@ impl<S: Rows> Alike<S> {
         back: bool,
     ) -> Result<E::Actions> {
         match &self.classes {
-            Some(classes) => env.translate(direction, states, (classes, rows), &actions, back),
+            Some(classes) => env.translate(direction, states, classes, rows, &actions, back),
             None => Ok(actions),
         }
     }

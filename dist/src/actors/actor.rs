@@ -225,8 +225,8 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
 
     fn draw(&mut self) -> Result<Drawn<E>> {
         let exploration = self.config.exploration.unwrap_or(self.exploration);
-        let (conditions, how) = (self.conditions.as_deref(), (&self.config, exploration, self.version));
-        draw(&self.env, &self.policy, conditions, how, &mut self.rng)
+        let conditions = self.conditions.as_deref();
+        draw(&self.env, &self.policy, conditions, &self.config, exploration, self.version, &mut self.rng)
     }
 
     /// Asks the reward about these objects, and samples the next ones meanwhile.
@@ -242,7 +242,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
             let (env, config, version) = (&*env, &*config, *version);
             let sampling = scope.spawn(move || {
                 tch::set_num_threads(threads);
-                draw(env, &*policy, conditions.as_deref(), (config, exploration, version), rng)
+                draw(env, &*policy, conditions.as_deref(), config, exploration, version, rng)
             });
             let rewards = log_rewards(&*reward, &walks.terminal, walks.conditions());
             match sampling.join() {
@@ -255,7 +255,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         Ok(rewards)
     }
 
-    /// What the learner says to walks. Where sending failed, what it has said before may say why.
+    /// The learner's answer to walks. Where sending failed, what it has said before may say why.
     fn answer(&mut self, sent: std::result::Result<(), Broken>) -> std::result::Result<ControlFlow<()>, Broken> {
         let most = size_of(self.policy.parameters()).max(MAX_GREETING);
         loop {
@@ -311,7 +311,9 @@ fn draw<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,
     conditions: Option<&dyn ConditionSource>,
-    (config, exploration, version): (&ActorConfig, Exploration, u64),
+    config: &ActorConfig,
+    exploration: Exploration,
+    version: u64,
     rng: &mut Rng,
 ) -> Result<Drawn<E>> {
     if let Some(parameters) = policy.parameters() {

@@ -49,7 +49,7 @@ pub(super) enum Broken {
     Gone(String),
     /// It says nothing, or takes nothing, for longer than the timeout.
     Late,
-    /// What it says makes no sense here.
+    /// A message that makes no sense here.
     Garbage(String),
 }
 

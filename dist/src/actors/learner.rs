@@ -38,7 +38,7 @@ pub struct Learner<E: Env> {
     accepting: Option<JoinHandle<()>>,
     /// Replayed, and not used yet; with the step that made the parameters.
     ready: VecDeque<(u64, Trajectories<E>)>,
-    /// What an actor must have, too.
+    /// The environment and the form of conditions that an actor must have, too.
     greeting: Option<(String, Form)>,
     used: u64,
     trained: u64,
@@ -112,7 +112,7 @@ impl<E: Env> Learner<E> {
         self.ready.iter().map(|(_, trajectories)| trajectories.len()).sum()
     }
 
-    /// Which of the fresh trajectories that are wanted it must wait for, so that none is trained on too often.
+    /// The number of fresh trajectories that it must wait for, of those that are wanted, so that none is trained on too often.
     fn owed(&self, share: usize) -> usize {
         let least = ((self.trained + share as u64) as f64 / self.shared.config.max_reuse).ceil() - self.used as f64;
         // A float becomes the nearest number there is.

@@ -25,7 +25,7 @@ struct Args {
 enum Launcher {
     /// Run a program in several processes of this machine
     Local {
-        /// How many
+        /// Number of processes
         #[arg(short)]
         n: usize,
         /// The program and its arguments; what its first process prints comes as it is, the others' lines with their number
@@ -111,12 +111,12 @@ fn relay(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     })
 }
 
-/// What shells say of a process that a signal has ended.
+/// The exit code that shells give a process that a signal has ended.
 fn of_signal(signal: usize) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
 }
 
-/// How a process ended, as the shell would say it.
+/// The exit code of a process, as the shell would give it.
 fn of_status(status: ExitStatus) -> ExitCode {
     match (status.code(), status.signal()) {
         (Some(code), _) => ExitCode::from(u8::try_from(code).unwrap_or(1)),

@@ -19,7 +19,7 @@ use crate::run::{Recipe, Report, Run, peak_memory_mib};
 /// Train a diffusion to sample from a density
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// What is sampled from
+    /// Density to sample from
     #[arg(long, value_enum, default_value = "two-modes")]
     target: TargetName,
     /// Coordinates of targets that come in several dimensions: gaussian, funnel, many-well, cox, script
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// TorchScript file of --target script
     #[arg(long, required_if_eq("target", "script"))]
     script: Option<std::path::PathBuf>,
-    /// Which process is steered
+    /// Process that is steered
     #[arg(long, value_enum, default_value = "brownian")]
     process: ProcessName,
     /// Scale of the process; the target's own unless told otherwise

@@ -147,7 +147,7 @@ pub(crate) struct Team {
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadsFor {
-    /// What is faster than one thread: replicas where they were measured to be, unless something is asked for that replicas can't do; else the
+    /// The way that is faster than one thread: replicas where they were measured to be, unless something is asked for that replicas can't do; else the
     /// environment's work alone
     Auto,
     /// Each draws and scores its share of the batch: another number of threads is another run

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// Most nodes of a graph; the distances are exact up to 7
     #[arg(long, default_value_t = 5)]
     max_nodes: usize,
-    /// What is rewarded
+    /// The reward
     #[arg(long, value_enum, default_value = "count")]
     reward: RewardName,
     /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|

@@ -30,7 +30,7 @@ pub(crate) struct AtomArgs {
     /// All of C, N, O, F, P, S, Cl, Br with N+ and O-
     #[arg(long, conflicts_with = "elements")]
     all_elements: bool,
-    /// How atoms exchange messages
+    /// Way in which atoms exchange messages
     #[arg(long, value_enum, default_value = "gine")]
     conv: ConvName,
 }

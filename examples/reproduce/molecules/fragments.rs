@@ -16,7 +16,7 @@ use crate::flags::{Common, words};
 /// Train a GNN policy to build molecules from fragments
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// What is rewarded
+    /// The reward
     #[arg(long, value_enum, default_value = "heteroatoms")]
     reward: RewardName,
     /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to, counted from 0 as written, with

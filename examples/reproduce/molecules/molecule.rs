@@ -10,7 +10,7 @@ use crate::flags::{Common, words};
 /// Train a GNN policy to build molecules atom by atom
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// What is rewarded
+    /// The reward
     #[arg(long, value_enum, default_value = "heteroatoms")]
     reward: RewardName,
     #[command(flatten)]

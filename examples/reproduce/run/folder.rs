@@ -156,7 +156,7 @@ impl RunFolder {
     }
 }
 
-/// What a run was asked for, by what, where.
+/// The settings of a run: its flags, its command, its program and its machine.
 fn settings(asked: &Asked) -> Value {
     json!({
         "task": asked.task,

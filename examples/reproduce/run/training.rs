@@ -30,7 +30,7 @@ const INTERRUPTED: i32 = 130;
 pub(crate) struct Trained {
     batch: usize,
     params: i64,
-    /// How many trained as one.
+    /// The number of members that trained as one.
     members: usize,
     /// Seconds that the buffer was filled for.
     filled_s: f64,

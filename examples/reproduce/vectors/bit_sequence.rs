@@ -22,10 +22,10 @@ use crate::run::{Recipe, Run};
 /// Train a policy to write bit sequences near hidden modes
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// How sequences are written
+    /// Order in which sequences are written
     #[arg(long, value_enum, default_value = "append")]
     order: Order,
-    /// What reads them; all but the perceptron read them from left to right, as --order append writes them
+    /// Network that reads them; all but the perceptron read them from left to right, as --order append writes them
     #[arg(long, value_enum, default_value = "mlp")]
     policy: PolicyName,
     /// Bits per word

@@ -18,7 +18,7 @@ use crate::run::{Recipe, Run, members};
 /// Train a perceptron on a grid of few modes, exploring by one of several means
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// How it explores, besides --epsilon
+    /// Means of exploration, besides --epsilon
     #[arg(long, value_enum, default_value = "joint")]
     means: Means,
     /// Dimensions

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Trajectories of a data set that is made
     #[arg(long, default_value_t = 20_000)]
     size: usize,
-    /// What is learned from it
+    /// Kind of learning from it
     #[arg(long, value_enum, default_value = "balance")]
     learn: Learn,
     #[command(flatten)]

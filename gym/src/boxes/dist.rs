@@ -9,7 +9,7 @@ use tch::Tensor;
 
 use super::chart::{Axes, Permitted, inner, is_source};
 use super::env::illegal;
-use super::heads::{Asked, Head, Heads, Numbers};
+use super::heads::{Asked, Head, Heads, Numbers, OfState};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{check_asked, check_width, component, finite};
 
@@ -235,10 +235,10 @@ impl Distribution for BoxDist {
             let atom = match head {
                 _ if !free => permitted.atom,
                 None => rng.uniform() < 0.5,
-                Some((_, _, values)) => {
+                Some(head) => {
                     let forward = self.direction == Direction::Forward;
                     let bias = if forward { exploration.exit_bias() } else { 0.0 };
-                    let logit = (finite(row, values[0])? + bias) / exploration.temperature();
+                    let logit = (finite(row, head.numbers[0])? + bias) / exploration.temperature();
                     rng.uniform() < 1.0 / (1.0 + (-logit).exp())
                 }
             };
@@ -253,7 +253,7 @@ impl Distribution for BoxDist {
                 (false, _) => {
                     match head {
                         None => self.draw_uniform(state, &mut unit, rng),
-                        Some(head) => draw(head, (row, axes), exploration.temperature(), &mut unit, rng)?,
+                        Some(head) => draw(head, row, axes, exploration.temperature(), &mut unit, rng)?,
                     }
                     unit.iter_mut().for_each(|u| *u = inner(*u));
                     env.place(self.direction, state, &unit, point);
@@ -295,13 +295,8 @@ impl Distribution for BoxDist {
 }
 
 /// Draws the unit coordinates in use from a state's mixture.
-fn draw(
-    (mixtures, stored, values): (&BetaMixtures, &Axes, &[f64]),
-    (row, axes): (usize, Axes),
-    temperature: f64,
-    unit: &mut [f64],
-    rng: &mut Rng,
-) -> Result<()> {
+fn draw(head: OfState<'_>, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
+    let OfState { mixtures, axes: stored, numbers: values } = head;
     let (k, n) = (mixtures.components, stored.len());
     let choose = |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
     let joint = match mixtures.coupling {

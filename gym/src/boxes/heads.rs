@@ -104,16 +104,25 @@ pub(super) struct OnHost<'a> {
     source: Option<Cow<'a, [f64]>>,
 }
 
+/// A head's numbers of one state.
+#[derive(Clone, Copy)]
+pub(super) struct OfState<'a> {
+    pub(super) mixtures: &'a BetaMixtures,
+    /// The axes that the numbers are for.
+    pub(super) axes: &'a Axes,
+    pub(super) numbers: &'a [f64],
+}
+
 impl OnHost<'_> {
-    /// The numbers of a state from which a step uses these axes, and the axes that they are for.
-    pub(super) fn row(&self, axes: &Axes, row: usize) -> (&BetaMixtures, &Axes, &[f64]) {
+    /// The numbers of a state from which a step uses these axes.
+    pub(super) fn row(&self, axes: &Axes, row: usize) -> OfState<'_> {
         let mixtures = &self.heads.mixtures;
         match self.heads.at_source(axes).zip(self.source.as_ref()) {
-            Some((head, numbers)) => (mixtures, &head.axes, numbers),
+            Some((head, numbers)) => OfState { mixtures, axes: &head.axes, numbers },
             None => {
                 let stored = &self.heads.each.axes;
                 let width = mixtures.width(stored.len());
-                (mixtures, stored, &self.each[row * width..][..width])
+                OfState { mixtures, axes: stored, numbers: &self.each[row * width..][..width] }
             }
         }
     }
@@ -226,7 +235,10 @@ impl Layout<'_> {
                 };
                 share.copy_from_slice(&row[logits.clone()]);
                 total.copy_from_slice(&share);
-                axes.clone().for_each(|axis| add_densities(&betas, step(axis), &mut total));
+                for axis in axes.clone() {
+                    let (terms, logs) = step(axis);
+                    add_densities(&betas, terms, logs, &mut total);
+                }
                 value += softmax(&mut total) - softmax(&mut share);
                 let by_logits = by_numbers[logits.clone()].iter_mut();
                 by_logits.zip(total.iter().zip(&share)).for_each(|(by, (total, share))| *by = total - share);
@@ -234,8 +246,8 @@ impl Layout<'_> {
                     let (terms, logs) = step(axis);
                     for part in 0..2 {
                         let by_raw = &mut by_numbers[self.raw(part, axis)];
-                        let of = (&betas.by_concentrations[part][terms.clone()], &betas.slopes[part][terms.clone()]);
-                        slopes(of, logs[part], &total, by_raw);
+                        let by_concentration = &betas.by_concentrations[part][terms.clone()];
+                        slopes(by_concentration, &betas.slopes[part][terms.clone()], logs[part], &total, by_raw);
                     }
                 }
             }
@@ -247,7 +259,7 @@ impl Layout<'_> {
 
 /// Adds the log-density of each component at the point with these logarithms of u and 1 - u.
 #[inline(always)]
-fn add_densities(betas: &Betas, (terms, logs): (Range<usize>, [f64; 2]), total: &mut [f64]) {
+fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut [f64]) {
     let n = total.len();
     let [alphas, betas_of] = [0, 1].map(|part| &betas.concentrations[part][terms.clone()][..n]);
     let norms = &betas.log_norms[terms][..n];
@@ -258,7 +270,7 @@ fn add_densities(betas: &Betas, (terms, logs): (Range<usize>, [f64; 2]), total: 
 
 /// The derivatives by raw numbers of components that have these shares in the density.
 #[inline(always)]
-fn slopes((by_concentration, slope): (&[f64], &[f64]), log: f64, share: &[f64], out: &mut [f64]) {
+fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out: &mut [f64]) {
     let n = out.len();
     let (by_concentration, slope, share) = (&by_concentration[..n], &slope[..n], &share[..n]);
     for i in 0..n {

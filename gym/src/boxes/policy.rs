@@ -213,7 +213,7 @@ impl Policy<BoxEnv> for BoxPolicy {
         let parameters = self.networks.parameters();
         let x = states.to_tensor(parameters.kind(), parameters.device()) * 2.0 - 1.0;
         let columns = self.some_columns();
-        self.networks.evaluate(&x, states.rows().map(is_source), (wants, columns), |direction, outputs| {
+        self.networks.evaluate(&x, states.rows().map(is_source), wants, columns, |direction, outputs| {
             let Some(outputs) = outputs else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
             let head = |axes, values| Head { axes, numbers: Numbers::Device(values) };
             let each = head(self.axes.clone(), self.started(&outputs.values, columns));

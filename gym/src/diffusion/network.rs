@@ -86,7 +86,7 @@ pub(super) struct JointNet {
 }
 
 impl JointNet {
-    pub(super) fn new(scope: &mut Scope<'_>, (inputs, outputs): (i64, i64), config: &GradNetConfig) -> Self {
+    pub(super) fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64, config: &GradNetConfig) -> Self {
         let mlp = |layers| MlpConfig {
             hidden: vec![config.hidden; layers],
             activation: Activation::Gelu,

@@ -144,7 +144,7 @@ impl DiffusionPolicy {
         let mut scope = parameters.scope(rng);
         let times = harmonics(&scope, config.network.harmonics, env.process().steps());
         let net = |scope: &mut gfn::nn::Scope<'_>, name: &str, outputs| {
-            JointNet::new(&mut scope.sub(name), (dim, outputs), &config.network)
+            JointNet::new(&mut scope.sub(name), dim, outputs, &config.network)
         };
         let drift = net(&mut scope, "drift", dim + i64::from(config.log_variance_range.is_some()));
         let langevin = match (config.langevin_clip, target) {

@@ -28,9 +28,9 @@ pub enum ProcessKind {
 /// `x' ~ N(decay x + gain u, sd^2)`: one step of the process under a drift u.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ForwardKernel {
-    /// What is left of the point.
+    /// The factor of the point.
     pub decay: f64,
-    /// What a unit of drift adds.
+    /// The factor of the drift.
     pub gain: f64,
     /// Standard deviation of each coordinate.
     pub sd: f64,
@@ -39,7 +39,7 @@ pub struct ForwardKernel {
 /// `x ~ N(shrink x', sd^2)`: one step of the process without drift, reversed. Into step 0 it is a point mass, `shrink = sd = 0`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BackwardKernel {
-    /// What is left of the point.
+    /// The factor of the point.
     pub shrink: f64,
     /// Standard deviation of each coordinate.
     pub sd: f64,

@@ -168,7 +168,7 @@ impl NodeSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// How many of them node `a` has an edge to.
+    /// The number of them that node `a` has an edge to.
     fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
         match adjacency.bits(a) {
             Some(bits) => self.0.iter().zip(bits).map(|(x, y)| (x & y).count_ones() as usize).sum(),

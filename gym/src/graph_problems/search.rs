@@ -125,7 +125,7 @@ fn other_cut(graph: &GraphState, before: &[u32], rng: &mut Rng) -> Vec<u32> {
     listed(&sides)
 }
 
-/// How many of the first `n` nodes node `a` has an edge to, on its own side and on the other.
+/// The numbers of the first `n` nodes that node `a` has an edge to, on its own side and on the other.
 fn near(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
     let others = graph.adjacency().ones(a).filter(|&b| b < n);
     others.fold((0, 0), |(same, other), b| if sides[a] == sides[b] { (same + 1, other) } else { (same, other + 1) })

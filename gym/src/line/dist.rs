@@ -97,7 +97,8 @@ impl LineDist {
 
     /// The length of a step from one state.
     fn draw(
-        (mixtures, values): (&NormalMixtures, &[f64]),
+        mixtures: &NormalMixtures,
+        values: &[f64],
         row: usize,
         exploration: &Exploration,
         rng: &mut Rng,
@@ -133,7 +134,7 @@ impl Distribution for LineDist {
             }
             let wide = epsilon > 0.0 && rng.uniform() < epsilon;
             let length = match host.as_ref().filter(|_| !wide) {
-                Some((mixtures, values)) => Self::draw((mixtures, values.row(row)), row, exploration, rng)?,
+                Some((mixtures, values)) => Self::draw(mixtures, values.row(row), row, exploration, rng)?,
                 None => WIDE.hypot(exploration.noise()) * rng.normal(),
             };
             let sign = if self.direction == Direction::Forward { 1.0 } else { -1.0 };

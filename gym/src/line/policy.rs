@@ -118,15 +118,10 @@ impl Policy<Line> for LinePolicy {
         check_no_conditions(conditions)?;
         check_width(states, 2)?;
         let is_source = states.rows().map(|state| state[1] == 0.0);
-        self.networks.evaluate(
-            &self.inputs(env, states),
-            is_source,
-            (wants, None),
-            |direction, outputs| match outputs {
-                Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs.values),
-                None => Ok(LineDist::uniform(*env, direction, states.clone())),
-            },
-        )
+        self.networks.evaluate(&self.inputs(env, states), is_source, wants, None, |direction, outputs| match outputs {
+            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs.values),
+            None => Ok(LineDist::uniform(*env, direction, states.clone())),
+        })
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -52,7 +52,7 @@ impl Canvas {
         Ok(self.svg())
     }
 
-    /// What is wrong with the picture, if anything is.
+    /// An error that says what is wrong with the picture, if anything is.
     fn check(&self) -> std::result::Result<(), String> {
         let size = format!("{} x {} units", self.width, self.height);
         if !(self.width.is_finite() && self.height.is_finite()) {

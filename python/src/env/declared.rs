@@ -104,7 +104,7 @@ impl Declared {
     }
 }
 
-/// Whether there is a way between any two nodes.
+/// `true` if there is a way between any two nodes.
 fn is_connected(graph: &GraphState) -> bool {
     let n = graph.n_nodes() as u32;
     let mut part: Vec<u32> = (0..n.min(1)).collect();
@@ -129,7 +129,7 @@ pub(crate) struct Moves {
     a: Py<PyAny>,
     /// The second node of an edge; 0 for others, int64.
     b: Py<PyAny>,
-    /// Which of the type's moves there, int64: the class of the node or the edge that is added; of an attached node its class times the
+    /// The number of each among the type's moves there, int64: the class of the node or the edge that is added; of an attached node its class times the
     /// number of edge classes, plus the class of its edge; of an attribute that is set the value minus 1, plus the numbers of values of
     /// all attributes before it.
     column: Py<PyAny>,

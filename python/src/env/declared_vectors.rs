@@ -51,7 +51,7 @@ impl DeclaredVectors {
 pub(crate) struct VectorMoves {
     /// The place in the batch of the vector that each is a move of, int64.
     state: Py<PyAny>,
-    /// Which of the environment's moves it is, int64.
+    /// The number of each among the environment's moves, int64.
     number: Py<PyAny>,
 }
 

@@ -54,7 +54,7 @@ pub(crate) enum GraphSpec {
     },
     Fragments {
         max_fragments: usize,
-        /// What is in the file: the file may be another one by the time that something is made again from these settings.
+        /// The contents of the file: the file may be another one by the time that something is made again from these settings.
         library: Option<String>,
     },
 }

@@ -17,7 +17,8 @@ const AT_ONCE: usize = 4096;
 /// A buffer of given objects and what the trainer's reward gives them, under their conditions if there are any.
 pub(super) fn buffer<E: ReplayEnv, P: gfn::policy::Policy<E>>(
     trainer: &Trainer<E, P>,
-    (objects, conditions): (Py<PyAny>, Option<Tensor>),
+    objects: Py<PyAny>,
+    conditions: Option<Tensor>,
     border: &Border<E::States>,
     rng: &mut Rng,
 ) -> PyResult<ReplayBuffer<E>> {

@@ -55,7 +55,7 @@ pub(crate) struct PyParts {
     hindsight: Option<Py<PyAny>>,
     source: Option<Py<PyAny>>,
     fresh: Option<Py<PyAny>>,
-    /// What a buffer draws by.
+    /// The function that a buffer draws by.
     priority: Option<Py<PyAny>>,
 }
 
@@ -120,7 +120,8 @@ impl Parts {
     pub(crate) fn novelty<S: gfn::env::Rows + 'static>(
         &mut self,
         border: &Border<S>,
-        (device, kind): (Device, Kind),
+        device: Device,
+        kind: Kind,
         rng: &mut Rng,
     ) -> PyResult<Option<Box<dyn Novelty<S>>>> {
         let Some(intrinsic) = &self.settings.intrinsic else { return Ok(None) };
@@ -188,8 +189,8 @@ impl Parts {
             let source = CalledFresh { function, border: border.clone(), width, seed };
             trainer = trainer.with_fresh(source).map_err(raised)?;
         }
-        if let Some(data) = data {
-            let given = given::buffer(&trainer, data, border, rng)?;
+        if let Some((objects, conditions)) = data {
+            let given = given::buffer(&trainer, objects, conditions, border, rng)?;
             trainer = trainer.with_data(given);
         }
         let rest = || -> Result<Trainer<E, AnyPolicy<E, D>>> {

@@ -15,7 +15,7 @@ use crate::tensors;
 pub(crate) struct Adopted {
     module: Object,
     tensors: Mutex<Vec<(String, Tensor)>>,
-    /// Whether each of its layers was in training mode when that was last looked at.
+    /// For each of its layers, `true` if it was in training mode when that was last looked at.
     modes: Mutex<Vec<bool>>,
 }
 
@@ -85,7 +85,7 @@ fn mode(layer: PyResult<Bound<'_, PyAny>>) -> PyResult<bool> {
     layer?.getattr_opt("training")?.map_or(Ok(false), |training| training.is_truthy())
 }
 
-/// Whether each layer is in training mode; nothing of what isn't a `torch.nn.Module`.
+/// For each layer, `true` if it is in training mode; nothing of what isn't a `torch.nn.Module`.
 fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     match module.getattr_opt("modules")? {
         None => Ok(Vec::new()),

@@ -57,7 +57,8 @@ impl<'a> Plan<'a> {
     pub(crate) fn new(
         text: &str,
         module: Option<Object>,
-        (device, kind): (Device, Kind),
+        device: Device,
+        kind: Kind,
         rng: &'a mut Rng,
         needs: Needs,
     ) -> PyResult<Self> {

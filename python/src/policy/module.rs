@@ -56,7 +56,7 @@ struct ModuleTorso {
     widths: (i64, i64),
     /// Where its answers must be, and of which kind.
     made_for: (Device, Kind),
-    /// Whether it has something to learn, and nobody was told yet that it doesn't.
+    /// `true` if it has something to learn, and nobody was told yet that it doesn't.
     learns: AtomicBool,
 }
 

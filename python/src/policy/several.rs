@@ -43,8 +43,9 @@ impl Networks {
         rng: &mut Rng,
         make: impl Fn(Plan<'_>) -> PyResult<AnyPolicy<E, D>>,
     ) -> PyResult<Policies<E, D>> {
-        let Self { own, prior, teacher, made_for, needs } = self;
-        let one = |(text, module): Network, needs, rng: &mut Rng| make(Plan::new(&text, module, made_for, rng, needs)?);
+        let Self { own, prior, teacher, made_for: (device, kind), needs } = self;
+        let one =
+            |(text, module): Network, needs, rng: &mut Rng| make(Plan::new(&text, module, device, kind, rng, needs)?);
         let own = one(own, needs, rng)?;
         // A teacher learns by trajectory balance, and a prior says P_F alone.
         let plain = Needs { flow: false, paths: false, ..needs };

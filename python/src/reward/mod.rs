@@ -56,7 +56,7 @@ where
 
 impl Asked {
     /// Reads text or callable, one of which is there.
-    fn new((settings, callable, kept): Handed<Object>) -> PyResult<Self> {
+    fn new(settings: Option<String>, callable: Option<Object>, kept: Option<usize>) -> PyResult<Self> {
         let asked = match (settings, callable) {
             (_, Some(callable)) => Self::Called(callable),
             (settings, None) => Self::Native(read("a reward", settings.as_deref().unwrap_or("null"))?),
@@ -102,7 +102,8 @@ pub(crate) struct Built<S> {
 impl Rewards {
     /// Reads them; a reward of the library's that stands alone must take the conditions that there are.
     pub(crate) fn read(given: Vec<Handed<Object>>, conditions: Option<&Conditions>) -> PyResult<Self> {
-        let all = given.into_iter().map(Asked::new).collect::<PyResult<Vec<_>>>()?;
+        let asked = given.into_iter().map(|(settings, callable, kept)| Asked::new(settings, callable, kept));
+        let all = asked.collect::<PyResult<Vec<_>>>()?;
         let conditioning = conditions.and_then(Conditions::conditioning).cloned();
         if let (Some(_), None, [Asked::Native(settings)]) = (conditions, &conditioning, &all[..]) {
             check_native(settings).map_err(raised)?;

@@ -222,14 +222,14 @@ where
     E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + 'static,
     E::States: 'static,
 {
-    let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
+    let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
     let shared = Shared::of(&given.policies);
     let distinct = |config, priority| match priority {
         None => ReplayBuffer::distinct(config),
         Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
     };
     let trainer = trainer(given, rest, rng, distinct)?;
-    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_object::<E>), (conditions, shared))))
+    Ok(Box::new(Trained::new(trainer, border, describe, Some(evaluate::<E>), by_object::<E>, conditions, shared)))
 }
 
 /// The first state of the same object.
@@ -245,12 +245,12 @@ where
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
-    let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
+    let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
     let shared = Shared::of(&given.policies);
     let distinct = |_, _| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
     let trainer = trainer(given, rest, rng, distinct)?;
     let each_its_own = |_: &E, states: &E::States| Ok((0..states.len()).collect());
-    Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), (conditions, shared))))
+    Ok(Box::new(Trained::new(trainer, border, describe, None, each_its_own, conditions, shared)))
 }
 
 fn trainer<E, D>(
@@ -264,10 +264,11 @@ where
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
-    let Rest { objective, config, replay, conditions, mut parts, made_for, description, failures } = rest;
+    let Rest { objective, config, replay, conditions, mut parts, made_for: (device, kind), description, failures } =
+        rest;
     let Given { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
     let Policies { own, teacher } = policies;
-    let novelty = parts.novelty(&border, made_for, &mut rng)?;
+    let novelty = parts.novelty(&border, device, kind, &mut rng)?;
     // A stream of its own: whether there are given objects doesn't change what is drawn.
     let mut looking = rng.clone().split();
     let priority = parts.priority(&failures);

@@ -51,7 +51,7 @@ pub(super) trait Engine: Send {
     fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
     /// Estimates from so many samples, under one condition, `[1, C]`, if the trainer has them.
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts>;
-    /// What the policy makes of given objects, from so many paths to each.
+    /// The figures of the policy on given objects, from so many paths to each.
     fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested>;
     /// Gives the policy the average of its parameters for good.
     fn take_average(&mut self) -> Result<()>;
@@ -60,7 +60,7 @@ pub(super) trait Engine: Send {
     fn record(&mut self, path: Option<&Path>);
     /// The loss of a batch; schedules are read at this step, or at the next.
     fn loss(&mut self, step: Option<usize>) -> Result<Tensor>;
-    /// Whether actions are mixed with uniform ones.
+    /// `true` if actions are mixed with uniform ones.
     fn explores(&self) -> bool;
     fn parameters(&self) -> Vec<(String, Tensor)>;
     /// Refuses to work with parameters that were changed from outside to what the library can't know of.
@@ -103,9 +103,12 @@ where
 {
     pub(super) fn new(
         trainer: Trainer<E, P>,
-        (border, describe): (Border<E::States>, Describe<E>),
-        (exact, alike): (Option<ExactOf<E, P>>, Alike<E>),
-        (conditions, shared): (Option<Arc<Conditions>>, Shared),
+        border: Border<E::States>,
+        describe: Describe<E>,
+        exact: Option<ExactOf<E, P>>,
+        alike: Alike<E>,
+        conditions: Option<Arc<Conditions>>,
+        shared: Shared,
     ) -> Self {
         let rng = trainer.evaluation_rng();
         Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared, steps: Arc::default() }
@@ -119,7 +122,7 @@ where
         }
     }
 
-    /// What `look` gives where weights are without noise, if the policy has noisy layers.
+    /// The result of `look` where weights are without noise, if the policy has noisy layers.
     fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
         let Self { trainer, rng, .. } = self;
         match trainer.policy().parameters() {

@@ -75,7 +75,7 @@ where
     })
 }
 
-/// What the objective asks for: R / Z, or, relative to a prior, prior R^beta / Z.
+/// The distribution that the objective asks for: R / Z, or, relative to a prior, prior R^beta / Z.
 fn target<E: EnumerableEnv + 'static>(
     trainer: &Listed<E>,
     space: &StateGraph<E>,
@@ -171,7 +171,7 @@ impl Apart {
 pub(crate) struct Exact {
     /// All states.
     states: Py<PyAny>,
-    /// How many there are.
+    /// The number of states.
     n_states: usize,
     /// The probability that the policy ends in each, `[states]`.
     probs: Py<PyAny>,
@@ -193,9 +193,9 @@ pub(crate) struct Exact {
     kl_target_policy: f64,
     /// The same the other way round.
     kl_policy_target: f64,
-    /// How many objects there are: fewer than states where several states are one, such as the Kekule forms of a molecule.
+    /// The number of objects: fewer than states where several states are one, such as the Kekule forms of a molecule.
     n_objects: usize,
-    /// Which states are one object: for each the place of the first that is.
+    /// The groups of states that are one object: for each state the place of the first of its group.
     groups: Py<PyAny>,
     /// The distances between the distributions over objects, the states of each taken together.
     of_objects: Apart,

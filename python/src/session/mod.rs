@@ -33,7 +33,7 @@ pub(crate) use exact::{Apart as Distances, Exact};
 pub(crate) struct Session {
     /// None once the library has broken off in the middle of something.
     engine: Mutex<Option<Box<dyn Engine>>>,
-    /// What rules of the environment raised, which the library has no place for.
+    /// The exceptions that rules of the environment raised, which the library has no place for.
     failures: Failures,
     kept: Kept,
     steps: Arc<AtomicUsize>,
@@ -75,13 +75,13 @@ impl Session {
         self.failures.take().map_or_else(|| done.map_err(raised), Err)
     }
 
-    /// What is read off a trainer.
+    /// The result of reading something off a trainer.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&dyn Engine) -> T + Send) -> PyResult<T> {
         self.work(py, |engine| read(engine))
     }
 }
 
-/// What a job gives; an error where the library broke off.
+/// The result of a job; an error where the library broke off.
 fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
@@ -187,7 +187,7 @@ impl Session {
         Ok(self.ask(py, move |engine| engine.sampled(n, conditions.as_ref()))?.into())
     }
 
-    /// What the policy makes of given objects, from so many paths to each, under one condition, `[1, C]`.
+    /// The figures of the policy on given objects, from so many paths to each, under one condition, `[1, C]`.
     #[pyo3(signature = (objects, paths, conditions))]
     fn tested(
         &self,
@@ -215,7 +215,7 @@ impl Session {
         self.work(py, |engine| engine.record(path.as_deref()))
     }
 
-    /// Whether actions are mixed with uniform ones.
+    /// `true` if actions are mixed with uniform ones.
     fn explores(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |engine| engine.explores())
     }

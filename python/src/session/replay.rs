@@ -11,11 +11,11 @@ use crate::parts::CalledPriority;
 /// The settings of a buffer.
 #[derive(Deserialize)]
 pub(super) struct Replay {
-    /// Whether each object is in it once.
+    /// `true` if each object is in it once.
     distinct: bool,
     /// The least distance between two objects once it is full.
     diverse: Option<Diverse>,
-    /// Whether objects are kept without the ways to them.
+    /// `true` if objects are kept without the ways to them.
     objects_alone: bool,
     #[serde(flatten)]
     config: ReplayConfig,

@@ -174,5 +174,5 @@ where
     })?;
     let relative = context.objective.needs().has(Quantity::LogPrior);
     let ends: Vec<usize> = offsets.iter().map(|form| form * paths).collect();
-    Tested::new(&ratios, (&ends, paths), of_objects, (!relative).then_some(weights))
+    Tested::new(&ratios, &ends, paths, of_objects, (!relative).then_some(weights))
 }

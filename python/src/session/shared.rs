@@ -29,7 +29,10 @@ impl Shared {
     pub(super) fn of<E: Env, D: Distribution<Actions = E::Actions>>(policies: &Policies<E, D>) -> Self {
         let all = || [Some(&policies.own), policies.own.prior(), policies.teacher.as_ref()].into_iter().flatten();
         Self {
-            parameters: all().flat_map(|policy| named(policy.parameters())).map(Parameter::new).collect(),
+            parameters: all()
+                .flat_map(|policy| named(policy.parameters()))
+                .map(|(name, tensor)| Parameter::new(name, tensor))
+                .collect(),
             modules: all().filter_map(|policy| policy.module().cloned()).collect(),
         }
     }
@@ -52,7 +55,7 @@ impl Shared {
 }
 
 impl Parameter {
-    fn new((name, tensor): (String, Tensor)) -> Self {
+    fn new(name: String, tensor: Tensor) -> Self {
         let (size, made) = (tensor.size(), (tensor.kind(), tensor.device()));
         Self { name, tensor, size, made }
     }

@@ -27,7 +27,8 @@ pub(in crate::graph) fn translate<R: GraphRules>(
     env: &GraphEnv<R>,
     direction: Direction,
     states: &GraphStates,
-    (classes, rows): (&Classes, &[usize]),
+    classes: &Classes,
+    rows: &[usize],
     actions: &Slots,
     back: bool,
 ) -> Result<Slots> {

@@ -91,7 +91,7 @@ pub(crate) fn check_relabelled<R: GraphRules>(
                 let apart = masks.n_legal(from).div_ceil(most).max(1);
                 let legal: Vec<u32> = masks.legal_slots(from).step_by(apart).collect();
                 let twins = vec![n + row; legal.len()];
-                let renamed = env.translate(direction, &both, (&classes, &twins), &Slots(legal.clone()), back)?;
+                let renamed = env.translate(direction, &both, &classes, &twins, &Slots(legal.clone()), back)?;
                 let Some(k) = renamed.0.iter().position(|&slot| masks.row(to).get(slot as usize) != Some(&true)) else {
                     continue;
                 };

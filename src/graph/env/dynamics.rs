@@ -147,11 +147,12 @@ impl<R: GraphRules> Env for GraphEnv<R> {
         &self,
         direction: Direction,
         states: &GraphStates,
-        classes: (&Classes, &[usize]),
+        classes: &Classes,
+        rows: &[usize],
         actions: &Slots,
         back: bool,
     ) -> Result<Slots> {
-        classes::translate(self, direction, states, classes, actions, back)
+        classes::translate(self, direction, states, classes, rows, actions, back)
     }
 
     fn to_insertion_order(

@@ -114,7 +114,7 @@ impl<'a> HostTables<'a> {
         Self { features, length, masked, counts, degree: vec![0; graphs * length] }
     }
 
-    fn add_message(&mut self, graph: usize, (to, from): (usize, usize), what: impl Iterator<Item = usize>) {
+    fn add_message(&mut self, graph: usize, to: usize, from: usize, what: impl Iterator<Item = usize>) {
         let row = graph * self.length + to;
         let pair = row * self.length + from;
         self.masked[pair] = false;
@@ -128,19 +128,19 @@ impl<'a> HostTables<'a> {
         let relation = |of| std::iter::once(features.relation(of));
         for (a, b, edge) in arrays.edges_of(g) {
             let (i, j) = (a + 1, b + 1);
-            self.add_message(k, (j, i), features.edge(edge));
+            self.add_message(k, j, i, features.edge(edge));
             if arrays.is_directed() {
-                self.add_message(k, (i, j), features.edge(edge).chain(relation(Relation::Target)))
+                self.add_message(k, i, j, features.edge(edge).chain(relation(Relation::Target)))
             } else {
-                self.add_message(k, (i, j), features.edge(edge))
+                self.add_message(k, i, j, features.edge(edge))
             }
         }
         for node in 1..=arrays.node_ptr[g + 1] - arrays.node_ptr[g] {
-            self.add_message(k, (node, 0), relation(Relation::Virtual));
-            self.add_message(k, (0, node), relation(Relation::Node));
+            self.add_message(k, node, 0, relation(Relation::Virtual));
+            self.add_message(k, 0, node, relation(Relation::Node));
         }
         // Every place attends to itself, also those beyond the graph, so that no softmax is empty.
-        (0..self.length).for_each(|row| self.add_message(k, (row, row), relation(Relation::Itself)));
+        (0..self.length).for_each(|row| self.add_message(k, row, row, relation(Relation::Itself)));
     }
 
     fn group(&self, graphs: usize, rows: Option<Tensor>, kind: Kind, device: Device) -> Group {

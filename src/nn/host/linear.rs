@@ -123,14 +123,13 @@ impl HostLinear {
             let mut first = 0;
             while first < rows {
                 let tile = (rows - first).min(TILE);
-                let at = (x, first, out as &mut [f32], group);
                 match tile {
-                    1 => self.tile::<1, FUSED>(panel, bias, at),
-                    2 => self.tile::<2, FUSED>(panel, bias, at),
-                    3 => self.tile::<3, FUSED>(panel, bias, at),
-                    4 => self.tile::<4, FUSED>(panel, bias, at),
-                    5 => self.tile::<5, FUSED>(panel, bias, at),
-                    _ => self.tile::<TILE, FUSED>(panel, bias, at),
+                    1 => self.tile::<1, FUSED>(panel, bias, x, first, out, group),
+                    2 => self.tile::<2, FUSED>(panel, bias, x, first, out, group),
+                    3 => self.tile::<3, FUSED>(panel, bias, x, first, out, group),
+                    4 => self.tile::<4, FUSED>(panel, bias, x, first, out, group),
+                    5 => self.tile::<5, FUSED>(panel, bias, x, first, out, group),
+                    _ => self.tile::<TILE, FUSED>(panel, bias, x, first, out, group),
                 }
                 first += tile;
             }
@@ -143,7 +142,10 @@ impl HostLinear {
         &self,
         panel: &[f32],
         bias: &[f32; LANES],
-        (x, first, out, group): (&[f32], usize, &mut [f32], usize),
+        x: &[f32],
+        first: usize,
+        out: &mut [f32],
+        group: usize,
     ) {
         let mut sums = [*bias; ROWS];
         let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &x[(first + r) * self.inputs..][..self.inputs]);

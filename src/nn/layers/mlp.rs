@@ -12,7 +12,7 @@ pub struct MlpConfig {
     pub hidden: Vec<i64>,
     /// The activation after each hidden layer.
     pub activation: Activation,
-    /// Whether an affine layer norm precedes each activation.
+    /// `true` if an affine layer norm precedes each activation.
     pub layer_norm: bool,
     /// Initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for exploration; `None`
     /// (the default) for no noise. Noise stays the same until
@@ -117,7 +117,7 @@ impl Mlp {
         self.output.forward(&self.hidden(x))
     }
 
-    /// What the output layer is given: `[rows, inputs]` to `[rows, width]` of the last hidden layer.
+    /// The input of the output layer: `[rows, inputs]` to `[rows, width]` of the last hidden layer.
     pub fn hidden(&self, x: &Tensor) -> Tensor {
         let mut x = x.shallow_clone();
         for (linear, norm) in &self.hidden {

@@ -18,7 +18,7 @@ pub struct Parameter {
     pub name: String,
     /// The tensor, of any shape. One that doesn't require a gradient (a running mean) is saved but not trained.
     pub tensor: Tensor,
-    /// Which learning rate applies to it.
+    /// The group, whose learning rate applies to it.
     pub group: Group,
 }
 

@@ -121,7 +121,7 @@ impl PrefixCache {
                     at = self.prefixes[at as usize].0;
                 }
             }
-            let memory = self.memory(net, &before, (members.len(), reach));
+            let memory = self.memory(net, &before, members.len(), reach);
             let inputs = Tensor::from_slice(&inputs).to_device(memory.device());
             let out = net.step(&inputs, position, &memory);
             self.steps.0 += 1;
@@ -138,7 +138,7 @@ impl PrefixCache {
     }
 
     /// The rows with these numbers, `[n, reach, row_width]`.
-    fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], (n, reach): (usize, usize)) -> Tensor {
+    fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], n: usize, reach: usize) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
             Some(rows) if reach > 0 => rows.index_select(0, &index_tensor(numbers, rows.device())).view(size),

@@ -19,7 +19,7 @@ pub struct Manifest {
     pub format: u32,
     /// The version of this library that wrote the checkpoint.
     pub gfn: String,
-    /// How many training steps were done.
+    /// The number of training steps that were done.
     pub step: u64,
     /// The parameters that the model has, in its order.
     pub model: Vec<TensorSpec>,
@@ -28,7 +28,7 @@ pub struct Manifest {
     /// The 64-bit FNV-1a hash of this manifest (written compactly, with this field empty) followed by
     /// `model.safetensors`, in 16 hexadecimal digits: against damage, not against malice.
     pub checksum: String,
-    /// Whatever else a trainer needs to go on: the random stream, its settings, counters.
+    /// The rest that a trainer needs to go on: the random stream, its settings, counters.
     pub state: serde_json::Value,
 }
 

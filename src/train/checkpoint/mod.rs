@@ -99,7 +99,7 @@ impl Checkpoint {
         &self.manifest
     }
 
-    /// What the run that saved it said of itself ([`Trainer::described_by`](crate::train::Trainer::described_by)).
+    /// The description that the run that saved it gave of itself ([`Trainer::described_by`](crate::train::Trainer::described_by)).
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.

@@ -22,15 +22,15 @@ pub trait Persist<E: Env>: Send {
     /// Its section of the checkpoint: a name that no other part has.
     fn name(&self) -> &str;
 
-    /// What it is, with an article, for messages.
+    /// A noun for it, with an article, for messages.
     fn describe(&self) -> String {
         format!("a part named `{}`", self.name())
     }
 
-    /// What a checkpoint keeps of it: tensors by name, finite where they are floating-point numbers.
+    /// The part of it that a checkpoint keeps: tensors by name, finite where they are floating-point numbers.
     ///
     /// # Errors
-    /// Whatever keeps it from being saved.
+    /// Any error that keeps it from being saved.
     fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
         Ok(Vec::new())
     }
@@ -89,7 +89,8 @@ pub(super) fn kept<'a, E: Env + 'a>(
 pub(super) fn load<E: Env>(
     env: &E,
     parts: &mut [&mut dyn Persist<E>],
-    (checkpoint, there): (&Checkpoint, &BTreeMap<String, String>),
+    checkpoint: &Checkpoint,
+    there: &BTreeMap<String, String>,
     refuse: impl Fn(String) -> Error,
 ) -> Result<()> {
     let before: Vec<Tensors> = parts.iter().map(|part| part.state(env)).collect::<Result<_>>()?;

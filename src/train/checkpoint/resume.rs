@@ -107,7 +107,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self.observed.add_to(whole.with(SEEN, seen)))
     }
 
-    /// Whether the rewards of fresh objects are its own: whoever draws elsewhere may have another.
+    /// `true` if the rewards of fresh objects are its own: whoever draws elsewhere may have another.
     fn judges_itself(&self) -> bool {
         self.sources.elsewhere.is_none()
     }
@@ -121,7 +121,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         settings
     }
 
-    /// What of settings, environment and reward isn't as it was in the run of a checkpoint.
+    /// A warning of settings, environment and reward that aren't as they were in the run of a checkpoint.
     fn changed(&self, theirs: &serde_json::Value, checkpoint: &Checkpoint) -> Result<Option<Warning>> {
         let settings = self.settings();
         let mut changes = Vec::new();
@@ -129,7 +129,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             changes.push(differences("its settings", theirs, &settings));
         }
         if self.judges_itself() {
-            changes.extend(otherwise((&self.context.env, self.context.reward.as_ref()), &checkpoint.section(SEEN))?);
+            changes.extend(otherwise(&self.context.env, self.context.reward.as_ref(), &checkpoint.section(SEEN))?);
         }
         let step = checkpoint.manifest().step as usize;
         Ok((!changes.is_empty()).then(|| Warning::Resumed { step, changes: changes.join("; ") }))
@@ -185,7 +185,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.optimizer.iter_mut().for_each(|optimizer| parts.push(optimizer));
         self.companions.all_mut().into_iter().for_each(|companion| parts.push(companion));
         self.sources.all_mut().into_iter().rev().for_each(|source| parts.push(source));
-        load(&self.context.env, &mut parts, (&checkpoint, &state.parts), other)?;
+        load(&self.context.env, &mut parts, &checkpoint, &state.parts, other)?;
         checkpoint.restore(parameters)?;
         self.rng = state.rng;
         self.sources.reward_calls = state.reward_calls;

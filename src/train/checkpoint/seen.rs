@@ -39,7 +39,8 @@ fn allowed<E: ReplayEnv>(env: &E, trajectories: &Trajectories<E>) -> i64 {
 
 /// What is otherwise here, in words.
 pub(super) fn otherwise<E: ReplayEnv, R: Reward<E::States> + ?Sized>(
-    (env, reward): (&E, &R),
+    env: &E,
+    reward: &R,
     seen: &[(String, Tensor)],
 ) -> Result<Vec<String>> {
     if seen.is_empty() {

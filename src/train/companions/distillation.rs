@@ -74,8 +74,8 @@ impl<F> RandomDistillation<F> {
     {
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
-        let inputs = (features.width() as i64, 0);
-        let mut network = |name| Network::new(&mut scope.sub(name), inputs, config.outputs, (&config.mlp, None));
+        let inputs = features.width() as i64;
+        let mut network = |name| Network::new(&mut scope.sub(name), inputs, 0, config.outputs, &config.mlp, None);
         let (target, predictor) = (network("target"), network("predictor"));
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
@@ -91,11 +91,12 @@ impl<F> RandomDistillation<F> {
     where
         F: StateFeatures<S>,
     {
-        let kind = (self.parameters.kind(), self.parameters.device());
-        let vectors = EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind)?;
+        let (kind, device) = (self.parameters.kind(), self.parameters.device());
+        let vectors =
+            EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind, device)?;
         let inputs = Inputs { vectors, conditions: None };
         let off = self.predictor.forward(&inputs) - self.target.forward(&inputs);
-        Ok(off.square().sum_dim_intlist([1i64].as_slice(), false, kind.0))
+        Ok(off.square().sum_dim_intlist([1i64].as_slice(), false, kind))
     }
 }
 

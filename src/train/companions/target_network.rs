@@ -34,7 +34,7 @@ impl<E: Env> Persist<E> for TargetNetwork {
 }
 
 impl<E: Env, P: Policy<E>> Companion<E, P> for TargetNetwork {
-    /// What the objective asks of the copy, whose values stand in for the parameters' own meanwhile.
+    /// Supplies what the objective asks of the copy, whose values stand in for the parameters' own meanwhile.
     fn supply(&self, batch: &Trajectories<E>, context: &Context<E, P>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();
         let needed = needs.has_any(&[Quantity::TargetLogFlow, Quantity::TargetLogExit]);

@@ -13,9 +13,9 @@ use crate::{Error, Result};
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
-    /// Whether a signal has arrived since the first of the listening runs began.
+    /// `true` if a signal has arrived since the first of the listening runs began.
     asked: Arc<AtomicBool>,
-    /// Whether the next signal ends the process.
+    /// `true` if the next signal ends the process.
     deadly: Arc<AtomicBool>,
     /// Number of runs that listen.
     listening: usize,
@@ -38,7 +38,7 @@ impl Handlers {
     }
 }
 
-/// Whether a signal has the system's default action.
+/// `true` if a signal has the system's default action.
 #[cfg(unix)]
 #[allow(unsafe_code, reason = "what a signal does can only be asked of the system")]
 fn is_default(signal: i32) -> bool {

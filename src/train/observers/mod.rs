@@ -54,13 +54,13 @@ pub struct Record {
     /// The metrics that observers have measured after the step.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Whether a [`Validation`](crate::train::Validation) measured this step.
+    /// `true` if a [`Validation`](crate::train::Validation) measured this step.
     #[serde(skip)]
     pub validated: bool,
-    /// Whether the run ends here as planned.
+    /// `true` if the run ends here as planned.
     #[serde(skip)]
     pub last: bool,
-    /// Whether some validation didn't measure at this step.
+    /// `true` if some validation didn't measure at this step.
     #[serde(skip)]
     pub(in crate::train) partial: bool,
     /// Metrics that are measured only because the run ends here.

@@ -38,7 +38,7 @@ const AT_FLOOR: f64 = 0.99;
 /// What is remembered of a run.
 pub(in crate::train) struct Sentinel<S> {
     warnings: Vec<Warning>,
-    /// Whether anything but the policy as it is was ever learned from.
+    /// `true` if anything but the policy as it is was ever learned from.
     explored: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
@@ -91,8 +91,8 @@ impl<S: Rows> Sentinel<S> {
             self.raise(Warning::LearnsNothing { step: sight.step });
         }
         if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), *fresh < LEAST_BATCH) {
-            let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
-            self.look(&context.env, objects, &log_rewards[..*fresh], sight);
+            let conditional = trajectories.conditions().is_some();
+            self.look(&context.env, trajectories.terminal_states(), conditional, &log_rewards[..*fresh], sight);
         }
         self.warnings[known..].iter().try_for_each(|warning| say(warning, context.config.on_warning))
     }
@@ -107,7 +107,8 @@ impl<S: Rows> Sentinel<S> {
     fn look<E: Env<States = S>>(
         &mut self,
         env: &E,
-        (terminal, conditional): (&S, bool),
+        terminal: &S,
+        conditional: bool,
         log_rewards: &[f64],
         sight: &Sight<'_>,
     ) {
@@ -227,7 +228,7 @@ impl<S: Rows> Sentinel<S> {
     }
 }
 
-/// Whether Z is at least each reward: where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected
+/// `true` if Z is at least each reward: where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected
 /// for, Z sums R / |Aut|.
 fn bounds_log_z<E: Env>(env: &E, terminal: &E::States) -> bool {
     let counts_whole = || env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
@@ -243,12 +244,12 @@ fn say(warning: &Warning, on_warning: OnWarning) -> Result<()> {
     Ok(())
 }
 
-/// Which rows are one object.
+/// The groups of rows that are one object.
 fn objects<E: Env>(env: &E, states: &E::States) -> Grouping {
     env.classes(states).map_or_else(|| states.group(), |classes| classes.grouping)
 }
 
-/// Which of these rows and the best object, which comes first, are one; `None` where equal objects may be labelled differently and
+/// The groups of equal objects among the best one, which comes first, and these rows; `None` where equal objects may be labelled differently and
 /// nobody looks.
 fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usize]) -> Option<Grouping> {
     let mut all = best.clone();
@@ -286,7 +287,7 @@ mod tests {
                     learned_log_z: true,
                     learns_nothing: false,
                 };
-                self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
+                self.0.look(&Chain::new(100), &Positions(positions.clone()), false, &log_rewards, &sight);
             }
             self
         }

@@ -115,7 +115,7 @@ impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
         let env = self.env;
         let Some((both, classes)) = env.relabelled(&taken.states, &mut Rng::seeded(0)) else { return Ok(()) };
         let twins: Vec<usize> = (taken.len()..both.len()).collect();
-        let actions = env.translate(self.part.direction(), &both, (&classes, &twins), &taken.actions, true)?;
+        let actions = env.translate(self.part.direction(), &both, &classes, &twins, &taken.actions, true)?;
         let renamed = Taken { states: both.select(&twins), actions };
         let rule = "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                     (leave node identity, the order of nodes and chance out of the network)";

@@ -20,10 +20,10 @@ use crate::run::{Recipe, Report, Run};
 #[derive(Parser, Debug)]
 #[command(mut_arg("objective", |objective| objective.default_value("fl-subtb")))]
 pub(crate) struct Args {
-    /// What is looked for
+    /// The problem
     #[arg(long, value_enum, default_value = "independent-set")]
     problem: ProblemName,
-    /// Which graphs
+    /// Kind of input graphs
     #[arg(long, value_enum, default_value = "small")]
     graphs: GraphsName,
     /// Log-reward of a unit of size; by default 2, of RB graphs 5
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is asked about, too
     #[arg(long, default_value_t = 0)]
     larger: usize,
-    /// How nodes learn of others: along edges, or also from the whole graph; by default gin-virtual, of RB graphs gin
+    /// Way in which nodes learn of others: along edges, or also from the whole graph; by default gin-virtual, of RB graphs gin
     #[arg(long, value_enum)]
     conv: Option<ConvName>,
     /// Negative control: the network gets no messages along edges, and sees marks alone

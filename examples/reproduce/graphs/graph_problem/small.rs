@@ -32,7 +32,7 @@ impl HeldOut {
         Ok(Self { env: GraphProblem::new(problem, graphs)?, reward, sizes })
     }
 
-    /// How far the policy is from the target on one graph, and log Z as it is.
+    /// The distances of the policy from the target on one graph, and log Z as it is.
     fn measure(&self, space: &StateGraph<ProblemEnv>, policy: &GraphPolicy<GraphNet>) -> Result<(Distances, f64)> {
         let target = space.target_distribution(&self.reward, None)?;
         let learned = space.terminating_distribution(&self.env, policy, None)?;

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Take the logarithm of the data, then standardise them; for bge and bic
     #[arg(long, requires = "data")]
     log: bool,
-    /// How well a node's parents explain it: bge and bic for numbers, bde for classes, which are words or at most ten whole
+    /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most ten whole
     /// numbers (other numbers are cut into three)
     #[arg(long, value_enum, default_value = "bge")]
     score: ScoreName,

@@ -28,7 +28,7 @@ use crate::run::{Exact, number, sampled, table};
 #[derive(Parser, Debug)]
 #[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Args {
-    /// What is sampled
+    /// Environment to sample from
     #[arg(long, value_enum, default_value = "grid")]
     environment: Environment,
     /// Points along each of the two dimensions of the grid

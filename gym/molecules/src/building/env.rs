@@ -128,7 +128,7 @@ impl MoleculeEnv {
     }
 }
 
-/// Which nodes are at most `steps` edges away.
+/// For each node, `true` if it is at most `steps` edges away.
 fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     let mut near = vec![false; graph.n_nodes()];
     near[from] = true;

@@ -93,8 +93,8 @@ impl Label {
     }
 
     /// `true` if it covers a point, seen from the atom.
-    pub(super) fn covers(&self, (x, y): Place) -> bool {
-        self.boxes().any(|(low, high)| low.0 < x && x < high.0 && low.1 < y && y < high.1)
+    pub(super) fn covers(&self, point: Place) -> bool {
+        self.boxes().any(|(low, high)| low.0 < point.0 && point.0 < high.0 && low.1 < point.1 && point.1 < high.1)
     }
 
     /// Writes it at an atom's point of the canvas; a bond has a length of `unit`.

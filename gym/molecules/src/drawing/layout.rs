@@ -100,7 +100,7 @@ impl Skeleton {
         upright(places)
     }
 
-    /// How much hangs at `b` seen from `a`: its depth and its number of atoms.
+    /// The branch at `b` seen from `a`: its depth and its number of atoms.
     fn branch(&self, a: usize, b: usize) -> (usize, usize) {
         let mut seen = vec![false; self.neighbours.len()];
         (seen[a], seen[b]) = (true, true);

@@ -42,7 +42,8 @@ impl Strain<'_> {
         8.0 * near * near
     }
 
-    fn crossing(&self, places: &[Place], (a, b): (usize, usize), (c, d): (usize, usize)) -> f64 {
+    fn crossing(&self, places: &[Place], one: (usize, usize), other: (usize, usize)) -> f64 {
+        let ((a, b), (c, d)) = (one, other);
         let apart = a != c && a != d && b != c && b != d;
         if apart && cross(places[a], places[b], places[c], places[d]) { 0.4 } else { 0.0 }
     }

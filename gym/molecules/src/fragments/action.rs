@@ -31,7 +31,7 @@ impl Attach {
     }
 }
 
-/// What a leaf hangs on: the node, its stem, and the leaf's own.
+/// The link that a leaf hangs on: the node, its stem, and the leaf's own.
 fn support(graph: &GraphState, leaf: u32) -> (u32, u8, u8) {
     let node = graph.adjacency().ones(leaf as usize).next().unwrap_or(0) as u32;
     let attributes = graph.edge(node, leaf).unwrap_or_default().attributes;

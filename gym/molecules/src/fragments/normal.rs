@@ -75,7 +75,7 @@ enum Centre {
     Bond(usize, usize),
 }
 
-/// What is left once leaves have been taken away again and again.
+/// The node or the bond that is left once leaves have been taken away again and again.
 fn centre(tree: &Tree) -> Centre {
     let mut degree: Vec<usize> = tree.links.iter().map(Vec::len).collect();
     let mut left = degree.len();

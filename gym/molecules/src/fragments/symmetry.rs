@@ -10,7 +10,7 @@ const AROMATIC: u8 = 4;
 
 /// A fragment as its symmetries see it.
 struct Marked {
-    /// What tells atoms apart: the atom, its bonds of all orders, and how often it is a stem.
+    /// The marks that tell atoms apart: the atom, its bonds of all orders, and how often it is a stem.
     atoms: Vec<(Atom, u8, u8)>,
     /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
@@ -32,7 +32,7 @@ impl Marked {
     }
 }
 
-/// How many bonds away from an atom each atom is.
+/// The number of bonds between an atom and each atom.
 fn distances(molecule: &Molecule, from: usize) -> Vec<usize> {
     let mut out = vec![usize::MAX; molecule.atoms().len()];
     out[from] = 0;

@@ -58,7 +58,7 @@ impl Tree {
         room
     }
 
-    /// What keeps the graph from being a tree of these fragments.
+    /// The problem that keeps the graph from being a tree of these fragments.
     fn problem(&self, library: &FragmentLibrary, graph: &GraphState) -> Option<String> {
         let n = self.fragments.len();
         if n == 0 || graph.kind() != GraphKind::Directed || graph.n_edges() != 2 * (n - 1) {

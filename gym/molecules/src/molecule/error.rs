@@ -79,7 +79,7 @@ pub enum MoleculeError {
         /// The first that isn't joined to atom 0.
         atom: usize,
     },
-    /// What a molfile or an SD file has no room for.
+    /// A property that a molfile or an SD file has no room for.
     #[error("a molfile can't hold {problem}")]
     Molfile {
         /// The thing that it can't hold, and those that it can.

@@ -12,7 +12,7 @@ use super::{BondOrder, Element, Molecule};
 const AROMATIC: u8 = 3;
 
 impl Molecule {
-    /// What an atom is, as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an aromatic ring.
+    /// An atom as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
         let place = Element::ALL.iter().position(|element| *element == atom.element).unwrap_or(0);
@@ -40,7 +40,7 @@ impl Molecule {
         graph
     }
 
-    /// What a bond is to the molecule: its order in a Kekule form, but for aromatic ones.
+    /// The class of a bond: its order in a Kekule form, but for aromatic ones.
     fn class(&self, bond: usize) -> u8 {
         if self.bonds()[bond].aromatic { AROMATIC } else { self.kekule_class(bond) }
     }

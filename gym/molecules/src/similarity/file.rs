@@ -130,7 +130,7 @@ impl fmt::Display for ReadReport {
     }
 }
 
-/// What a line is read as.
+/// The result of reading a line.
 type Read = std::result::Result<(Molecule, LeftOut), MoleculeError>;
 
 /// A file with a SMILES at the start of each line.

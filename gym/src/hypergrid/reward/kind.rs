@@ -99,7 +99,7 @@ impl FromStr for RewardKind {
 pub enum Preset {
     /// Many modes, or small differences.
     Easy,
-    /// What each reward has by default, or near it.
+    /// The default of each reward, or near it.
     Medium,
     /// Fewer modes, or greater differences.
     Hard,

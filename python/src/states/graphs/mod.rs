@@ -46,7 +46,7 @@ impl Graphs {
         }
     }
 
-    /// Whether both stand for molecules of the same settings, or neither does.
+    /// `true` if both stand for molecules of the same settings, or neither does.
     fn reads_like(&self, other: &Self) -> bool {
         let settings = |graphs: &Self| graphs.reading.as_ref().map(|reading| reading.settings.clone());
         settings(self) == settings(other)
@@ -98,7 +98,7 @@ fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>
     sheet.to_svg()
 }
 
-/// What pickle writes: a function, and what it is called with.
+/// The pair that pickle writes: a function, and its arguments.
 type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>));
 
 fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
@@ -166,7 +166,7 @@ impl Graphs {
         self.states.graphs().len()
     }
 
-    /// Whether both are the same graphs in the same order, with nodes numbered alike: one bool. Molecules equal those of the same settings.
+    /// One bool: `true` if both are the same graphs in the same order, with nodes numbered alike. Molecules equal those of the same settings.
     fn __eq__(&self, other: &Self) -> bool {
         self.__len__() == other.__len__()
             && self.reads_like(other)
@@ -199,7 +199,7 @@ impl Graphs {
         Ok(self.some(chosen::rows(index, self.__len__())?))
     }
 
-    /// How a copy is made in another process: from the arrays, and the settings of the molecules that they stand for.
+    /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
         let settings = slf.get().reading.as_ref().map(|reading| reading.settings.to_string());
@@ -217,7 +217,7 @@ impl Graphs {
         format!("Graphs({}, {kind}, {} nodes, {} edges)", arrays.len(), arrays.nodes.len(), arrays.edges.len())
     }
 
-    /// Whether edges have a direction.
+    /// `true` if edges have a direction.
     #[getter]
     fn directed(&self) -> bool {
         self.arrays().kind == GraphKind::Directed

@@ -29,7 +29,7 @@ pub trait Engine {
     /// The graphs.
     fn arrays(&self) -> &GraphArrays;
 
-    /// How symmetric the graphs are, and how moves of this direction change that, if it was counted.
+    /// The symmetries of the graphs, and the changes that moves of this direction make to them, if they were counted.
     fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries>;
 
     /// The encoded batch, for layers of your own in tensors, between [`to_tensor`](Self::to_tensor) and

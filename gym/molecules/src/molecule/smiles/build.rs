@@ -87,7 +87,7 @@ fn order(bond: &RawBond, mates: &[Option<usize>]) -> BondOrder {
     if mates[bond.a] == Some(bond.b) { BondOrder::Double } else { bond.order() }
 }
 
-/// Which bonds are written as aromatic: those with `:`, and those without a mark between lower-case atoms of a ring.
+/// For each bond, `true` if it is written as aromatic: those with `:`, and those without a mark between lower-case atoms of a ring.
 fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
     let mut ringed = vec![false; atoms.len()];
@@ -105,7 +105,7 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// Which atoms have a double bond among their aromatic ones.
+/// For each atom, `true` if it has a double bond among its aromatic ones.
 fn needs_double(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond], aromatic: &[bool]) -> Result<Vec<bool>> {
     let mut sigma = vec![0u8; atoms.len()];
     // An upper-case atom with a bond `:` is as good as a lower-case one.

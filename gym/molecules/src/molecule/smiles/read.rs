@@ -204,7 +204,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What follows on `%`: two digits, or up to five in parentheses.
+    /// The number that follows on `%`: two digits, or up to five in parentheses.
     fn long_ring_number(&mut self) -> Result<u32> {
         let (mut number, mut digits) = (0, 0);
         let bracketed = self.take(b'(');

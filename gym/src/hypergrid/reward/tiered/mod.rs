@@ -101,7 +101,7 @@ impl TieredReward {
         Ok(Self { kind, grid: *grid, weights, values, mode_tiers, tiers })
     }
 
-    /// What each tier adds.
+    /// The amount that each tier adds.
     #[must_use]
     pub fn weights(&self) -> &[f64] {
         &self.weights
@@ -142,7 +142,7 @@ impl TieredReward {
         (tiers.trailing_ones() as usize).min(self.weights.len())
     }
 
-    /// How many points pass the first `n` tiers, rule by rule, where it is known without visiting all points.
+    /// The numbers of points that pass the first `n` tiers, rule by rule, where they are known without visiting all points.
     #[must_use]
     pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
         let tiers = u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0);

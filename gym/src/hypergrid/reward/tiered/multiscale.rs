@@ -201,7 +201,7 @@ impl DigitTiers {
         (0..config.tiers.len()).fold(0, |set, t| set | u32::from(passes(t)) << t)
     }
 
-    /// What a coordinate adds to the selector, before the power of its place.
+    /// The amount that a coordinate adds to the selector, before the power of its place.
     fn pattern(&self, x: u16) -> u64 {
         let shifted =
             (self.digits[usize::from(x)][0] + u64::from(self.config.tiers[0].shift)) % u64::from(self.config.base);

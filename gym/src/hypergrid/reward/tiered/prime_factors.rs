@@ -63,7 +63,7 @@ pub(super) struct FactorTiers {
     pub(super) factors: Vec<Option<Factors>>,
 }
 
-/// What matters of a coordinate's number while counting: its primes (if pairs are to be coprime), the primes that it has in the
+/// The part of a coordinate's number that counts depend on: its primes (if pairs are to be coprime), the primes that it has in the
 /// power of the target (if there is one), and itself modulo the number of rules.
 type Kind = (u32, u32, u64);
 

@@ -143,19 +143,19 @@ fn riddles(code: &str) -> Vec<(usize, String)> {
 #[test]
 fn parameters_have_names() {
     let found = offences(tuple_parameters);
-    assert!(found.len() <= 107, "{}: {found:#?}", found.len());
+    assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
 fn conditions_are_asked_by_if() {
     let found = offences(matched_conditions);
-    assert!(found.len() <= 269, "{}: {found:#?}", found.len());
+    assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]
 fn documentation_begins_with_the_noun() {
     let found = offences(riddles);
-    assert!(found.len() <= 502, "{}: {found:#?}", found.len());
+    assert!(found.is_empty(), "{}: {found:#?}", found.len());
 }
 
 #[test]

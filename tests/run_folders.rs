@@ -106,7 +106,7 @@ fn a_folder_takes_one_run() {
     assert!(!run.result().exists() && run.asked().unwrap() == this);
     refused(&asked("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
     assert!(
-        fs::read_dir(&temporary.join("new/run"))
+        fs::read_dir(temporary.join("new/run"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .all(|name| name == ".lock" || !name.to_string_lossy().starts_with('.'))
@@ -117,8 +117,8 @@ fn a_folder_takes_one_run() {
 fn two_processes_do_not_write_one_folder() {
     let temporary = Folder::new("run-locked");
     let run = RunFolder::new(temporary.join("run"));
-    fs::create_dir(&temporary.join("run")).unwrap();
-    let other = fs::File::create(&temporary.join("run").join(".lock")).unwrap();
+    fs::create_dir(temporary.join("run")).unwrap();
+    let other = fs::File::create(temporary.join("run").join(".lock")).unwrap();
     other.lock().unwrap();
     let message = run.claim(&asked("ring"), None).unwrap_err().to_string();
     assert!(message.contains("another process is writing it"), "{message}");
@@ -138,7 +138,7 @@ fn a_folder_of_other_things_is_left_alone() {
     assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("thesis.tex/run")), "{error}");
     // Settings that aren't any.
     let run = RunFolder::new(temporary.join("broken"));
-    fs::create_dir(&temporary.join("broken")).unwrap();
+    fs::create_dir(temporary.join("broken")).unwrap();
     fs::write(run.metrics(), "").unwrap();
     for (text, problem) in [("{", "EOF while parsing"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")] {
         fs::write(run.settings(), text).unwrap();

@@ -130,8 +130,8 @@ fn riddles(code: &str) -> Vec<(usize, String)> {
         if !opens || !RIDDLES.contains(&word) {
             continue;
         }
-        let item = lines[at..].iter().map(|line| line.trim_start());
-        let item = item.skip_while(|line| line.starts_with("///") || line.starts_with("#[")).next().unwrap_or("");
+        let mut item = lines[at..].iter().map(|line| line.trim_start());
+        let item = item.find(|line| !line.starts_with("///") && !line.starts_with("#[")).unwrap_or("");
         let private = ["pub(", "struct ", "enum ", "const ", "static ", "mod ", "impl", "let ", "macro_rules"];
         if !private.iter().any(|start| item.starts_with(start)) {
             found.push((at + 1, format!("documentation opens with `{word}`: begin with the noun")));

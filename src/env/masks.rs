@@ -74,11 +74,10 @@ impl Masks {
     #[must_use]
     pub fn in_one_block(mut self) -> Self {
         let width = self.slot_ptr.get(1).copied().unwrap_or(0);
-        if self.blocks.len() > 1 || self.blocks.iter().any(|block| block.rows() != self.len()) {
-            if self.slot_ptr.iter().enumerate().all(|(i, &slots)| slots == i * width) {
-                let row_ptr = (0..self.slot_ptr.len()).collect();
-                self.blocks = vec![Block { name: "actions".into(), width, row_ptr }];
-            }
+        let several = self.blocks.len() > 1 || self.blocks.iter().any(|block| block.rows() != self.len());
+        if several && self.slot_ptr.iter().enumerate().all(|(i, &slots)| slots == i * width) {
+            let row_ptr = (0..self.slot_ptr.len()).collect();
+            self.blocks = vec![Block { name: "actions".into(), width, row_ptr }];
         }
         self
     }

@@ -79,7 +79,7 @@ impl<E: Env, P> Context<E, P> {
     pub(super) fn own_stream(&self, agreed: &mut Rng) -> Option<Rng> {
         self.replicas().map(|group| {
             let mut streams = agreed.split();
-            (0..group.rank()).for_each(|_| drop(streams.split()));
+            (0..group.rank()).for_each(|_| _ = streams.split());
             streams.split()
         })
     }

@@ -55,12 +55,12 @@ impl AtomArgs {
         &self,
         example: &'static str,
         rewarded: &str,
-        args: &RunArgs,
-        common: &Common,
+        run: (&RunArgs, &Common),
         exact_limit: usize,
         score: impl MoleculeScore + 'static,
         also: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> Result<()> {
+        let (args, common) = run;
         let network = GraphNetConfig {
             conv: match self.conv {
                 // Bond orders are attributes of edges: `Gin` doesn't see them.

@@ -26,5 +26,5 @@ const EXACT_LIMIT: usize = 50_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (rewarded, score) = (words(&args.reward), score(args.reward)?);
-    args.atoms.train("molecule", &rewarded, &args.run, &args.common, EXACT_LIMIT, score, Vec::new)
+    args.atoms.train("molecule", &rewarded, (&args.run, &args.common), EXACT_LIMIT, score, Vec::new)
 }

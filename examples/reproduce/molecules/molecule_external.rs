@@ -55,5 +55,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ]
     };
     let (run, common, limit) = (&args.run, &args.common, args.exact_limit);
-    args.atoms.train("molecule_external", &args.command, run, common, limit, shared, also)
+    args.atoms.train("molecule_external", &args.command, (run, common), limit, shared, also)
 }

@@ -146,7 +146,7 @@ impl Parameters {
     /// invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
     pub fn check(&self) -> Result<()> {
         if let Some((setting, got, expected)) = &self.mistake {
-            return Err(Error::config(setting, got, *expected));
+            return Err(Error::config(setting, got, expected));
         }
         self.absent.map_or(Ok(()), usable)
     }

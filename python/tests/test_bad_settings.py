@@ -263,7 +263,7 @@ SETTINGS = [
     (lambda: trainer(replay=gfn.Replay(0)), ValueError, "capacity is 0"),
     (lambda: trainer(replay=gfn.Replay(share=1.5)), ValueError, "share"),
     (lambda: trainer(gfn.Box(), policy=gfn.BoxNet((8,)), replay=gfn.Replay(distinct=True)), ValueError, "distinct is true"),
-    (lambda: trainer(replay=gfn.Replay(), objective=gfn.PolicyGradient()).fit(15), ValueError, "without replay"),
+    (lambda: trainer(replay=gfn.Replay(), objective=gfn.PolicyGradient()).fit(15), ValueError, "replay and other sources"),
 ]
 
 PAIRS = [

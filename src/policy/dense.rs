@@ -159,8 +159,15 @@ impl<F> MlpPolicy<F> {
         rng: &mut Rng,
         network: impl Fn(&mut Scope<'_>, i64) -> Network,
     ) -> Result<Self> {
-        let start = env.initial(&[0]);
-        let n_actions = |direction| n_actions(&masks(env, direction, &start)?);
+        // Where later states have other slots than the first one, a step shows it.
+        let mut states = env.initial(&[0]);
+        let first = env.masks(Direction::Forward, &states);
+        if let Some(slot) = first.legal_slots(0).find(|&slot| !first.is_exit(0, slot)) {
+            let mut next = states.clone();
+            env.step(Direction::Forward, &mut next, &Slots(vec![slot]))?;
+            states.append(next);
+        }
+        let n_actions = |direction| n_actions(&masks(env, direction, &states)?);
         let (pf, pb) = (n_actions(Direction::Forward)?, n_actions(Direction::Backward)?);
         config.check()?;
         let shared_pb = if config.backward == BackwardPolicy::SharedTorso { pb } else { 0 };

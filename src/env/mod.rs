@@ -29,8 +29,10 @@ mod vectors;
 
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use checks::Steps;
 pub(crate) use checks::{
-    KEEP_BACK, MAX_STEPS_BACK, Steps, Walked, check_counts, check_listed, describe_move, describe_state, random_moves,
+    KEEP_BACK, MAX_STEPS_BACK, Walked, check_counts, check_listed, describe_move, describe_state, random_moves,
     walk_back,
 };
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};

@@ -21,7 +21,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Learns from a replay buffer, too; hindsight and a search come after it.
     #[must_use]
     pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
-        self.sources.replay = Some(Replay::new(replay, false));
+        match &mut self.sources.replay {
+            Some(there) => there.buffer = replay,
+            none => *none = Some(Replay::new(replay, false)),
+        }
         self
     }
 
@@ -227,6 +230,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
         let copy = Average::new(self.parameters("a target network")?, 0.0)?;
+        self.companions.others.retain(|companion| companion.name() != "target_network");
         self.companions.others.push(Box::new(TargetNetwork { copy, every }));
         Ok(self)
     }
@@ -301,7 +305,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that aren't equal: they are to be
     /// built from one seed, for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward (but where trajectories come [from elsewhere](Self::with_fresh)) about a few random
-    /// objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ.
+    /// objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ; but not where walks at random are longer than
+    /// [`max_steps`](super::TrainerConfig::max_steps).
     pub fn with_group(mut self, group: impl Into<Box<dyn Group>>) -> Result<Self> {
         let (batch, group) = (self.context.config.batch, group.into());
         if batch < group.size() {

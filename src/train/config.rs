@@ -25,7 +25,7 @@ pub enum ReplayPath {
 /// Where log Z starts is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)); without one,
 /// the first step sets it to the importance estimate of its batch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct TrainerConfig {
     /// Trajectories per step, from all sources.
     pub batch: usize,

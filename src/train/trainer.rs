@@ -141,12 +141,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         let mut stats = StepStats { seconds: [lap(), 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
+        // Where heads of the policy score a part each, no part is the one that was scored before.
+        let whole = sources.own.thompson.is_none();
         for epoch in 0..context.objective.epochs() {
             // Of a loss that somebody has differentiated by themselves.
             context.clear_gradients();
             let mut total = 0.0;
             let scores = sources.own.each_part(context, &batch.trajectories, rng, |part, weight| {
-                let mut scores = Scored::new(context, companions, part, old.take())?;
+                let mut scores = Scored::new(context, companions, part, old.take().filter(|_| whole))?;
                 let loss = scores.loss(context)? * weight;
                 total += loss.double_value(&[]);
                 stats.seconds[1] += lap();
@@ -163,6 +165,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             if epoch == 0 {
                 (stats.loss, stats.grad_norm) = (total, grad_norm);
                 stats.describe(&scores.scores, context.objective.reward_exponent());
+                if context.replicas().is_none() {
+                    stats.mean_len = batch.trajectories.mean_len();
+                }
                 sources.learn(&batch, scores.own(), context)?;
             }
             old = Some(scores.into_old());
@@ -178,6 +183,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Checks and draws what must be known before a batch is.
     fn prepare(&mut self) -> Result<()> {
         if self.latest.is_none() {
+            // Each has resumed from a file of its own.
+            self.check_equal_replicas()?;
             self.check_equal_tasks()?;
         }
         let Context { env, policy, conditions, .. } = &self.context;
@@ -242,7 +249,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.context.reward.as_ref()
     }
 
-    /// Says that the policy was changed in another way than by training: the next step looks at it as the first one did.
+    /// Says that the policy was changed in another way than by training: the next step looks at it as the first one did. A teacher isn't
+    /// looked at again.
     pub fn policy_changed(&mut self) {
         self.checked_policy = false;
     }

@@ -4,8 +4,8 @@ mod counts;
 mod walk;
 
 pub(crate) use counts::check_counts;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use walk::no_way_back;
 pub(crate) use walk::{
-    KEEP_BACK, MAX_STEPS_BACK, Steps, Walked, check_listed, describe_move, describe_state, random_moves, walk_back,
+    KEEP_BACK, MAX_STEPS_BACK, Walked, check_listed, describe_move, describe_state, random_moves, walk_back,
 };
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use walk::{Steps, no_way_back};

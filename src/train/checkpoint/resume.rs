@@ -55,12 +55,19 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// their number behind a dot. All of them save in the same step, as [`Fit`](crate::train::Fit) does.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// [`Error::Missing`] for a policy without parameters, and for an observer of several replicas that asks for a checkpoint; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = self.own_path(path.as_ref());
         LAYOUT.check_target(&path)?;
         if let Some(asked) = self.asked.upgrade() {
+            if self.n_replicas() > 1 {
+                return Err(Error::missing(
+                    "a checkpoint that an observer asks for",
+                    "all replicas, each of which saves its own: the first alone has observers",
+                    "let the run save (`Fit::checkpoint`), or train with one replica",
+                ));
+            }
             asked.lock().unwrap_or_else(PoisonError::into_inner).push(path);
             return Ok(());
         }

@@ -43,7 +43,7 @@ pub type Metrics = BTreeMap<String, f64>;
 pub struct Record {
     /// The number of steps made, this one included.
     pub step: usize,
-    /// Number of new objects whose reward was computed so far ([`Trainer::reward_calls`]).
+    /// Number of new objects whose reward was computed so far, by this replica alone ([`Trainer::reward_calls`]).
     pub reward_calls: u64,
     /// The figures of the step itself.
     #[serde(flatten)]

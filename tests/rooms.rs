@@ -45,24 +45,24 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("io", 330),
     ("env", 1_490),
     ("condition", 610),
-    ("graph", 4_300),
+    ("graph", 4_320),
     ("distribution", 640),
     ("quantity", 240),
     ("nn", 3_450),
-    ("policy", 1_260),
+    ("policy", 1_270),
     ("rollout", 1_310),
     ("objective", 1_690),
     ("replay", 960),
     ("optim", 690),
     ("metrics", 1_030),
-    ("train", 4_530),
+    ("train", 4_560),
     ("testing", 690),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 58_410;
-const MAX_CORE: u64 = 24_510;
+const MAX_CODE: u64 = 58_500;
+const MAX_CORE: u64 = 24_600;
 const MAX_EXPORTED: u64 = 304;
 
 /// The lines that a file may have, and the files that a folder may have.

@@ -67,7 +67,7 @@ impl Sgd {
     /// An optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting out of its range, and for what [`Parameters::check`] finds.
+    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and for what [`Parameters::check`] finds.
     pub fn new(parameters: &Parameters, config: SgdConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { config, factor: 1.0, slots: Slots::new(parameters, ["momentum"])? })

@@ -277,7 +277,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// Trains as one of several replicas, each with a trainer that was built like this one (with the same optimizer, too: it isn't compared). [`TrainerConfig::batch`](super::TrainerConfig::batch)
-    /// is that of all replicas together; each draws its [share](Context::share) by a random stream of its own, from its own buffer, if there is
+    /// is that of all replicas together; each draws its [share](super::Context::share) by a random stream of its own, from its own buffer, if there is
     /// one. The gradient is that of the whole batch, for every objective, so the replicas stay equal.
     ///
     /// Loss, log Z, gradients and the states of a batch are of all replicas; the [latest](Self::latest) trajectories,

@@ -38,7 +38,7 @@ impl<E: Env, P> Context<E, P> {
     /// The exploration of fresh trajectories at this step.
     ///
     /// # Errors
-    /// [`Error::Config`] for a schedule that leaves its bounds.
+    /// [`Error::Config`](crate::Error::Config) for a schedule that leaves its bounds.
     pub fn exploration(&self) -> Result<Exploration> {
         self.config.exploration(self.step)
     }

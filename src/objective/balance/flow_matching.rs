@@ -29,7 +29,7 @@ impl FlowMatching {
     /// Sets the weight of terminal residuals.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `alpha` is positive and finite.
+    /// [`Error::Config`](crate::Error::Config) unless `alpha` is positive and finite.
     pub fn new(alpha: f64) -> Result<Self> {
         Ok(Self { alpha: positive("alpha", alpha)? })
     }

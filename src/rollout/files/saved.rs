@@ -57,7 +57,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::File`] if something that isn't a data set has the same path, or if writing fails; those of
+    /// [`Error::File`](crate::Error::File) if something that isn't a data set has the same path, or if writing fails; those of
     /// [`walks`](Self::walks).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let walked = self.walks(env)?;
@@ -77,7 +77,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// origin, compare `len` in its `manifest.json` with the memory first.
     ///
     /// # Errors
-    /// [`Error::File`] for a data set that is damaged, truncated, of another version or environment, or that
+    /// [`Error::File`](crate::Error::File) for a data set that is damaged, truncated, of another version or environment, or that
     /// has an action that isn't legal in its state. Sizes are checked before anything is read or allocated.
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();

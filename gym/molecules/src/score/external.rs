@@ -59,8 +59,7 @@ pub struct ScorerUsage {
 ///
 /// It is started when it is first needed and stays. Molecules are known by their canonical SMILES, and a score is asked for once:
 /// answers are kept for as long as the scorer lives. Batches go to whichever worker is nearly through with its own, so that none idles:
-/// 10,000 molecules through two workers take less than 5 % longer than the program itself, at 1 ms a molecule
-/// (`reproduce scorer-overhead`).
+/// 10,000 molecules through two workers take less than 5 % longer than the program itself, at 1 ms a molecule.
 ///
 /// *Failures.* A program that ends, or gives no line in time, is started again and goes on with the first molecule that has no
 /// answer, `retries` times for each; then it is an error. So is a line that is no number, or NaN; what was answered before stays in

@@ -15,7 +15,8 @@ impl Scale {
     pub(crate) fn coordinate(self, value: f64) -> Option<f64> {
         match self {
             Self::Linear => value.is_finite().then(|| value.clamp(-f64::MAX / 4.0, f64::MAX / 4.0)),
-            Self::Log => (value.is_finite() && value > 0.0).then(|| value.log10()),
+            // Powers of ten below are rounded to 0.
+            Self::Log => (value.is_finite() && value >= 1e-300).then(|| value.log10()),
         }
     }
 }

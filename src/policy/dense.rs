@@ -58,7 +58,7 @@ impl Default for MlpPolicyConfig {
 /// the torso, log F, log n. There is one copy to the device per call.
 ///
 /// ```
-/// use gfn::{quantity::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
+/// use gfn::{objective::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
 /// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
 /// # struct Plain;
 /// # impl<S: Rows> StateFeatures<S> for Plain {
@@ -115,7 +115,7 @@ impl<F> MlpPolicy<F> {
     /// [`ByKey`](super::ByKey) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::EstimatorsConfig, quantity::Quantity, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);

@@ -66,7 +66,7 @@ pub struct SequenceWork {
 /// defined.
 ///
 /// ```
-/// use gfn::{quantity::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
+/// use gfn::{objective::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
 /// use gfn::{env::Env, rollout::Sampler, testing::Words, Rng};
 /// let env = Words::new(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };

@@ -62,7 +62,7 @@ impl TeacherConfig {
 /// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. Where `delta > 0` the student samples too rarely.
 ///
 /// ```
-/// use gfn::{objective::Scores, quantity::Quantity, train::{TeacherConfig, teacher_log_rewards}};
+/// use gfn::{objective::{Quantity, Scores}, train::{TeacherConfig, teacher_log_rewards}};
 /// use tch::Tensor;
 /// let zeros = Tensor::from_slice(&[0f64, 0.0]);
 /// let log_reward = Tensor::from_slice(&[2f64, -2.0]);

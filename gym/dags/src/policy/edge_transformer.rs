@@ -51,7 +51,7 @@ impl EdgeTransformerConfig {
 /// edges. P_B is uniform.
 ///
 /// ```
-/// use gfn::{env::Env, policy::{GraphPolicy, Policy}, quantity::Quantities};
+/// use gfn::{env::Env, policy::{GraphPolicy, Policy}, objective::Quantities};
 /// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };

@@ -52,22 +52,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// have seen the step, so that it holds what they keep of it; an error then ends the run.
     ///
     /// Each of several replicas ([`with_group`](Self::with_group)) saves its own: the first here, the others beside it, under the same name with
-    /// their number behind a dot. All of them save in the same step, as [`Fit`](crate::train::Fit) does.
+    /// their number behind a dot. All of them save in the same step, as [`Fit`](crate::train::Fit) does. What an observer asks for is the first
+    /// one's alone: its parameters can be restored, the run can't go on from it.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters, and for an observer of several replicas that asks for a checkpoint; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = self.own_path(path.as_ref());
         LAYOUT.check_target(&path)?;
         if let Some(asked) = self.asked.upgrade() {
-            if self.n_replicas() > 1 {
-                return Err(Error::missing(
-                    "a checkpoint that an observer asks for",
-                    "all replicas, each of which saves its own: the first alone has observers",
-                    "let the run save (`Fit::checkpoint`), or train with one replica",
-                ));
-            }
             asked.lock().unwrap_or_else(PoisonError::into_inner).push(path);
             return Ok(());
         }

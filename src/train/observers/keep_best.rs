@@ -18,7 +18,7 @@ use crate::{Error, Result};
 ///
 /// The figure is a metric or one of the step's own ([`Record::figure`]). To use another figure, add a closure before it
 /// that puts the figure into the record as a metric. The checkpoint is complete ([`Trainer::resume`] can continue from
-/// it), written after all observers have seen the step, and replaced as a whole. NaN is never the best. The best value
+/// it; but not where several replicas train, of which it is the first one's), written after all observers have seen the step, and replaced as a whole. NaN is never the best. The best value
 /// is saved in checkpoints; if the folder is missing, a resumed run starts without a best value.
 ///
 /// ```

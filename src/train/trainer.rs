@@ -148,7 +148,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             context.clear_gradients();
             let mut total = 0.0;
             let scores = sources.own.each_part(context, &batch.trajectories, rng, |part, weight| {
-                let mut scores = Scored::new(context, companions, part, old.take().filter(|_| whole))?;
+                let mut scores = Scored::new(context, companions, part, old.take())?;
                 let loss = scores.loss(context)? * weight;
                 total += loss.double_value(&[]);
                 stats.seconds[1] += lap();
@@ -170,7 +170,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 }
                 sources.learn(&batch, scores.own(), context)?;
             }
-            old = Some(scores.into_old());
+            old = whole.then(|| scores.into_old());
         }
         companions.after_step(&batch.trajectories, context)?;
         context.step += 1;

@@ -225,9 +225,11 @@ impl GraphSheet {
                 let (dx, dy) = (at.0 - middle, at.1 - middle);
                 let (sin, cos) = dy.atan2(dx).sin_cos();
                 let half = text_width(label, 10.0) / 2.0;
-                let reach = (middle - 3.0 - half).max(0.0);
-                let x = (at.0 + cos * (radius + 4.0 + half)).clamp(middle - reach, middle + reach);
-                canvas.text((x, at.1 + sin * (radius + 8.0)), label, 10.0, Colour::INK, TextAnchor::Middle);
+                let (reach, out) = ((middle - 3.0 - half).max(0.0), at.0 + cos * (radius + 4.0 + half));
+                let x = out.clamp(middle - reach, middle + reach);
+                // Where there is no room beside a node, its name is above or below.
+                let down = if x == out { sin } else { sin.signum() };
+                canvas.text((x, at.1 + down * (radius + 8.0)), label, 10.0, Colour::INK, TextAnchor::Middle);
             }
         }
         canvas
@@ -239,6 +241,7 @@ mod tests {
     use gfn::graph::{Edge, GraphKind, Node};
 
     use super::*;
+    use crate::canvas::Shape;
 
     fn graph(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
         let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::of_class(a as u16))).collect();
@@ -269,6 +272,36 @@ mod tests {
                     .cell(graph(GraphKind::Directed, n as usize, &edges), [&long, &long]);
             }
             assert!(!sheet.to_svg().unwrap().contains("NaN"));
+        }
+    }
+
+    #[test]
+    fn names_beside_nodes_cover_none() {
+        let names = ["smoking", "cancer", "age", "income", "asia", "dyspnoea"].map(str::to_owned).to_vec();
+        for side in [190.0, 260.0] {
+            let sheet =
+                GraphSheet::new("").layout(Layout::Circle).labels(NodeLabels::Names(names.clone())).cell_size(side);
+            let canvas = sheet.draw_graph(&graph(GraphKind::Directed, 6, &[(0, 1)]));
+            let discs: Vec<(Point, f64)> = canvas
+                .shapes
+                .iter()
+                .filter_map(|shape| match shape {
+                    Shape::Disc { centre, radius, .. } => Some((*centre, *radius)),
+                    _ => None,
+                })
+                .collect();
+            let mut seen = 0;
+            for shape in &canvas.shapes {
+                let Shape::Text { at, text, size, .. } = shape else { continue };
+                let half = text_width(text, *size) / 2.0;
+                assert!(at.0 - half >= 0.0 && at.0 + half <= side, "{text} at {at:?}");
+                for (centre, radius) in &discs {
+                    let nearest = (centre.0.clamp(at.0 - half, at.0 + half), centre.1.clamp(at.1 - 3.65, at.1 + 3.65));
+                    assert!(distance(nearest, *centre) > *radius, "{text} on {centre:?}");
+                }
+                seen += 1;
+            }
+            assert_eq!(seen, 6);
         }
     }
 

@@ -58,7 +58,7 @@ def sources(folder, others):
             yield path
 
 
-def exported(path, public=True):
+def exported(path):
     """The names that a module and its public modules export."""
     names, code = set(), "\n".join(code_lines(path.read_text()))
     for used in re.findall(r"^pub use ([^;]+);", code, re.M):

@@ -217,4 +217,8 @@ fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
     let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let grown = GraphEnv::new(Free, grown, edges(0)).unwrap();
     refused(grown.with_instances(vec![edges(1), edges(2)]).unwrap_err(), "[1, 2]");
+    // More pairs of nodes than slots can be numbered.
+    let labelled = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    let labelled = GraphEnv::new(Free, labelled, edges(4)).unwrap();
+    assert!(labelled.with_instances(vec![edges(100_000)]).is_err());
 }

@@ -43,7 +43,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("group", 160),
     ("tensor", 120),
     ("io", 330),
-    ("env", 1_490),
+    ("env", 1_550),
     ("condition", 610),
     ("graph", 4_320),
     ("distribution", 640),

@@ -7,11 +7,16 @@ use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
 use super::{Grouping, Rows};
-use crate::env::{Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state};
+use crate::env::{
+    Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state, has_more_states,
+};
 use crate::{Error, Result};
 
 /// The child index of the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
+
+/// Listed states from which on it is estimated once if there are too many: fewer are listed before an estimate would be made.
+const ESTIMATED_FROM: usize = 20_000;
 
 /// The end of a legal forward move.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -59,7 +64,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states by walking from the initial one, breadth first.
     ///
     /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million moves) take
-    /// seconds and about a gigabyte.
+    /// seconds and about a gigabyte. Where random walks leave no doubt that there are more than `limit` states, no more than some ten
+    /// thousand are listed.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] if the moves form a cycle, and for keys that several states
@@ -102,8 +108,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let (move_ptr, children) = (vec![0], Vec::new());
         let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
         let mut expanded = 0;
+        let mut estimated = false;
         while expanded < out.states.len() {
             watch(out.states.len())?;
+            if !estimated && out.states.len() > ESTIMATED_FROM {
+                estimated = true;
+                if has_more_states(env, instance, limit) {
+                    return Err(Error::TooManyStates { limit });
+                }
+            }
             let end = out.states.len().min(expanded + CHUNK);
             let chunk = out.states.select(&(expanded..end).collect::<Vec<_>>());
             let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
@@ -314,6 +327,36 @@ mod tests {
     fn the_limit_is_kept_to() {
         assert_eq!(StateGraph::build(&Triangles::new(), 8).unwrap().len(), 8);
         assert!(matches!(StateGraph::build(&Triangles::new(), 7), Err(Error::TooManyStates { limit: 7 })));
+    }
+
+    /// Directed graphs on so many labelled nodes: 2 to the power of n (n - 1).
+    fn directed(n: usize) -> GraphEnv<Free> {
+        let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+        GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Directed, n)).unwrap()
+    }
+
+    #[test]
+    fn far_too_many_states_are_not_listed_up_to_the_limit() {
+        let listed = |n: usize, limit: usize| {
+            let mut most = 0;
+            let watch = |listed| {
+                most = listed;
+                Ok(())
+            };
+            let refused = StateGraph::build_watched(&directed(n), 0, limit, watch);
+            assert!(matches!(refused, Err(Error::TooManyStates { .. })));
+            most
+        };
+        assert!(listed(8, 2_000_000) < 100_000);
+        // 1,048,576 states.
+        assert!(listed(5, 900_000) < 100_000);
+        // Estimates are of a fixed seed.
+        assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
+        let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
+        let env = GraphEnv::new(Free, grown, GraphState::new(GraphKind::Undirected)).unwrap();
+        let n = 1 + 1 + 2 + 4 + 11 + 34 + 156;
+        assert_eq!(StateGraph::build(&env, n).unwrap().len(), n);
+        assert!(!has_more_states(&env, 0, n));
     }
 
     /// Attaching a node takes one step, adding it free and joining it two: breadth first isn't an order of the states.

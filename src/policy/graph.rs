@@ -55,7 +55,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
     }
 }
 
-/// A copy of a [`GraphPolicy`] for a roll-out.
+/// A view of a [`GraphPolicy`] for a roll-out, in which parameters stay as they are.
 struct HostGraphPolicy<'a> {
     network: HostGraphNet<'a>,
     sees_symmetry: bool,

@@ -4,7 +4,7 @@ use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
+use gfn::graph::{GraphActionType, GraphEnv, GraphRules, GraphState, GraphView, MoveMask, Semantics};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
@@ -54,6 +54,23 @@ fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) ->
     let mut with_edge = graph.as_directed().unwrap().clone();
     with_edge.add_edge(NodeIndex::new(a), NodeIndex::new(b), Default::default());
     graph.in_degree(b as u32) < config.max_parents.unwrap_or(usize::MAX) && !is_cyclic_directed(&with_edge)
+}
+
+/// Beyond the nodes of a [`BayesianStructure`], of which graphs keep bits, and beyond those, of which they keep lists.
+#[test]
+fn arcs_close_no_cycle_in_large_graphs() {
+    for n in [257, 1_025, 2_100] {
+        // A path through all nodes but the last.
+        let mut graph = GraphState::directed(n);
+        (2..n as u32).for_each(|b| graph.add_edge(b - 2, b - 1, Default::default()).unwrap());
+        let mut mask = vec![true; n * n];
+        AddArc.mask(Direction::Forward, Semantics::Labelled, GraphView::from(&graph), &mut mask);
+        for (at, legal) in mask.into_iter().enumerate() {
+            let (a, b) = (at / n, at % n);
+            let expected = a != b && (a == n - 1 || b == n - 1 || a + 1 < b);
+            assert_eq!(legal, expected, "{a} -> {b} of {n}");
+        }
+    }
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, StateGraph, instances_in_turn};
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// Forward steps of some states, and what they say undoes them.
@@ -131,6 +132,59 @@ fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &E::States) 
         return differ.next();
     }
     differ.find(|&k| env.keys(&some.select(&[k])) != env.keys(&others.select(&[k])))
+}
+
+/// `true` if random walks leave no doubt that more than `limit` states can be reached, before they are listed.
+///
+/// Along a walk that takes every move alike, the product of moves to choose from over ways back has, summed over the states that the walk
+/// visits, the number of all states as its mean; up to isomorphism each counts |Aut| times as much.
+pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
+    /// Standard errors by which the mean must be a hundredth above the limit.
+    const SURE: f64 = 4.0;
+    const WALKS: usize = 1024;
+    const MAX_STEPS: usize = 200;
+    // What isn't known, such as the symmetry of a large graph, leaves doubt.
+    let symmetry = |states: &E::States| match env.log_symmetry(states) {
+        Ok(None) if env.merges_isomorphic() => None,
+        Ok(known) => Some(known.unwrap_or_else(|| vec![0.0; states.len()])),
+        Err(_) => None,
+    };
+    let rng = &mut Rng::seeded(0);
+    let mut states = env.initial(&[instance; WALKS]);
+    let Some(at_first) = symmetry(&states) else { return false };
+    // The logarithms of the product of each walk, and of its sum.
+    let (mut products, mut sums) = (vec![0.0; WALKS], vec![0.0; WALKS]);
+    let mut walks: Vec<usize> = (0..WALKS).collect();
+    for _ in 0..MAX_STEPS {
+        let masks = env.masks(Direction::Forward, &states);
+        let (going, slots) = random_moves(&masks, rng);
+        let n_moves = |&row: &usize| masks.legal_slots(row).filter(|&slot| !masks.is_exit(row, slot)).count();
+        let n_moves: Vec<usize> = going.iter().map(n_moves).collect();
+        states = states.select(&going);
+        walks = going.iter().map(|&row| walks[row]).collect();
+        if walks.is_empty() || env.step(Direction::Forward, &mut states, &slots).is_err() {
+            return false;
+        }
+        let (ways_back, Some(symmetry)) = (env.masks(Direction::Backward, &states), symmetry(&states)) else {
+            return false;
+        };
+        for (row, &walk) in walks.iter().enumerate() {
+            products[walk] += (n_moves[row] as f64).ln() - (ways_back.n_legal(row) as f64).ln();
+            sums[walk] = log_sum_exp([sums[walk], products[walk] + symmetry[row] - at_first[walk]]);
+        }
+        // In units of the largest, as there may be more states than a number can say.
+        let most = sums.iter().copied().fold(0.0, f64::max);
+        let (mut mean, mut square) = (0.0, 0.0);
+        for sum in sums.iter().map(|sum| (sum - most).exp() / WALKS as f64) {
+            mean += sum;
+            square += sum * sum * WALKS as f64;
+        }
+        let error = ((square - mean * mean) / WALKS as f64).max(0.0).sqrt();
+        if (mean - SURE * error).ln() + most > (1.01 * limit as f64).ln() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Checks that what a few random walks come to is listed, each state by itself.

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
-/// Adds an edge of some class between two nodes that none joins yet; the way back (`RemoveEdge`) removes one.
+/// Adds an edge of some class between two nodes that none joins yet; the way back (`Reversed(AddEdge)`) removes one.
 ///
 /// Backward, an edge can go when it is of one of these classes, has no attributes and, where connectivity is kept, isn't a bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

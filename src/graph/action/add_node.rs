@@ -17,7 +17,7 @@ enum Placement {
     },
 }
 
-/// Adds a node of some class; the way back (`RemoveNode`) removes one.
+/// Adds a node of some class; the way back (`Reversed(AddNode)`) removes one.
 ///
 /// Backward, a free node can go when it is isolated, an attached one when that edge is its only one, and only without
 /// attributes and of the type's own classes. Where nodes are labelled, only the newest can go: a label is the order of arrival.

@@ -1,12 +1,12 @@
 //! Action types: the ways in which a graph can be edited, and the set of them that an environment offers.
 //!
-//! | type | forward: anchor, width | backward twin: anchor, width |
+//! | type | forward: anchor, width | backward, and forward of its [`Reversed`]: anchor, width |
 //! |---|---|---|
-//! | [`AddNode`] free or first | graph, node classes | `RemoveNode`: node, 1 |
-//! | [`AddNode`] attached | node, node classes x edge classes | `RemoveNode`: node, 1 |
-//! | [`AddEdge`] | node pair, edge classes | `RemoveEdge`: edge, 1 |
-//! | [`SetNodeAttr`] | node, sum of values | `RemoveNodeAttr`: node, attributes |
-//! | [`SetEdgeAttr`] | edge, sum of values | `RemoveEdgeAttr`: edge, attributes |
+//! | [`AddNode`] free or first | graph, node classes | node, 1 |
+//! | [`AddNode`] attached | node, node classes x edge classes | node, 1 |
+//! | [`AddEdge`] | node pair, edge classes | edge, 1 |
+//! | [`SetNodeAttr`] | node, sum of values | node, attributes |
+//! | [`SetEdgeAttr`] | edge, sum of values | edge, attributes |
 //! | the exit, which every set has | graph, 1 | none (P_B = 1) |
 //! | [`Reversed`] of any but the exit | the twin's | the original's |
 //!
@@ -100,8 +100,9 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 
-    /// Makes room in a schema for what the type adds to graphs: nodes, classes, attributes. By default that is nothing; a type of your own
-    /// that adds some says so here, or its environment is told by [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
+    /// Makes room in a [plain](GraphSchema::plain) schema for what the type adds to graphs: nodes, classes, attributes; the environment's
+    /// has room for what all types add. By default that is nothing; a type of your own that adds some says so here, or its environment is
+    /// told by [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
     fn widen(&self, _schema: &mut GraphSchema) {}
 
     /// `true` if this type is the exit action, which leaves the graph as it is and ends the trajectory.

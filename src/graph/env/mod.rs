@@ -163,6 +163,7 @@ impl<R: GraphRules> GraphEnv<R> {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
+        check_settings(&self)?;
         self.check_initial()?;
         self.backward = BackwardRule::Derived;
         let scaffold = self.scaffold();
@@ -191,8 +192,9 @@ impl<R: GraphRules> GraphEnv<R> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) where nodes are alike for an initial graph of more than 1,000 symmetries, and
-    /// for several instances whose symmetries differ.
+    /// [`Error::Config`](crate::Error::Config) where nodes are alike for an initial graph of more than 256 nodes or 1,000
+    /// symmetries, and for several instances whose symmetries differ; those of
+    /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         self.asked = Some(scaffold);

@@ -38,7 +38,16 @@ impl GraphSchema {
     /// The least that these graphs and what action types add to them need.
     pub(super) fn of(actions: &ActionSet, initial: &[GraphState]) -> Self {
         let mut out = Self::plain(initial.first().map_or(GraphKind::Undirected, GraphState::kind), 0);
-        actions.types().for_each(|(_, action_type)| action_type.widen(&mut out));
+        for (_, action_type) in actions.types() {
+            // Each has a schema of its own, so that none takes back what another one needs.
+            let mut own = Self::plain(out.kind, 0);
+            action_type.widen(&mut own);
+            out.max_nodes = out.max_nodes.max(own.max_nodes);
+            out.node_classes = out.node_classes.max(own.node_classes);
+            out.edge_classes = out.edge_classes.max(own.edge_classes);
+            raise(&mut out.node_attributes, &own.node_attributes);
+            raise(&mut out.edge_attributes, &own.edge_attributes);
+        }
         out.widen(initial);
         out
     }

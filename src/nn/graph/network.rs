@@ -19,7 +19,7 @@ pub trait GraphNetwork {
     /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput>;
 
-    /// A copy of the network for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
+    /// A view of the network, whose parameters stay as they are while it lives, for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
     /// rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its torso
     /// has, it takes no conditions, and its weights are on the host in single precision; for P_B, if that is learned.
     fn on_host(&self, _direction: Direction) -> Option<HostGraphNet<'_>> {

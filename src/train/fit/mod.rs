@@ -225,6 +225,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         if saved != Some(trainer.steps_done()) {
             self.save(trainer)?;
         }
+        // Nobody goes on, and ends the process perhaps, before all have written their files.
+        agree(trainer.context(), 0.0)?;
         Ok(ended)
     }
 

@@ -35,7 +35,9 @@ impl GraphActionType for AddArc {
         match direction {
             Direction::Forward if graph.n_nodes() <= 64 => mark_open::<1>(&graph, mask),
             Direction::Forward if graph.n_nodes() <= 256 => mark_open::<4>(&graph, mask),
-            Direction::Forward => {}
+            Direction::Forward if graph.n_nodes() <= 1_024 => mark_open::<16>(&graph, mask),
+            // As many as there can be: slots are numbered in 32 bits.
+            Direction::Forward => mark_open::<1_024>(&graph, mask),
             Direction::Backward => {
                 let plain = graph.edges().filter(|&(a, b)| graph.edge(a, b) == Some(Edge::default()));
                 plain.for_each(|(a, b)| mask[a as usize * graph.n_nodes() + b as usize] = true);
@@ -67,11 +69,7 @@ fn mark_open<const W: usize>(graph: &GraphState, mask: &mut [bool]) {
         }
     }
     for (a, row) in mask.chunks_exact_mut(n.max(1)).enumerate() {
-        let mut closed = ancestors[a];
-        closed
-            .iter_mut()
-            .zip(graph.adjacency().bits(a).into_iter().flatten())
-            .for_each(|(word, joined)| *word |= joined);
-        row.iter_mut().enumerate().for_each(|(b, legal)| *legal = closed[b / 64] >> (b % 64) & 1 == 0);
+        row.iter_mut().enumerate().for_each(|(b, legal)| *legal = ancestors[a][b / 64] >> (b % 64) & 1 == 0);
     }
+    graph.edges().for_each(|(a, b)| mask[a as usize * n + b as usize] = false);
 }

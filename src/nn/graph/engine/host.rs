@@ -85,12 +85,12 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn parameter(&self, parameter: &Tensor) -> HostRows {
-        let values = self.packed.of(parameter, || floats(parameter));
+        let values = self.packed.of(&[parameter], || floats(parameter));
         HostRows { width: values.len(), values: values.to_vec() }
     }
 
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> HostRows {
-        let table = self.packed.of(table, || HostRows { values: floats(table), width: table.size()[1] as usize });
+        let table = self.packed.of(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
         let mut out = HostRows::zeros(entries.len() / each, table.width);
         for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
             entries.iter().for_each(|&entry| add_to(row, table.row(entry as usize)));
@@ -99,27 +99,25 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
-        let packed = self.packed.of(layer.weight(), || HostLinear::of(layer));
+        let packed = self.packed.of(&[layer.weight()], || HostLinear::of(layer));
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() }
     }
 
     fn products(&self, layers: [&Linear; 3], rows: &HostRows) -> HostRows {
-        /// The weights of three layers, told apart from those of the first alone.
-        struct Three(HostLinear);
         let packed = self
             .packed
-            .of(layers[0].weight(), || Three(HostLinear::new(&Tensor::cat(&layers.map(Linear::weight), 0), None)));
-        HostRows { values: packed.0.rows(&rows.values, rows.len()), width: packed.0.outputs() / 3 }
+            .of(&layers.map(Linear::weight), || HostLinear::new(&Tensor::cat(&layers.map(Linear::weight), 0), None));
+        HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() / 3 }
     }
 
     fn mlp(&self, mlp: &Mlp, rows: &HostRows) -> HostRows {
-        let packed = self.packed.of(mlp.output.weight(), || HostMlp::of(mlp));
+        let packed = self.packed.of(&[mlp.output.weight()], || HostMlp::of(mlp));
         HostRows { values: packed.forward(rows.values.clone(), rows.len()), width: packed.outputs() }
     }
 
     fn norm(&self, norm: &LayerNorm, mut rows: HostRows) -> HostRows {
         match &norm.affine {
-            Some((weight, _)) => self.packed.of(weight, || norm.on_host()).apply(&mut rows.values),
+            Some((weight, _)) => self.packed.of(&[weight], || norm.on_host()).apply(&mut rows.values),
             None => norm.on_host().apply(&mut rows.values),
         }
         rows
@@ -132,7 +130,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn grow(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
-        let factor = 1.0 + self.packed.of(eps, || floats(eps))[0];
+        let factor = 1.0 + self.packed.of(&[eps], || floats(eps))[0];
         rows.values.iter_mut().for_each(|x| *x *= factor);
         rows
     }

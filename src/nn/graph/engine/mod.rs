@@ -58,7 +58,8 @@ pub trait Engine {
     /// Numbers of rows, for [`gather`](Self::gather) and sums.
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
-    /// A parameter `[width]` as one row, which can be added to all rows.
+    /// A parameter `[width]` as one row, which can be added to all rows. A parameter and a table are tensors that the module keeps: the host
+    /// reads each once for a roll-out, and holds it so long.
     fn parameter(&self, parameter: &Tensor) -> Self::Rows;
 
     /// For each row the sum of `each` entries of a learned table `[entries, width]`.

@@ -73,6 +73,19 @@ fn arcs_close_no_cycle_in_large_graphs() {
     }
 }
 
+/// Slots that no mask allows.
+#[test]
+fn a_step_that_closes_a_cycle_is_refused() {
+    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
+    for slots in [vec![1, 3], vec![1, 5, 6], vec![4]] {
+        let mut states = env.initial(&[0]);
+        let (last, before) = slots.split_last().unwrap();
+        before.iter().for_each(|&slot| drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap()));
+        let refused = env.step(Direction::Forward, &mut states, &Slots(vec![*last])).unwrap_err().to_string();
+        assert!(refused.contains("closes no cycle"), "{refused}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

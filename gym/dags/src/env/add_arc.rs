@@ -1,9 +1,11 @@
-use gfn::Result;
 use gfn::env::Direction;
 use gfn::graph::{AddEdge, Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move, Semantics};
+use gfn::{Error, Result};
+use petgraph::algo::has_path_connecting;
+use petgraph::graph::NodeIndex;
 use smallvec::SmallVec;
 
-/// Adds a plain edge that closes no directed cycle, to graphs of at most 256 nodes; the way back names a pair of nodes, too, not an edge.
+/// Adds a plain edge that closes no directed cycle; the way back names a pair of nodes, too, not an edge.
 ///
 /// So all graphs of `n` nodes have the same slots, `source * n + target` both ways, and networks on vectors, such as
 /// [`MlpPolicy`](gfn::policy::MlpPolicy), can give a logit for each.
@@ -46,6 +48,18 @@ impl GraphActionType for AddArc {
     }
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        let names = || format!("{} -> {} in {graph}", action.a, action.b);
+        if direction == Direction::Forward {
+            let (from, to) = (NodeIndex::new(action.b as usize), NodeIndex::new(action.a as usize));
+            let nodes = [action.a, action.b].iter().all(|&node| (node as usize) < graph.n_nodes());
+            match graph.as_directed().filter(|_| nodes) {
+                None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
+                Some(joined) if has_path_connecting(joined, from, to, None) => {
+                    return Err(Error::contract("an arc closes no cycle", names()));
+                }
+                Some(_) => {}
+            }
+        }
         AddEdge::new(1).apply(direction, graph, action)
     }
 

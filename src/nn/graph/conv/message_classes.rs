@@ -41,8 +41,6 @@ pub(crate) struct MessageRound<T> {
     /// Only for [`MessageKind::WithEdges`]: the index of each message in the batch and the row that receives it, `[M]`
     /// both. Messages against the direction of their edge have the indices after all others.
     along: Option<(T, T)>,
-    /// The number of receivers, `R'`.
-    n: usize,
 }
 
 /// The messages that a node receives.
@@ -118,17 +116,22 @@ impl<T> MessageRound<T> {
         }
         let index = |rows| engine.index(rows);
         let along = (kind == MessageKind::WithEdges).then(|| (index(messages), index(to)));
-        let n = receivers.len();
-        Self { own: own.map(index), entries: index(entries), offsets: index(offsets), along, n }
+        Self { own: own.map(index), entries: index(entries), offsets: index(offsets), along }
     }
 
-    /// The sum of `relu(row + edge)` over each receiver's messages, `[R', D]`, given the edge vector of each message of
+    /// Adds `relu(row + edge)` over each receiver's messages to its row of `to`, `[R', D]`, given the edge vector of each message of
     /// the batch, `[E, D]`. In directed graphs it is `[2 E, D]`: first along edges, then against them.
-    pub(crate) fn sum_along<E: Engine<Index = T>>(&self, engine: &E, rows: &E::Rows, edges: &E::Rows) -> E::Rows {
+    pub(crate) fn add_along<E: Engine<Index = T>>(
+        &self,
+        engine: &E,
+        to: E::Rows,
+        rows: &E::Rows,
+        edges: &E::Rows,
+    ) -> E::Rows {
         debug_assert!(self.along.is_some(), "a round of `MessageKind::WithEdges`");
         match &self.along {
-            Some((messages, to)) => engine.sum_along(rows, &self.entries, edges, messages, to, self.n),
-            None => engine.sum(rows, &self.entries, &self.offsets),
+            Some((messages, receivers)) => engine.add_along(to, rows, &self.entries, edges, messages, receivers),
+            None => engine.add(to, &engine.sum(rows, &self.entries, &self.offsets)),
         }
     }
 }

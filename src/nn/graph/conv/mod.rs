@@ -162,8 +162,7 @@ impl Conv {
                     }
                     None => along,
                 };
-                let sums = round.sum_along(engine, rows, &carried);
-                engine.linear(inner, &engine.add(engine.grow(own(rows), eps), &sums))
+                engine.linear(inner, &round.add_along(engine, engine.grow(own(rows), eps), rows, &carried))
             }
             Messages::Directed { own, incoming, outgoing } => {
                 // The three maps run as one product, whose result holds three table entries per row; then one sum.

@@ -171,25 +171,24 @@ impl Engine for HostGraphs<'_> {
         out
     }
 
-    fn sum_along(
+    fn add_along(
         &self,
+        mut to: HostRows,
         rows: &HostRows,
         entries: &Vec<i64>,
         edges: &HostRows,
         messages: &Vec<i64>,
         receivers: &Vec<i64>,
-        n: usize,
     ) -> HostRows {
-        let mut out = HostRows::zeros(n, rows.width);
         for ((&entry, &message), &receiver) in entries.iter().zip(messages).zip(receivers) {
-            let sum = &mut out.values[receiver as usize * rows.width..][..rows.width];
+            let sum = &mut to.values[receiver as usize * rows.width..][..rows.width];
             let sent = rows.row(entry as usize).iter().zip(edges.row(message as usize));
             sum.iter_mut().zip(sent).for_each(|(sum, (x, edge))| {
                 let sent = x + edge;
                 *sum += if sent < 0.0 { 0.0 } else { sent };
             });
         }
-        out
+        to
     }
 
     fn pool(&self, nodes: &HostRows) -> HostRows {

@@ -102,16 +102,16 @@ pub trait Engine {
     /// the end.
     fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
 
-    /// Sums of `relu(row + edge)` for each of `n` receivers, over messages from `rows[entries[m]]` along `edges[messages[m]]` to
-    /// `receivers[m]`.
-    fn sum_along(
+    /// Adds to each receiver's row of `to` the sum of `relu(row + edge)` over messages from `rows[entries[m]]` along
+    /// `edges[messages[m]]` to `receivers[m]`.
+    fn add_along(
         &self,
+        to: Self::Rows,
         rows: &Self::Rows,
         entries: &Self::Index,
         edges: &Self::Rows,
         messages: &Self::Index,
         receivers: &Self::Index,
-        n: usize,
     ) -> Self::Rows;
 
     /// Mean and damped sum of each graph's rows of nodes: `[N, width]` to `[B, 2 width]`. The mean alone can't count nodes. An

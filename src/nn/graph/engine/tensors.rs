@@ -129,18 +129,18 @@ impl Engine for TensorGraphs<'_> {
         Tensor::embedding_bag::<Tensor>(rows, entries, offsets, false, SUM, false, None, false).0
     }
 
-    fn sum_along(
+    fn add_along(
         &self,
+        to: Tensor,
         rows: &Tensor,
         entries: &Tensor,
         edges: &Tensor,
         messages: &Tensor,
         receivers: &Tensor,
-        n: usize,
     ) -> Tensor {
-        let sums = Tensor::zeros([n as i64, rows.size()[1]], (rows.kind(), rows.device()));
+        let sums = Tensor::zeros(to.size(), (rows.kind(), rows.device()));
         let sent = (rows.index_select(0, entries) + edges.index_select(0, messages)).relu();
-        sums.index_add(0, receivers, &sent)
+        to + sums.index_add(0, receivers, &sent)
     }
 
     fn pool(&self, nodes: &Tensor) -> Tensor {

@@ -92,22 +92,21 @@ impl Adjacency {
     /// # Panics
     /// If there is no row `i`.
     pub fn ones(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
-        let list = match &self.rows {
-            Rows::Bits(_) => &[][..],
-            Rows::Lists(lists) => &lists[i],
+        let (mut words, mut list) = match &self.rows {
+            Rows::Bits(_) => (self.bits(i).unwrap_or_default().iter(), [].iter()),
+            Rows::Lists(lists) => ([].iter(), lists[i].iter()),
         };
-        let words = self.bits(i).unwrap_or_default().iter().enumerate();
-        let of_words = words.flat_map(|(w, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros() as usize;
-                    rest &= rest - 1;
-                    w * 64 + bit
-                })
-            })
-        });
-        of_words.chain(list.iter().map(|&j| j as usize))
+        // The bits that are left of the word before column `end`.
+        let (mut rest, mut end) = (0u64, 0);
+        std::iter::from_fn(move || {
+            while rest == 0 {
+                let Some(&word) = words.next() else { return list.next().map(|&j| j as usize) };
+                (rest, end) = (word, end + 64);
+            }
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            Some(end - 64 + bit)
+        })
     }
 
     /// The number of edges from `i`.

@@ -1,15 +1,32 @@
 //! The edges of a graph, which states that differ in nothing but their nodes' weights share.
 
-use petgraph::graph::{DiGraph, NodeIndex, UnGraph};
+use petgraph::EdgeType;
+use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
 
 use super::equality::digest_of_edge;
 use super::{Adjacency, Edge, GraphKind};
 
 /// Edges in petgraph's form.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Storage {
     Directed(DiGraph<(), Edge>),
     Undirected(UnGraph<(), Edge>),
+}
+
+impl Clone for Storage {
+    /// With room for one more edge, because a copy is made when one is added: without it each step of a roll-out allocates twice.
+    fn clone(&self) -> Self {
+        match self {
+            Self::Directed(graph) => Self::Directed(with_room(graph)),
+            Self::Undirected(graph) => Self::Undirected(with_room(graph)),
+        }
+    }
+}
+
+fn with_room<Ty: EdgeType>(graph: &Graph<(), Edge, Ty>) -> Graph<(), Edge, Ty> {
+    let mut copy = Graph::with_capacity(graph.node_count(), graph.edge_count() + 1);
+    copy.clone_from(graph);
+    copy
 }
 
 /// Does the same to either kind of petgraph graph.

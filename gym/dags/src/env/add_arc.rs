@@ -41,7 +41,8 @@ impl GraphActionType for AddArc {
             // As many as there can be: slots are numbered in 32 bits.
             Direction::Forward => mark_open::<1_024>(&graph, mask),
             Direction::Backward => {
-                let plain = graph.edges().filter(|&(a, b)| graph.edge(a, b) == Some(Edge::default()));
+                let all = !graph.has_edge_weights();
+                let plain = graph.edges().filter(|&(a, b)| all || graph.edge(a, b) == Some(Edge::default()));
                 plain.for_each(|(a, b)| mask[a as usize * graph.n_nodes() + b as usize] = true);
             }
         }
@@ -54,7 +55,10 @@ impl GraphActionType for AddArc {
             let nodes = [action.a, action.b].iter().all(|&node| (node as usize) < graph.n_nodes());
             match graph.as_directed().filter(|_| nodes) {
                 None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
-                Some(joined) if has_path_connecting(joined, from, to, None) => {
+                // Most arcs lead to a node without a child.
+                Some(joined)
+                    if graph.adjacency().count(from.index()) > 0 && has_path_connecting(joined, from, to, None) =>
+                {
                     return Err(Error::contract("an arc closes no cycle", names()));
                 }
                 Some(_) => {}
@@ -71,19 +75,24 @@ impl GraphActionType for AddArc {
 /// Marks the pairs that no edge joins and whose edge closes no cycle, of at most `64 W` nodes: masks are a part of the time of training,
 /// so this goes word by word.
 fn mark_open<const W: usize>(graph: &GraphState, mask: &mut [bool]) {
-    let n = graph.n_nodes();
-    // The ancestors of each node, itself among them: first its parents, then theirs through one node after the other (Warshall).
-    let mut ancestors: SmallVec<[[u64; W]; 16]> = SmallVec::from_elem([0; W], n);
-    let pairs = graph.edges().map(|(a, b)| (a as usize, b as usize)).chain((0..n).map(|a| (a, a)));
-    pairs.for_each(|(a, b)| ancestors[b][a / 64] |= 1 << (a % 64));
+    let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
+    // What each node leads to, itself among it: first its children, then theirs through one node after the other (Warshall).
+    let mut below: SmallVec<[[u64; W]; 16]> = SmallVec::from_elem([0; W], n);
+    for (a, row) in below.iter_mut().enumerate() {
+        match adjacency.bits(a) {
+            Some(words) => row[..words.len()].copy_from_slice(words),
+            None => adjacency.ones(a).for_each(|b| row[b / 64] |= 1 << (b % 64)),
+        }
+        row[a / 64] |= 1 << (a % 64);
+    }
     for k in 0..n {
-        let through = ancestors[k];
-        for row in ancestors.iter_mut().filter(|row| row[k / 64] >> (k % 64) & 1 == 1) {
+        let through = below[k];
+        for row in below.iter_mut().filter(|row| row[k / 64] >> (k % 64) & 1 == 1) {
             row.iter_mut().zip(through).for_each(|(word, through)| *word |= through);
         }
     }
     for (a, row) in mask.chunks_exact_mut(n.max(1)).enumerate() {
-        row.iter_mut().enumerate().for_each(|(b, legal)| *legal = ancestors[a][b / 64] >> (b % 64) & 1 == 0);
+        row.iter_mut().zip(&below).for_each(|(legal, below)| *legal = below[a / 64] >> (a % 64) & 1 == 0);
+        adjacency.ones(a).for_each(|b| row[b] = false);
     }
-    graph.edges().for_each(|(a, b)| mask[a as usize * n + b as usize] = false);
 }

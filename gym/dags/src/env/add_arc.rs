@@ -35,11 +35,7 @@ impl GraphActionType for AddArc {
 
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         match direction {
-            Direction::Forward if graph.n_nodes() <= 64 => mark_open::<1>(&graph, mask),
-            Direction::Forward if graph.n_nodes() <= 256 => mark_open::<4>(&graph, mask),
-            Direction::Forward if graph.n_nodes() <= 1_024 => mark_open::<16>(&graph, mask),
-            // As many as there can be: slots are numbered in 32 bits.
-            Direction::Forward => mark_open::<1_024>(&graph, mask),
+            Direction::Forward => mark_open(&graph, mask),
             Direction::Backward => {
                 let all = !graph.has_edge_weights();
                 let plain = graph.edges().filter(|&(a, b)| all || graph.edge(a, b) == Some(Edge::default()));
@@ -72,27 +68,33 @@ impl GraphActionType for AddArc {
     }
 }
 
-/// Marks the pairs that no edge joins and whose edge closes no cycle, of at most `64 W` nodes: masks are a part of the time of training,
-/// so this goes word by word.
-fn mark_open<const W: usize>(graph: &GraphState, mask: &mut [bool]) {
+/// Marks the pairs that no edge joins and whose edge closes no cycle: masks are a part of the time of training, so this goes word by word.
+fn mark_open(graph: &GraphState, mask: &mut [bool]) {
     let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
-    // What each node leads to, itself among it: first its children, then theirs through one node after the other (Warshall).
-    let mut below: SmallVec<[[u64; W]; 16]> = SmallVec::from_elem([0; W], n);
-    for (a, row) in below.iter_mut().enumerate() {
+    let stride = n.div_ceil(64);
+    // A row of bits for each node, of what it leads to, itself among it: first its children, then theirs through one node after the
+    // other (Warshall). On the stack where there are few, and in no larger frame, which each call would pay for.
+    let mut below: SmallVec<[u64; 64]> = SmallVec::from_elem(0, n * stride);
+    for (a, row) in below.chunks_exact_mut(stride.max(1)).enumerate() {
         match adjacency.bits(a) {
-            Some(words) => row[..words.len()].copy_from_slice(words),
+            Some(words) => row.copy_from_slice(words),
             None => adjacency.ones(a).for_each(|b| row[b / 64] |= 1 << (b % 64)),
         }
         row[a / 64] |= 1 << (a % 64);
     }
     for k in 0..n {
-        let through = below[k];
-        for row in below.iter_mut().filter(|row| row[k / 64] >> (k % 64) & 1 == 1) {
-            row.iter_mut().zip(through).for_each(|(word, through)| *word |= through);
+        let (word, bit) = (k / 64, 1 << (k % 64));
+        for a in (0..n).map(|a| a * stride).filter(|&a| a != k * stride) {
+            if below[a + word] & bit != 0 {
+                (0..stride).for_each(|w| below[a + w] |= below[k * stride + w]);
+            }
         }
     }
     for (a, row) in mask.chunks_exact_mut(n.max(1)).enumerate() {
-        row.iter_mut().zip(&below).for_each(|(legal, below)| *legal = below[a / 64] >> (a % 64) & 1 == 0);
+        let (word, bit) = (a / 64, 1 << (a % 64));
+        for (legal, below) in row.iter_mut().zip(below.chunks_exact(stride)) {
+            *legal = below[word] & bit == 0;
+        }
         adjacency.ones(a).for_each(|b| row[b] = false);
     }
 }

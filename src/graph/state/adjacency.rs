@@ -64,6 +64,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is no row `i`.
+    #[inline]
     #[must_use]
     pub fn bits(&self, i: usize) -> Option<&[u64]> {
         assert!(i < self.n, "there is no row {i}: the graph has {} nodes", self.n);
@@ -77,6 +78,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is no row `i`.
+    #[inline]
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> bool {
         assert!(i < self.n, "there is no row {i}: the graph has {} nodes", self.n);
@@ -91,6 +93,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is no row `i`.
+    #[inline]
     pub fn ones(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut words, mut list) = match &self.rows {
             Rows::Bits(_) => (self.bits(i).unwrap_or_default().iter(), [].iter()),
@@ -113,6 +116,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is no row `i`.
+    #[inline]
     #[must_use]
     pub fn count(&self, i: usize) -> usize {
         match (self.bits(i), &self.rows) {

@@ -51,13 +51,13 @@ impl GraphActionType for AddArc {
             let nodes = [action.a, action.b].iter().all(|&node| (node as usize) < graph.n_nodes());
             match graph.as_directed().filter(|_| nodes) {
                 None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
-                // Most arcs lead to a node without a child.
-                Some(joined)
-                    if graph.adjacency().count(from.index()) > 0 && has_path_connecting(joined, from, to, None) =>
-                {
-                    return Err(Error::contract("an arc closes no cycle", names()));
+                Some(joined) => {
+                    // Most arcs lead to a node without a child.
+                    let goes_on = from == to || graph.adjacency().count(from.index()) > 0;
+                    if goes_on && has_path_connecting(joined, from, to, None) {
+                        return Err(Error::contract("an arc closes no cycle", names()));
+                    }
                 }
-                Some(_) => {}
             }
         }
         AddEdge::new(1).apply(direction, graph, action)

@@ -143,7 +143,7 @@ impl Launch {
     ///
     /// # Errors
     /// [`Error::Config`] for a host that isn't known, or by loopback addresses alone where it isn't one itself.
-    pub fn first(&self) -> Result<SocketAddr> {
+    fn first(&self) -> Result<SocketAddr> {
         // Many systems have their own name stand for a loopback address, where nobody else could connect.
         let fits = |address: &SocketAddr| is_loopback(&self.host) || !address.ip().is_loopback();
         let mut found = (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten().filter(fits);

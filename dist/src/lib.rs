@@ -1,4 +1,4 @@
-//! A [gfn](https://docs.rs/gfn) training run in several processes, on one machine or many: replicas that train as one, and [`actors`].
+//! A [gfn](https://docs.rs/gfn) training run in several processes, on one machine or many: replicas that train as one.
 //!
 //! A [`ProcessGroup`] is a [`Group`](gfn::group::Group) over TCP by c10d, the core of torch.distributed, which every libtorch ships.
 //! Nothing else has to be installed; torchrun, Slurm, mpirun or `gfn-dist local` starts the processes ([`Launch`] reads what they
@@ -23,13 +23,10 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 //!
-//! Where an object's reward takes longer than a step, [`actors`] sample and score for a learner, and may come and go while it trains.
-//!
 //! # Safety of a network
 //! c10d knows neither encryption nor passwords: whoever reaches its ports can read and disturb a run. Sockets bind to the loopback unless
 //! the launcher names another address (the store then binds to all addresses of the first machine); do that in networks that you trust alone.
 
-pub mod actors;
 mod ffi;
 mod group;
 mod launch;

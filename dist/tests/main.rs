@@ -9,7 +9,6 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
-mod actors;
 mod faults;
 mod gradients;
 #[path = "../../tests/noted.rs"]

@@ -12,6 +12,7 @@ SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 # What each prints at its end: that it got there.
 ENDS = {
     "continuous.py": "standard deviation",
+    "executors.py": "total variation after 5 steps",
     "geometric_network.py": "total variation after 5 steps",
     "molecules_qed.py": "drawn in",
     "own_optimizer.py": "total variation after 5 steps",

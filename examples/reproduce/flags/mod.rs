@@ -136,9 +136,6 @@ pub(crate) struct Team {
     /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun)
     #[arg(long, value_enum)]
     pub(crate) dist: Option<Dist>,
-    /// Processes that train as one with --dist async, each with actors of its own; the rest are the actors
-    #[arg(long, requires = "dist", value_parser = at_least_one)]
-    pub(crate) learners: Option<usize>,
     /// Seconds that a process waits for the others, which may do something alone meanwhile: a validation, a checkpoint
     #[arg(long, requires = "dist", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) dist_timeout: u64,
@@ -161,8 +158,6 @@ pub(crate) enum ThreadsFor {
 pub(crate) enum Dist {
     /// Each draws and scores its share of the batch, and all make the same update
     Sync,
-    /// The first trains, or as many as --learners says; the others draw with its latest parameters, ask the reward and send it what they drew
-    Async,
 }
 
 /// How the learning rates fall.

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     learn(args, &run, env, net, &saved, rng)
 }
 
-fn learn<N: GraphNetwork + Send + 'static>(
+fn learn<N: GraphNetwork>(
     args: &Args,
     run: &Run<'_>,
     env: GraphEnv<Ring>,

@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(share) = args.hindsight {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
     }
-    let Some((trainer, trained)) = run.train_with_actors(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
 
     let (mut rng, mut rows, mut distances) = (trainer.evaluation_rng(), Vec::new(), Vec::new());
     let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));

@@ -100,7 +100,7 @@ impl Run<'_> {
     ) -> Result<Option<Learned<'_, E, P>>>
     where
         E: EnumerableEnv + ReplayEnv + 'static,
-        P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
+        P: Policy<E, Dist = GraphActionCategorical>,
     {
         let (recipe, compared) = (&self.recipe, self.common.is_compared());
         let listed = compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
@@ -108,7 +108,7 @@ impl Run<'_> {
         let cheap = exact.as_ref().filter(|exact| exact.graph.len() <= recipe.look_up_to);
         let look =
             |trainer: &Trainer<E, P>| cheap.map(|exact| Ok(exact.distances(&exact.learned(trainer)?)?.jsd)).transpose();
-        let Some((trainer, trained)) = self.train_with_actors(trainer, look, observers)? else { return Ok(None) };
+        let Some((trainer, trained)) = self.train(trainer, look, observers)? else { return Ok(None) };
         let mut report = Report::default();
         match &mut exact {
             Some(exact) => {

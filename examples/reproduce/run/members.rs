@@ -1,21 +1,19 @@
 //! The members of a run: threads of this process (`--threads`), or processes that a launcher started (`--dist`).
 //!
-//! Members that train as one each do the whole task, from one seed, and draw and score a share of each batch. The first alone measures, writes,
-//! draws and prints. Of others (`--dist async`) the first, or several that train as one (`--learners`), do the task, and the rest draw for them.
+//! Each does the whole task, from one seed, and draws and scores a share of each batch. The first alone measures, writes, draws and prints.
 
 use std::cell::RefCell;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
-use gfn::env::{EnumerableEnv, Env};
 use gfn::group::{Group, replicate};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
-use gfn::train::{Observer, Trainer};
+use gfn::train::Trainer;
 use gfn::{Error, Result};
 
 #[cfg(feature = "dist")]
-use super::processes::{self, in_processes};
+use super::processes::in_processes;
 use crate::flags::{Team, ThreadsFor};
 
 /// Tasks whose replicas were measured to be faster than one thread.
@@ -42,7 +40,7 @@ pub(crate) fn is_first() -> bool {
 
 /// `true` if this member sees every trajectory that is drawn.
 pub(crate) fn sees_all() -> bool {
-    count() == 1 && !is_apart()
+    count() == 1
 }
 
 /// How many train as one.
@@ -50,21 +48,13 @@ pub(crate) fn count() -> usize {
     MEMBER.with_borrow(|member| member.size)
 }
 
-/// `true` for a process of an asynchronous run.
-fn is_apart() -> bool {
-    #[cfg(feature = "dist")]
-    return processes::is_apart();
-    #[cfg(not(feature = "dist"))]
-    false
-}
-
 /// Runs a task as its flags say: alone, or as several members.
 pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Some((task, flags)) = program.subcommand() else { return work() };
     let has_team = flags.try_contains_id("threads_for").is_ok();
     let Some(team) = has_team.then(|| Team::from_arg_matches(flags).ok()).flatten() else { return work() };
-    if let Some(dist) = team.dist {
-        return in_processes(&team, dist, work);
+    if team.dist.is_some() {
+        return in_processes(&team, work);
     }
     let threads = team.threads;
     if threads < 2 || team.threads_for == ThreadsFor::Products {
@@ -89,62 +79,22 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
 
 /// Does a task as one of those that train as one.
 pub(super) fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> {
-    at_rank(Member { rank: end.rank(), size: end.size(), end: Some(end) }, work)
-}
-
-/// Does a task as one whose work the others don't share.
-#[cfg(feature = "dist")]
-pub(super) fn alone(rank: usize, work: &impl Fn() -> Result<()>) -> Result<()> {
-    at_rank(Member { rank, size: 1, end: None }, work)
-}
-
-fn at_rank(member: Member, work: &impl Fn() -> Result<()>) -> Result<()> {
-    MEMBER.set(member);
+    MEMBER.set(Member { rank: end.rank(), size: end.size(), end: Some(end) });
     let done = work();
     MEMBER.set(Member { rank: 0, size: 1, end: None });
     done
 }
 
 #[cfg(not(feature = "dist"))]
-fn in_processes(_: &Team, _: crate::flags::Dist, _: impl Fn() -> Result<()>) -> Result<()> {
+fn in_processes(_: &Team, _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
     Err(Error::missing("--dist", "the feature of that name", remedy))
 }
 
-/// A trainer that is ready to train, and what watches those who draw for it.
-pub(super) struct Ready<E: Env, P> {
-    pub(super) trainer: Trainer<E, P>,
-    pub(super) monitor: Option<Box<dyn Observer<E, P>>>,
-}
-
 /// Makes a trainer one of those that train as one, if there are others.
-pub(super) fn join<E: ReplayEnv, P: Policy<E>>(trainer: Trainer<E, P>) -> Result<Ready<E, P>> {
-    refuse_actors()?;
-    Ok(Ready { trainer: joined(trainer)?, monitor: None })
-}
-
-/// The trainer as one of its group, which it takes.
-pub(super) fn joined<E: ReplayEnv, P: Policy<E>>(trainer: Trainer<E, P>) -> Result<Trainer<E, P>> {
+pub(super) fn join<E: ReplayEnv, P: Policy<E>>(trainer: Trainer<E, P>) -> Result<Trainer<E, P>> {
     match MEMBER.with_borrow_mut(|member| member.end.take()) {
         Some(end) => trainer.with_group(end),
         None => Ok(trainer),
     }
-}
-
-/// The same as [`join`] for a policy that another process can have a copy of; `None` for a process that had nothing to do but to draw, until
-/// the first was done.
-pub(super) fn join_or_draw<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send + 'static>(
-    trainer: Trainer<E, P>,
-) -> Result<Option<Ready<E, P>>> {
-    #[cfg(feature = "dist")]
-    if let Some(side) = processes::side() {
-        return side.take(trainer);
-    }
-    join(trainer).map(Some)
-}
-
-/// Refuses actors, where nobody can draw for a task.
-pub(crate) fn refuse_actors() -> Result<()> {
-    let refused = Error::config("--dist", "async", "sync: this task has no actors");
-    if is_apart() { Err(refused) } else { Ok(()) }
 }

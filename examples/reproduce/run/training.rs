@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gfn::Result;
-use gfn::env::EnumerableEnv;
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
@@ -18,7 +17,7 @@ use super::Run;
 use super::asked::Asked;
 use super::files::written;
 use super::made::{Made, steps_before};
-use super::members::{self, Ready};
+use super::members;
 use super::report::words;
 use crate::plot::{Curve, Figure, Panel, Scale};
 
@@ -43,35 +42,10 @@ impl Run<'_> {
     pub(crate) fn train<E: ReplayEnv, P: Policy<E>>(
         &self,
         trainer: Trainer<E, P>,
-        look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
-        observers: Vec<&mut dyn Observer<E, P>>,
-    ) -> Result<Option<(Trainer<E, P>, Trained)>> {
-        self.train_ready(members::join(trainer)?, look, observers)
-    }
-
-    /// The same where others may draw for it (`--dist async`).
-    pub(crate) fn train_with_actors<E, P>(
-        &self,
-        trainer: Trainer<E, P>,
-        look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
-        observers: Vec<&mut dyn Observer<E, P>>,
-    ) -> Result<Option<(Trainer<E, P>, Trained)>>
-    where
-        E: ReplayEnv + EnumerableEnv + 'static,
-        P: Policy<E> + Send + 'static,
-    {
-        match members::join_or_draw(trainer)? {
-            Some(ready) => self.train_ready(ready, look, observers),
-            None => Ok(None),
-        }
-    }
-
-    fn train_ready<E: ReplayEnv, P: Policy<E>>(
-        &self,
-        Ready { mut trainer, mut monitor }: Ready<E, P>,
         mut look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
         observers: Vec<&mut dyn Observer<E, P>>,
     ) -> Result<Option<(Trainer<E, P>, Trained)>> {
+        let mut trainer = members::join(trainer)?;
         let (common, steps) = (self.common, self.steps());
         let prefill = trainer.replay().map_or(0, |_| common.prefill.unwrap_or(self.recipe.prefill));
         let started = Instant::now();
@@ -124,7 +98,6 @@ impl Run<'_> {
         }
         all.extend(stop.as_mut().map(|stop| stop as &mut dyn Observer<E, P>));
         all.push(&mut keep);
-        all.extend(monitor.as_mut().map(|monitor| monitor.as_mut() as &mut dyn Observer<E, P>));
         all.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer<E, P>));
         all.extend(table.as_mut().map(|table| table as &mut dyn Observer<E, P>));
         all.extend(events.as_mut().map(|events| events as &mut dyn Observer<E, P>));
@@ -151,8 +124,6 @@ impl Run<'_> {
                     Some(_) => eprintln!("interrupted: saved at step {step}; the same command goes on"),
                     None => eprintln!("interrupted: saved at step {step}; go on with --save {path} --resume {path}"),
                 }
-                // A learner says good-bye to its actors.
-                drop(trainer);
                 std::process::exit(INTERRUPTED);
             }
             (Ended::Stopped, _) => eprintln!("stopped early, at step {}", trainer.steps_done()),

@@ -124,7 +124,7 @@ where
 fn learn<E, P>(run: &Run<'_>, trainer: Trainer<E, P>, log_z: Option<f64>) -> Result<()>
 where
     E: EnumerableEnv + ReplayEnv + 'static,
-    P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
+    P: Policy<E, Dist = GraphActionCategorical>,
 {
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };

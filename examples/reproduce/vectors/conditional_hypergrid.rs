@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Distances::between(&learned.probs, &target.probs).map(Some)
     };
     let look = |trainer: &GridTrainer| Ok(exact(trainer, 1.0)?.map(|distances| distances.jsd));
-    let Some((trainer, trained)) = run.train_with_actors(trainer, look, Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = run.train(trainer, look, Vec::new())? else { return Ok(()) };
 
     let (mut rows, mut mean) = (Vec::new(), [0.0; 3]);
     let (mut learned, mut truth) = (Vec::new(), Vec::new());

@@ -13,7 +13,7 @@ use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use serde_json::json;
 
 use crate::flags::{Common, ObjectiveName, words};
-use crate::run::{Recipe, Run, members};
+use crate::run::{Recipe, Run};
 
 /// Train a perceptron on a grid of few modes, exploring by one of several means
 #[derive(Parser, Debug)]
@@ -65,7 +65,6 @@ const EXACT_LIMIT: usize = 160_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (common, means) = (&args.common, words(&args.means));
-    members::refuse_actors()?;
     let training = Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, ..Recipe::default() };
     let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
     let run = Run::begin(common, "exploration", title, Recipe { exact_up_to: EXACT_LIMIT, ..training })?;

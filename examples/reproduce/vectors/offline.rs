@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::flags::{Common, refuse_replay};
 use crate::run::files::written;
-use crate::run::{Recipe, Run, members};
+use crate::run::{Recipe, Run};
 
 /// Train a perceptron on a data set of trajectories
 #[derive(Parser, Debug)]
@@ -51,7 +51,6 @@ enum Learn {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     refuse_replay()?;
-    members::refuse_actors()?;
     let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
     let mut run = Run::begin(common, "offline", "learned from a data set".to_owned(), recipe)?;
     let env = HyperGrid::new(2, args.height)?;

@@ -24,6 +24,7 @@ from ._progress import Line
 from ._settings import AT_ONCE, checked, plain, variant
 from .conditioning import Conditioning
 from .envs import Environment
+from .executors import Actors
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import Reward
@@ -214,6 +215,8 @@ class Trainer(Made):
         )
         if not self._session.explores():
             vars(self)["epsilon"] = 0.0
+        if fresh is not None and isinstance(fresh.function, Actors):
+            fresh.function._of(self, batch, n_conditions)
 
     def step(self) -> dict[str, Any]:
         """One step: what it was like, by name."""

@@ -102,7 +102,7 @@ pub(super) fn run(
     graphs: &Instances,
     mut report: Report,
 ) -> Result<()> {
-    let Some((trainer, trained)) = run.train_with_actors(trainer, |_: &ProblemTrainer| Ok(None), Vec::new())? else {
+    let Some((trainer, trained)) = run.train(trainer, |_: &ProblemTrainer| Ok(None), Vec::new())? else {
         return Ok(());
     };
     let (rng, search_rng) = (trainer.evaluation_rng(), run.rng().split());

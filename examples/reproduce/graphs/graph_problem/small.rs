@@ -71,7 +71,7 @@ pub(super) fn run(run: &Run<'_>, trainer: ProblemTrainer, held_out: HeldOut, mut
             spaces.iter().map(|space| held_out.measure(space, trainer.policy())).collect::<Result<_>>()?;
         Ok((!measured.is_empty()).then(|| mean(&measured, |d| d.jsd)))
     };
-    let Some((trainer, trained)) = run.train_with_actors(trainer, look, Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = run.train(trainer, look, Vec::new())? else { return Ok(()) };
 
     let (mut measured, mut rows) = (Vec::new(), Vec::new());
     let log_z = held_out.log_z(trainer.policy(), run.common.objective)?;

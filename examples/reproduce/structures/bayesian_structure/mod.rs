@@ -170,7 +170,7 @@ fn learn<P>(
     rng: Rng,
 ) -> Result<()>
 where
-    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical> + Send + 'static,
+    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>,
 {
     let common = &args.common;
     let (from, to) = (common.epsilon(&run.recipe), args.epsilon_end);

@@ -1,0 +1,396 @@
+"""Rewards and samplers on an executor: a pool of processes, Dask, MPI, Ray, or whatever else has `submit`."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ._checks import count
+from .sources import Drawn, Wanted
+
+if TYPE_CHECKING:
+    from .training import Trainer
+
+# Seconds between two looks at Ctrl-C, at the progress and at what doesn't answer.
+_LOOK = 0.2
+# Seconds after which a batch shows its progress on a terminal.
+_SLOW = 2.0
+# Seconds that workers may take to start and to pass on answers, beside the time of the objects.
+_GRACE = 60.0
+
+Numbers = npt.NDArray[np.float64]
+
+
+class ParallelReward:
+    """A reward whose objects the workers of an executor score, for rewards that take milliseconds or more an object.
+
+    `function` is a reward like any other: it is given some states, and in trainers with conditions those of each, and gives log R of
+    each. A method `partial_log_reward` of it is used in the same way. `executor` is any `concurrent.futures.Executor`, such as
+    `ProcessPoolExecutor(8)`, Dask's `client.get_executor()` or mpi4py's `MPIPoolExecutor`; it stays the caller's to shut down.
+
+    chunk
+        States that a worker is given at once: more where an object takes less than a millisecond.
+    retries
+        How often an object that failed is asked for again.
+    timeout
+        Seconds that an object may take. What runs longer in a worker's main thread is interrupted there; a function that can't be
+        (in a thread, or in C) is an error once no answer has come for the time of a chunk and a minute.
+    on_failure
+        log R of objects that failed; None for an error that names one. `failed` counts them.
+
+    If a chunk fails, its objects are asked for one by one, so that one that fails costs no other's answer. What comes out depends on
+    neither the number of workers nor the order in which they answer, so a run is the same as with `function` itself.
+
+    >>> import gfn_rs as gfn
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> def reward(states):
+    ...     return -0.5 * states.sum(axis=1)
+    >>> with ThreadPoolExecutor(2) as executor:
+    ...     parallel = gfn.ParallelReward(reward, executor, chunk=4)
+    ...     trainer = gfn.Trainer(gfn.HyperGrid(2, 4), parallel, gfn.Mlp((16,)), batch=16).fit(3)
+    >>> parallel.failed
+    0
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        executor: Executor,
+        *,
+        chunk: int = 1,
+        retries: int = 0,
+        timeout: float | None = None,
+        on_failure: float | None = None,
+    ) -> None:
+        if isinstance(function, type) or not callable(function):
+            kind = function.__name__ if isinstance(function, type) else type(function).__name__
+            raise TypeError(f"function is {kind}: expected a function of states that gives log R of each")
+        self.function = function
+        self.executor = executor
+        self.chunk = count(chunk, "chunk", least=1)
+        self.retries = count(retries, "retries")
+        self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
+        if self.timeout is not None and self.timeout <= 0:
+            raise ValueError(f"timeout is {timeout}: expected seconds above 0")
+        self.on_failure = None if on_failure is None else _number(on_failure, "on_failure", "log R, a finite number")
+        self.failed = 0
+        """Objects that got `on_failure`, so far."""
+        if callable(getattr(function, "partial_log_reward", None)):
+            self.partial_log_reward = partial(self._all, "partial_log_reward")
+
+    @property
+    def executor(self) -> Executor:
+        """Where the function runs. Give another one where it broke, and train on."""
+        return self._executor
+
+    @executor.setter
+    def executor(self, executor: Executor) -> None:
+        self._executor = _checked(executor)
+
+    def __call__(self, states: Any, conditions: Any = None) -> Numbers:
+        return self._all("__call__", states, conditions)
+
+    def _all(self, method: str, states: Any, conditions: Any = None) -> Numbers:
+        """log R of all states."""
+        n = len(states)
+        given = None if conditions is None else torch.as_tensor(conditions).detach().cpu().numpy()
+        out = np.empty(n)
+        asked: dict[Future[Numbers], tuple[int, int, int]] = {}
+
+        def ask(first: int, end: int, tries: int) -> None:
+            some = None if given is None else given[first:end]
+            asked[self._submit(method, states[first:end], some)] = first, end, tries
+
+        began = heard = time.monotonic()
+        shown = False
+        try:
+            for first in range(0, n, self.chunk):
+                ask(first, min(first + self.chunk, n), 0)
+            while asked:
+                ended, _ = wait(asked, timeout=_LOOK, return_when=FIRST_COMPLETED)
+                now = time.monotonic()
+                heard = now if ended else heard
+                for future in ended:
+                    first, end, tries = asked.pop(future)
+                    error = _error(future)
+                    if error is None:
+                        out[first:end] = future.result()
+                    elif isinstance(error, BrokenExecutor):
+                        raise _broken("reward", self._executor, error) from error
+                    elif end - first > 1:
+                        for one in range(first, end):
+                            ask(one, one + 1, 0)
+                    elif tries < self.retries:
+                        ask(first, end, tries + 1)
+                    elif self.on_failure is None:
+                        raise RuntimeError(_failure(states, first, tries + 1, error)) from error
+                    else:
+                        self.failed += 1
+                        out[first] = self.on_failure
+                if self.timeout is not None and now - heard > self.timeout * self.chunk + _GRACE:
+                    first = min(first for first, _, _ in asked.values())
+                    raise TimeoutError(
+                        f"no worker has answered for {now - heard:.0f} s, {len(asked)} calls are open, the first for object {first} of {n}: "
+                        f"{_shown(states, first)}. Stop the workers, give a new executor, and train on"
+                    )
+                if now - began > _SLOW and sys.stderr.isatty():
+                    shown = True
+                    left = sum(end - first for first, end, _ in asked.values())
+                    sys.stderr.write(f"\rreward: {n - left} of {n} objects".ljust(40))
+                    sys.stderr.flush()
+        finally:
+            # After an error, or Ctrl-C: what hasn't begun needn't.
+            for future in asked:
+                future.cancel()
+            if shown:
+                sys.stderr.write("\r" + 40 * " " + "\r")
+        return out
+
+    def _submit(self, method: str, states: Any, conditions: Any) -> Future[Numbers]:
+        try:
+            return self._executor.submit(_asked, self.function, method, states, conditions, self.timeout)
+        except RuntimeError as error:
+            raise _broken("reward", self._executor, error) from error
+
+
+class Actors:
+    """Workers that draw objects and ask the reward while the trainer trains: for rewards that are slow or take unevenly long.
+
+    `make(seed)` gives a trainer of the same environment, reward and policy as the one that trains; each worker makes one, takes over the
+    parameters that come with each call, and draws `batch` objects. `executor` is any `concurrent.futures.Executor`, at which `tasks`
+    such calls are kept. The trainer takes it as its fresh source, with a replay buffer that fills its batches meanwhile:
+
+        actors = gfn.Actors(make, executor, tasks=8)
+        trainer = gfn.Trainer(env, reward, policy, fresh=gfn.FreshSource(actors), replay=gfn.Replay(10_000))
+
+    max_staleness
+        Steps that the parameters may be old with which an object was drawn; older ones are dropped and counted.
+    max_reuse
+        How often an object is trained on, on average: where fewer come, the trainer waits.
+
+    Objects are drawn without exploration, and paths to them are drawn back by P_B. Such a run isn't reproducible: what comes when depends
+    on the workers. Conditions can't be drawn there.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int], "Trainer"],
+        executor: Executor,
+        *,
+        tasks: int,
+        batch: int = 16,
+        max_staleness: int = 100,
+        max_reuse: float = 8.0,
+    ) -> None:
+        if isinstance(make, type) or not callable(make):
+            raise TypeError(f"make is {make!r:.200}: expected a function of a seed that gives a trainer")
+        self.make, self.executor = make, executor
+        self.tasks, self.batch = count(tasks, "tasks", least=1), count(batch, "batch", least=1)
+        self.max_staleness = count(max_staleness, "max_staleness")
+        self.max_reuse = _number(max_reuse, "max_reuse", "a number of at least 1")
+        if self.max_reuse < 1:
+            raise ValueError(f"max_reuse is {max_reuse}: expected a number of at least 1")
+        self.received = self.used = self.stale = self.lost = 0
+        self._run, self._seeds = uuid.uuid4().hex, itertools.count(1)
+        self._parameters: list[tuple[str, torch.Tensor]] | None = None
+        self._trained = self._step = self._in_a_row = 0
+        self._flying: set[Future[Any]] = set()
+        self._ready: list[tuple[int, Any, Numbers]] = []
+
+    @property
+    def executor(self) -> Executor:
+        """Where objects are drawn. Give another one where it broke, and train on."""
+        return self._executor
+
+    @executor.setter
+    def executor(self, executor: Executor) -> None:
+        self._executor = _checked(executor)
+        self._flying = set()
+
+    def _of(self, trainer: "Trainer", batch: int, n_conditions: int) -> None:
+        """Draws for a trainer, from now on."""
+        if self._parameters is not None:
+            raise ValueError("these actors draw for another trainer: expected new ones for each")
+        if n_conditions > 0:
+            raise ValueError("actors draw without conditions: expected None in a trainer with conditions")
+        self._parameters, self._trained = list(trainer.named_parameters()), batch
+
+    def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
+        self._step += 1
+        # What training would be owed if each object were used as often as it may be.
+        owed = int(self._step * self._trained / self.max_reuse) - self.used
+        while True:
+            self._collect()
+            self._refill()
+            have = sum(len(log_rewards) for _, _, log_rewards in self._ready)
+            if have >= min(max(wanted.least, owed), wanted.most):
+                break
+            wait(self._flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
+        objects, log_rewards = self._taken(wanted.most)
+        return Drawn(objects, log_rewards=log_rewards) if len(log_rewards) else None
+
+    def _collect(self) -> None:
+        """Takes what has been drawn."""
+        for future in [future for future in self._flying if future.done()]:
+            self._flying.discard(future)
+            error = _error(future)
+            if isinstance(error, BrokenExecutor):
+                raise _broken("actors", self._executor, error) from error
+            if error is not None:
+                self.lost += 1
+                self._in_a_row += 1
+                if self._in_a_row > 2 * self.tasks:
+                    message = f"{self._in_a_row} calls of actors failed in a row, the last with {type(error).__name__}: {error}"
+                    raise RuntimeError(f"{message}. Mend what `make` makes, and train on") from error
+                continue
+            self._in_a_row = 0
+            step, objects, log_rewards = future.result()
+            self.received += len(log_rewards)
+            self._ready.append((step, objects, log_rewards))
+        old = self._step - self.max_staleness
+        self.stale += sum(len(log_rewards) for step, _, log_rewards in self._ready if step < old)
+        self._ready = [one for one in self._ready if one[0] >= old]
+
+    def _refill(self) -> None:
+        if self._parameters is None:
+            raise RuntimeError("these actors have no trainer: give them to one, `fresh=gfn.FreshSource(actors)`")
+        if len(self._flying) == self.tasks:
+            return
+        values = [(name, tensor.detach().cpu().numpy().copy()) for name, tensor in self._parameters]
+        while len(self._flying) < self.tasks:
+            given = (self.make, self._run, self._step, values, self.batch, next(self._seeds))
+            try:
+                self._flying.add(self._executor.submit(_drawn, *given))
+            except RuntimeError as error:
+                raise _broken("actors", self._executor, error) from error
+
+    def _taken(self, most: int) -> tuple[Any, Numbers]:
+        """So many of what is there, the oldest first; the rest stays."""
+        taken: list[tuple[Any, Numbers]] = []
+        while most > 0 and self._ready:
+            step, objects, log_rewards = self._ready.pop(0)
+            taken.append((objects[:most], log_rewards[:most]))
+            if len(log_rewards) > most:
+                self._ready.insert(0, (step, objects[most:], log_rewards[most:]))
+            most -= len(taken[-1][1])
+        if not taken:
+            return [], np.zeros(0)
+        log_rewards = np.concatenate([log_rewards for _, log_rewards in taken])
+        self.used += len(log_rewards)
+        return _joined([objects for objects, _ in taken]), log_rewards
+
+
+_OWN = threading.local()
+
+
+def _drawn(
+    make: Callable[[int], "Trainer"], run: str, step: int, values: list[tuple[str, Any]], n: int, seed: int
+) -> tuple[int, Any, Numbers]:
+    """In a worker: objects of the policy with these parameters, and log R of each."""
+    if getattr(_OWN, "run", None) != run:
+        _OWN.trainer, _OWN.run = make(seed), run
+    parameters = dict(_OWN.trainer.named_parameters())
+    theirs, mine = [(name, value.shape) for name, value in values], [(name, tuple(p.shape)) for name, p in parameters.items()]
+    if sorted(theirs) != sorted(mine):
+        raise ValueError(f"make gave a trainer with the parameters {mine}: expected those of the one that trains, {theirs}")
+    with torch.no_grad():
+        for name, value in values:
+            parameters[name].copy_(torch.tensor(value))
+    return step, *_OWN.trainer.sample_with_rewards(n)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Objects of several draws, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return sum(parts[1:], parts[0])
+
+
+def _checked(executor: Any) -> Executor:
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        kind = executor.__name__ if isinstance(executor, type) else type(executor).__name__
+        raise TypeError(f"executor is {kind}: expected a concurrent.futures.Executor, such as ProcessPoolExecutor(8)")
+    return executor  # type: ignore[no-any-return]
+
+
+def _broken(whose: str, executor: Executor, error: BaseException) -> RuntimeError:
+    kind = type(executor).__name__
+    return RuntimeError(
+        f"the executor, a {kind}, takes no work any more ({error}): a worker was killed or ran out of memory, or it was shut down. "
+        f"Give a new one, `{whose}.executor = {kind}(...)`, and train on: this step isn't counted"
+    )
+
+
+def _number(value: Any, name: str, expected: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} is {value!r:.200}: expected {expected}")
+    if not np.isfinite(value):
+        raise ValueError(f"{name} is {value}: expected {expected}")
+    return float(value)
+
+
+def _error(future: Future[Any]) -> BaseException | None:
+    """What a future ended with, a cancelled one too."""
+    try:
+        return future.exception()
+    except BaseException as error:
+        return error
+
+
+def _shown(states: Any, at: int) -> str:
+    shown = str(states[at : at + 1].tolist() if isinstance(states, np.ndarray) else states[at : at + 1])
+    return shown if len(shown) <= 200 else shown[:200] + "..."
+
+
+def _failure(states: Any, at: int, tries: int, error: BaseException) -> str:
+    often = "" if tries == 1 else f", asked for {tries} times,"
+    return (
+        f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The object is {_shown(states, at)}. "
+        "Mend the function, or say by on_failure which log R such objects have"
+    )
+
+
+def _asked(function: Any, method: str, states: Any, conditions: Any, timeout: float | None) -> Numbers:
+    """In a worker: log R of some states."""
+    called = function if method == "__call__" else getattr(function, method)
+    more = () if conditions is None else (torch.tensor(conditions),)
+    with _limited(None if timeout is None else timeout * len(states)):
+        given = called(states, *more)
+    given = given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
+    if given.shape != (len(states),):
+        raise ValueError(f"the reward gave shape {list(given.shape)} for {len(states)} states: expected log R of each")
+    return given.astype(np.float64)
+
+
+@contextmanager
+def _limited(seconds: float | None) -> Iterator[None]:
+    """Interrupts what takes longer, where Python can: in the main thread of a process that has alarms."""
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def over(*_: Any) -> None:
+        raise TimeoutError(f"it took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,413 @@
+"""Rewards on executors: what comes out, what fails, and how long it takes."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+import gfn_rs as gfn
+
+
+def reward(points):
+    return -0.3 * np.abs(points - 3).sum(axis=1)
+
+
+def of_graphs(graphs):
+    return np.array([-0.2 * len(graphs[k].edges) for k in range(len(graphs))])
+
+
+def of_conditions(points, conditions):
+    return reward(points) * conditions[:, 0].numpy()
+
+
+def slow(points):
+    time.sleep(0.01 * len(points))
+    return reward(points)
+
+
+def fails_at_three(points):
+    if (points.sum(axis=1) == 3).any():
+        raise LookupError("three is not in the table")
+    return reward(points)
+
+
+def hangs_at_three(points):
+    if (points.sum(axis=1) == 3).any():
+        time.sleep(60)
+    return reward(points)
+
+
+def kills_its_worker(points):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wide(points):
+    return np.zeros((len(points), 2))
+
+
+class Partial:
+    def __call__(self, points):
+        return reward(points)
+
+    def partial_log_reward(self, points):
+        return reward(points)
+
+
+def pool(n):
+    # Threads of libtorch don't live through a fork.
+    return ProcessPoolExecutor(n, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with pool(2) as executor:
+        yield executor
+
+
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor(3) as executor:
+        yield executor
+
+
+def grid(log_reward, **changes):
+    return gfn.Trainer(gfn.HyperGrid(2, 4), log_reward, gfn.Mlp((16,)), batch=16, **changes)
+
+
+POINTS = np.array([[a, b] for a in range(4) for b in range(4)])
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 100])
+def test_a_run_on_processes_is_the_run_of_the_function_itself(processes, chunk):
+    own = grid(reward).fit(10)
+    there = grid(gfn.ParallelReward(reward, processes, chunk=chunk)).fit(10)
+    for name in ("loss", "log_z"):
+        assert own.history[name].tolist() == there.history[name].tolist()
+    assert (own.exact().probs == there.exact().probs).all()
+
+
+def test_graphs_go_to_processes_and_back(processes):
+    make = lambda it: gfn.Trainer(gfn.GraphBuilding(3), it, gfn.GraphNet(embedding=8), batch=8).fit(3)
+    own, there = make(of_graphs), make(gfn.ParallelReward(of_graphs, processes, chunk=3))
+    assert own.history["loss"].tolist() == there.history["loss"].tolist()
+
+
+def test_conditions_go_with_their_states(processes):
+    draw = lambda n, rng: rng.uniform(0.5, 2.0, (n, 1))
+    own, there = (
+        gfn.Trainer(gfn.HyperGrid(2, 4), it, gfn.Mlp((16,)), batch=16, conditions=draw, n_conditions=1).fit(5)
+        for it in (of_conditions, gfn.ParallelReward(of_conditions, processes, chunk=3))
+    )
+    assert own.history["loss"].tolist() == there.history["loss"].tolist()
+
+
+def test_partial_rewards_are_asked_for_there(threads):
+    assert not hasattr(gfn.ParallelReward(reward, threads), "partial_log_reward")
+    parallel = gfn.ParallelReward(Partial(), threads, chunk=2)
+    assert parallel.partial_log_reward(POINTS).tolist() == reward(POINTS).tolist()
+    looking = gfn.DetailedBalance(forward_looking=True)
+    own, there = grid(Partial(), objective=looking).fit(3), grid(parallel, objective=looking).fit(3)
+    assert own.history["loss"].tolist() == there.history["loss"].tolist()
+
+
+def test_answers_that_come_in_another_order_are_those_of_their_objects(threads):
+    def uneven(points):
+        time.sleep(0.02 * (points[0, 0] == 0))
+        return reward(points)
+
+    assert gfn.ParallelReward(uneven, threads)(POINTS).tolist() == reward(POINTS).tolist()
+    tensor = gfn.ParallelReward(lambda points: torch.from_numpy(reward(points)), threads, chunk=4)
+    assert tensor(POINTS).tolist() == reward(POINTS).tolist()
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 16])
+def test_an_object_that_fails_is_named_and_costs_no_other(threads, chunk):
+    with pytest.raises(RuntimeError, match=r"object (3|6|9|12) of 16 failed with LookupError: three is not in the table.*\[\[(0, 3|1, 2|2, 1|3, 0)\]\]"):
+        gfn.ParallelReward(fails_at_three, threads, chunk=chunk)(POINTS)
+    lenient = gfn.ParallelReward(fails_at_three, threads, chunk=chunk, on_failure=-50.0)
+    given = lenient(POINTS)
+    failed = POINTS.sum(axis=1) == 3
+    assert (given[failed] == -50).all() and (given[~failed] == reward(POINTS)[~failed]).all()
+    assert lenient.failed == failed.sum() == 4
+
+
+def test_an_object_is_asked_for_again(threads):
+    calls = []
+
+    def flaky(points):
+        calls.append(len(points))
+        if len(calls) <= 2:
+            raise ConnectionError("the service is busy")
+        return reward(points)
+
+    assert gfn.ParallelReward(flaky, threads, retries=2)(POINTS[:1]).tolist() == reward(POINTS[:1]).tolist()
+    calls.clear()
+    with pytest.raises(RuntimeError, match="asked for 2 times, failed with ConnectionError"):
+        gfn.ParallelReward(flaky, threads, retries=1)(POINTS[:1])
+
+
+def test_what_takes_too_long_is_interrupted(processes):
+    began = time.monotonic()
+    lenient = gfn.ParallelReward(hangs_at_three, processes, chunk=4, timeout=0.25, on_failure=-9.0)
+    given = lenient(POINTS)
+    assert lenient.failed == 4 and (given[POINTS.sum(axis=1) == 3] == -9).all()
+    assert time.monotonic() - began < 20
+    with pytest.raises(RuntimeError, match="TimeoutError: it took longer than 0.2 s"):
+        gfn.ParallelReward(hangs_at_three, processes, timeout=0.2)(POINTS)
+    # The workers go on.
+    assert gfn.ParallelReward(reward, processes, timeout=0.2)(POINTS).tolist() == reward(POINTS).tolist()
+
+
+def test_workers_that_never_answer_are_an_error(monkeypatch):
+    class Silent(Executor):
+        def submit(self, *_):
+            return Future()
+
+    monkeypatch.setattr("gfn_rs.executors._GRACE", 0.3)
+    with pytest.raises(TimeoutError, match="no worker has answered"):
+        gfn.ParallelReward(reward, Silent(), timeout=0.1)(POINTS)
+
+
+def test_a_killed_worker_is_an_error_after_which_a_run_goes_on():
+    broken = pool(1)
+    parallel = gfn.ParallelReward(kills_its_worker, broken)
+    trainer = grid(parallel)
+    with pytest.raises(RuntimeError, match=r"takes no work any more.*reward.executor = ProcessPoolExecutor\(\.\.\.\)"):
+        trainer.fit(2)
+    with pytest.raises(RuntimeError, match="takes no work any more"):
+        trainer.fit(2)
+    broken.shutdown()
+    parallel.function = reward
+    with ThreadPoolExecutor(2) as executor:
+        parallel.executor = executor
+        assert trainer.fit(3).steps_done == 3
+    with pytest.raises(RuntimeError, match="shut down"):
+        trainer.fit(1)
+
+
+def test_control_c_ends_a_slow_batch(threads):
+    import _thread
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    asked = []
+
+    def very_slow(points):
+        asked.append(1)
+        time.sleep(0.2)
+        return reward(points)
+
+    trainer = grid(gfn.ParallelReward(very_slow, threads))
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(100)
+    assert time.monotonic() - began < 3
+    # What hadn't begun is cancelled.
+    time.sleep(0.5)
+    assert len(asked) < 16
+
+
+def test_progress_of_a_slow_batch_is_shown_on_a_terminal_alone(threads, monkeypatch, capsys):
+    monkeypatch.setattr("gfn_rs.executors._SLOW", 0.0)
+    parallel = gfn.ParallelReward(slow, threads)
+    parallel(POINTS)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    parallel(POINTS)
+    shown = capsys.readouterr().err
+    assert "of 16 objects" in shown and shown.endswith("\r")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "words"),
+    [
+        (lambda it: gfn.ParallelReward(3, it), TypeError, "function is int"),
+        (lambda it: gfn.ParallelReward(Partial, it), TypeError, "function is Partial"),
+        (lambda it: gfn.ParallelReward(reward, 8), TypeError, "executor is int: expected a concurrent.futures.Executor"),
+        (lambda it: gfn.ParallelReward(reward, ThreadPoolExecutor), TypeError, "executor is ThreadPoolExecutor"),
+        (lambda it: gfn.ParallelReward(reward, it, chunk=0), ValueError, "chunk is 0"),
+        (lambda it: gfn.ParallelReward(reward, it, chunk=1.5), TypeError, "chunk is 1.5"),
+        (lambda it: gfn.ParallelReward(reward, it, retries=-1), ValueError, "retries is -1"),
+        (lambda it: gfn.ParallelReward(reward, it, timeout=0), ValueError, "timeout is 0: expected seconds above 0"),
+        (lambda it: gfn.ParallelReward(reward, it, timeout="1"), TypeError, "timeout is '1'"),
+        (lambda it: gfn.ParallelReward(reward, it, on_failure=float("-inf")), ValueError, "on_failure is -inf"),
+        (lambda it: gfn.ParallelReward(wide, it, chunk=4)(POINTS), RuntimeError, r"gave shape \[1, 2\] for 1 states"),
+    ],
+)
+def test_what_is_refused(threads, make, kind, words):
+    with pytest.raises(kind, match=words):
+        make(threads)
+
+
+def test_a_function_that_no_process_can_have_says_so(processes):
+    with pytest.raises(RuntimeError, match="object 0 of 16 failed with .*(pickle|local)"):
+        gfn.ParallelReward(lambda points: reward(points), processes)(POINTS)
+
+
+def make(seed, **changes):
+    return gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((32,)), seed=seed, **{"batch": 16, **changes})
+
+
+def make_wider(seed):
+    return gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((64,)), seed=seed)
+
+
+def make_graphs(seed, **changes):
+    return gfn.Trainer(gfn.GraphBuilding(3), of_graphs, gfn.GraphNet(embedding=8), batch=8, seed=seed, **changes)
+
+
+def make_that_dies(seed):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def learner(actors, make=make, **changes):
+    return make(0, fresh=gfn.FreshSource(actors), replay=gfn.Replay(2000, share=0.5, after=2), **changes)
+
+
+def test_actors_on_processes_train_to_the_distribution_of_one_process(processes):
+    actors = gfn.Actors(make, processes, tasks=3, batch=16)
+    steps = dict(lr=3e-3, lr_scale=gfn.Linear(1, 0.01, 1500))
+    it = learner(actors, **steps).fit(1500)
+    alone = make(0, replay=gfn.Replay(2000, share=0.5, after=2), **steps).fit(1500)
+    untrained = make(0).exact().tv
+    assert alone.exact().tv < 0.02 and it.exact().tv < 0.02 < 0.1 < untrained
+    assert it.steps_done == 1500
+    # No object is used more often than it may be, but for what waits.
+    assert actors.used * 8 >= 1500 * 16 and actors.received >= actors.used
+    assert actors.lost == 0
+
+
+def test_actors_draw_graphs(processes):
+    actors = gfn.Actors(make_graphs, processes, tasks=2, batch=5)
+    it = learner(actors, make_graphs).fit(20)
+    assert it.steps_done == 20 and actors.used >= 20
+
+
+def test_actors_draw_with_the_parameters_of_the_trainer(threads):
+    drawn = []
+
+    def noted(points):
+        drawn.append(points)
+        return reward(points)
+
+    def sharp(seed):
+        it = gfn.Trainer(gfn.HyperGrid(2, 4), noted, gfn.Mlp((32,)), seed=seed)
+        assert seed > 0
+        return it
+
+    actors = gfn.Actors(sharp, threads, tasks=1, batch=64)
+    it = learner(actors)
+    with torch.no_grad():
+        # Nothing but the exit is left to draw.
+        for name, tensor in it.named_parameters():
+            if tensor.numel() == 5:
+                tensor[:3] = torch.tensor([-50.0, -50.0, 50.0])
+    drawn.clear()
+    it.fit(1)
+    of_actors = [points for points in drawn if len(points) == 64]
+    assert of_actors and (of_actors[0] == 0).all()
+
+
+def test_what_is_too_old_is_dropped():
+    class Late(Executor):
+        """Gives each answer, once it is told to."""
+
+        def __init__(self):
+            self.asked = []
+
+        def submit(self, function, *given):
+            self.asked.append((Future(), function, given))
+            return self.asked[-1][0]
+
+        def answer(self):
+            for future, function, given in self.asked:
+                future.set_result(function(*given))
+            self.asked = []
+
+    late = Late()
+    actors = gfn.Actors(make, late, tasks=1, batch=4, max_staleness=1, max_reuse=1e9)
+    make(0, fresh=gfn.FreshSource(actors))
+    rng, some = np.random.default_rng(0), gfn.Wanted(least=0, most=16, more=False)
+    ask = lambda: actors(some, rng)
+    assert ask() is None
+    late.answer()
+    assert len(ask().log_rewards) == 4
+    late.answer()
+    # Drawn in step 2, used in step 3.
+    assert len(ask().log_rewards) == 4 and actors.stale == 0
+    assert ask() is None and ask() is None
+    late.answer()
+    # Drawn in step 3, too old in step 6.
+    assert ask() is None and actors.stale == 4
+    assert (actors.received, actors.used, actors.lost) == (12, 8, 0)
+
+
+def test_calls_that_fail_are_counted_and_in_a_row_an_error(threads):
+    tries = []
+
+    def flaky(seed):
+        tries.append(seed)
+        if len(tries) == 1:
+            raise ConnectionError("not yet")
+        return make(seed)
+
+    actors = gfn.Actors(flaky, threads, tasks=1)
+    assert learner(actors).fit(3).steps_done == 3 and actors.lost == 1
+    with pytest.raises(RuntimeError, match="failed in a row, the last with ValueError: make gave a trainer with the parameters"):
+        learner(gfn.Actors(make_wider, threads, tasks=2)).fit(1)
+
+
+def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
+    with pool(1) as broken:
+        actors = gfn.Actors(make_that_dies, broken, tasks=1)
+        it = learner(actors)
+        with pytest.raises(RuntimeError, match=r"takes no work any more.*actors.executor = ProcessPoolExecutor"):
+            it.fit(1)
+    actors.make, actors.executor = make, threads
+    assert it.fit(2).steps_done == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "words"),
+    [
+        (lambda it: gfn.Actors(3, it, tasks=1), TypeError, "make is 3"),
+        (lambda it: gfn.Actors(make, None, tasks=1), TypeError, "executor is NoneType"),
+        (lambda it: gfn.Actors(make, it, tasks=0), ValueError, "tasks is 0"),
+        (lambda it: gfn.Actors(make, it, tasks=1, batch=0), ValueError, "batch is 0"),
+        (lambda it: gfn.Actors(make, it, tasks=1, max_staleness=-1), ValueError, "max_staleness is -1"),
+        (lambda it: gfn.Actors(make, it, tasks=1, max_reuse=0.5), ValueError, "max_reuse is 0.5"),
+        (lambda it: gfn.Actors(make, it, tasks=1)(gfn.Wanted(1, 1, False), None), RuntimeError, "no trainer"),
+        (lambda it: [learner(actors) for actors in [gfn.Actors(make, it, tasks=1)] * 2], ValueError, "another trainer"),
+        (
+            lambda it: learner(gfn.Actors(make, it, tasks=1), conditions=lambda n, rng: np.ones((n, 1)), n_conditions=1),
+            ValueError,
+            "without conditions",
+        ),
+    ],
+)
+def test_what_actors_refuse(threads, wrong, kind, words):
+    with pytest.raises(kind, match=words):
+        wrong(threads)
+
+
+def test_eight_workers_do_eight_times_the_work():
+    points = POINTS[np.arange(128) % 16]
+    with pool(8) as executor:
+        parallel = gfn.ParallelReward(slow, executor)
+        parallel(points)
+        best = min(timed(parallel, points) for _ in range(3))
+    # 128 objects of 10 ms, by eight.
+    assert best < 0.16 / 0.6
+
+
+def timed(function, points):
+    began = time.perf_counter()
+    function(points)
+    return time.perf_counter() - began

@@ -1,14 +1,14 @@
 //! The folders that `reproduce --run` writes: what may go into one, and what is read back.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/run/asked.rs"]
-mod asked;
-#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/folder.rs"]
 mod folder;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/made.rs"]
 mod made;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/run/task_flags.rs"]
+mod task_flags;
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use gfn::Error;
 use serde_json::json;
 
 use crate::trainers::Folder;
-use asked::Asked;
 use folder::RunFolder;
 use made::{Made, steps_before};
+use task_flags::TaskFlags;
 
 /// A program of several tasks, as `reproduce` is.
 #[derive(Parser, Debug)]
@@ -50,9 +50,9 @@ struct Ring {
     json: bool,
 }
 
-fn asked(line: &str) -> Asked {
+fn asked(line: &str) -> TaskFlags {
     let matches = Program::command().get_matches_from(["program"].into_iter().chain(line.split_whitespace()));
-    Asked::of(&Program::command(), &matches).unwrap()
+    TaskFlags::of(&Program::command(), &matches).unwrap()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_folder_takes_one_run() {
 
     fs::write(run.metrics(), "{\"step\":1}\n").unwrap();
     run.claim(&other, None).unwrap();
-    let refused = |asked: &Asked, resume: Option<PathBuf>, words: &[&str]| {
+    let refused = |asked: &TaskFlags, resume: Option<PathBuf>, words: &[&str]| {
         let error = run.claim(asked, resume.as_deref()).unwrap_err();
         let message = error.to_string();
         assert!(matches!(error, Error::File { .. }) && words.iter().all(|word| message.contains(word)), "{message}");

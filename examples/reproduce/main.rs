@@ -64,7 +64,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let (program, given) = flags::config_file::parse::<Reproduce>();
-    run::asked::remember(&Reproduce::command(), &given);
+    run::task_flags::remember(&Reproduce::command(), &given);
     match run::members::run(&given, || run(&program.task)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -11,7 +11,7 @@ use crate::tensor::to_host;
 /// The logits of a batch of states, illegal slots included.
 #[derive(Debug)]
 pub(super) struct Logits {
-    given: Given,
+    given: LogitSource,
     /// A factor on each state's logits, `[states]`.
     scale: Option<Tensor>,
     /// The logits of legal slots, state by state, `[legal]`. Computed when needed: drawing alone doesn't need the
@@ -22,7 +22,7 @@ pub(super) struct Logits {
 }
 
 #[derive(Debug)]
-enum Given {
+enum LogitSource {
     /// No logits: all legal slots are equally likely.
     Uniform,
     /// A tensor per block.
@@ -32,20 +32,20 @@ enum Given {
 }
 
 impl Logits {
-    fn new(given: Given) -> Self {
+    fn new(given: LogitSource) -> Self {
         Self { given, scale: None, legal: OnceCell::new(), host: OnceCell::new() }
     }
 
     pub(super) fn uniform() -> Self {
-        Self::new(Given::Uniform)
+        Self::new(LogitSource::Uniform)
     }
 
     pub(super) fn blocks(blocks: &[Tensor]) -> Self {
-        Self::new(Given::Blocks(blocks.iter().map(Tensor::shallow_clone).collect()))
+        Self::new(LogitSource::Blocks(blocks.iter().map(Tensor::shallow_clone).collect()))
     }
 
     pub(super) fn on_host(logits: Vec<f32>) -> Self {
-        Self::new(Given::Host(logits))
+        Self::new(LogitSource::Host(logits))
     }
 
     /// The logits with a further factor for each state, `[states]`.
@@ -55,13 +55,13 @@ impl Logits {
     }
 
     pub(super) fn is_uniform(&self) -> bool {
-        matches!(self.given, Given::Uniform)
+        matches!(self.given, LogitSource::Uniform)
     }
 
     fn first_block(&self) -> Option<&Tensor> {
         match &self.given {
-            Given::Blocks(blocks) => blocks.first(),
-            Given::Uniform | Given::Host(_) => None,
+            LogitSource::Blocks(blocks) => blocks.first(),
+            LogitSource::Uniform | LogitSource::Host(_) => None,
         }
     }
 
@@ -77,9 +77,9 @@ impl Logits {
     pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
         self.legal.get_or_init(|| {
             let plain = match &self.given {
-                Given::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
-                Given::Host(logits) => Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
-                Given::Blocks(blocks) => legal_of_blocks(masks, blocks),
+                LogitSource::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
+                LogitSource::Host(logits) => Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
+                LogitSource::Blocks(blocks) => legal_of_blocks(masks, blocks),
             };
             match &self.scale {
                 Some(scale) => plain * scale.index_select(0, &states(masks, scale.device())),
@@ -92,7 +92,7 @@ impl Logits {
     /// `log_softmax` does without segments, in a third of the operations. Illegal slots have minus infinity; the values
     /// of a state without a legal slot are meaningless.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
-        let (Given::Blocks(blocks), [block]) = (&self.given, masks.blocks.as_slice()) else { return None };
+        let (LogitSource::Blocks(blocks), [block]) = (&self.given, masks.blocks.as_slice()) else { return None };
         if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
             return None;
         }
@@ -113,11 +113,11 @@ impl Logits {
     /// The logits of legal slots on the host. Whole blocks are copied once, and legal slots are selected on the host.
     pub(super) fn host(&self, masks: &Masks) -> &[f64] {
         self.host.get_or_init(|| match (&self.given, self.legal.get()) {
-            (Given::Uniform, _) => vec![0.0; n_legal(masks)],
+            (LogitSource::Uniform, _) => vec![0.0; n_legal(masks)],
             (_, None) if self.scale.is_some() => to_host(self.legal(masks)),
             (_, Some(logits)) => to_host(logits),
-            (Given::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
-            (Given::Blocks(blocks), None) => {
+            (LogitSource::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
+            (LogitSource::Blocks(blocks), None) => {
                 let mut flat = Vec::new();
                 blocks.iter().for_each(|block| flat.append(&mut to_host(block)));
                 positions(masks).into_iter().map(|position| flat[position as usize]).collect()

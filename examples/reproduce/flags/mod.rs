@@ -17,10 +17,10 @@ use gfn::train::TrainerConfig;
 pub(crate) use objective::ObjectiveName;
 
 use crate::run::Recipe;
-pub(crate) use crate::run::asked::refuse;
 use crate::run::files::written;
 use crate::run::folder::RunFolder;
 use crate::run::members;
+pub(crate) use crate::run::task_flags::refuse;
 
 /// The flags that every training task takes; what isn't given is the task's own default.
 #[derive(Args, Clone, Debug)]

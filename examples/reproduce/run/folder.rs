@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use gfn::{Error, Result};
 use serde_json::{Value, json};
 
-use super::asked::Asked;
+use super::task_flags::TaskFlags;
 
 /// A folder that holds everything of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,7 +57,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// [`Error::Io`] where nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
-    pub(crate) fn claim(&self, asked: &Asked, resume: Option<&Path>) -> Result<()> {
+    pub(crate) fn claim(&self, asked: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {
             let there = self.asked()?;
@@ -73,7 +73,7 @@ impl RunFolder {
     }
 
     /// Refuses a run that is another than the one in the folder, or finished.
-    fn check_same(&self, asked: &Asked, there: &Asked, resume: Option<&Path>) -> Result<()> {
+    fn check_same(&self, asked: &TaskFlags, there: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         let differs = if there.task == asked.task {
             words(&asked.differences(there))
         } else {
@@ -117,7 +117,7 @@ impl RunFolder {
     }
 
     /// Writes the settings with what is known once the run is set up, in place of a result of other settings.
-    pub(crate) fn describe(&self, asked: &Asked, more: &[(&str, Value)]) -> Result<()> {
+    pub(crate) fn describe(&self, asked: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),
             _ => {}
@@ -131,7 +131,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// [`Error::File`] where there is no run.
-    pub(crate) fn asked(&self) -> Result<Asked> {
+    pub(crate) fn asked(&self) -> Result<TaskFlags> {
         let path = self.settings();
         if !path.is_file() {
             return Err(Error::file(&self.0, "it is no run folder: it has no settings.json", OF_A_RUN));
@@ -157,7 +157,7 @@ impl RunFolder {
 }
 
 /// The settings of a run: its flags, its command, its program and its machine.
-fn settings(asked: &Asked) -> Value {
+fn settings(asked: &TaskFlags) -> Value {
     json!({
         "task": asked.task,
         "flags": asked.flags,

@@ -6,11 +6,11 @@ use std::cell::RefCell;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
+use gfn::Result;
 use gfn::group::{Group, replicate};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
-use gfn::{Error, Result};
 
 #[cfg(feature = "dist")]
 use super::processes::in_processes;
@@ -88,7 +88,7 @@ pub(super) fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> 
 #[cfg(not(feature = "dist"))]
 fn in_processes(_: &Team, _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
-    Err(Error::missing("--dist", "the feature of that name", remedy))
+    Err(gfn::Error::missing("--dist", "the feature of that name", remedy))
 }
 
 /// Makes a trainer one of those that train as one, if there are others.

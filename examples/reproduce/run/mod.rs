@@ -1,6 +1,5 @@
 //! One run of a task: what it is set to, how it is trained, measured and reported.
 
-pub(crate) mod asked;
 mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
@@ -10,6 +9,7 @@ pub(crate) mod members;
 mod processes;
 mod report;
 mod sampled;
+pub(crate) mod task_flags;
 mod training;
 
 use gfn::nn::BackwardPolicy;
@@ -29,8 +29,8 @@ pub(crate) use sampled::{peak_memory_mib, sampled};
 pub(crate) use training::Trained;
 
 use crate::flags::{BufferName, Common, ThreadsFor};
-use asked::Asked;
 use files::{try_file, try_folder};
+use task_flags::TaskFlags;
 
 /// A task's own settings, where the flags say nothing else.
 pub(crate) struct Recipe {
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         let threads = common.team.threads;
         let libtorch = if common.team.threads_for == ThreadsFor::Products { threads } else { 1 };
         if members::is_first() {
-            if let (Some(run), Some(asked)) = (common.run_folder(), Asked::of_process()) {
+            if let (Some(run), Some(asked)) = (common.run_folder(), TaskFlags::of_process()) {
                 run.claim(asked, common.resume.as_deref())?;
             }
             common.out().as_deref().map_or(Ok(()), try_folder)?;

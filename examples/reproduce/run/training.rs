@@ -14,11 +14,11 @@ use gfn::train::{
 use serde_json::{Value, json};
 
 use super::Run;
-use super::asked::Asked;
 use super::files::written;
 use super::made::{Made, steps_before};
 use super::members;
 use super::report::words;
+use super::task_flags::TaskFlags;
 use crate::plot::{Curve, Figure, Panel, Scale};
 
 /// What shells report for a program that Ctrl-C ended.
@@ -66,7 +66,7 @@ impl Run<'_> {
 
         let run = common.run_folder().filter(|_| members::is_first());
         let mut made = Vec::new();
-        if let (Some(run), Some(asked)) = (&run, Asked::of_process()) {
+        if let (Some(run), Some(asked)) = (&run, TaskFlags::of_process()) {
             let context = trainer.context();
             let more = [
                 ("training", json!(context.config)),

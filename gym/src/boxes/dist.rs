@@ -9,7 +9,7 @@ use tch::Tensor;
 
 use super::chart::{Axes, Permitted, inner, is_source};
 use super::env::illegal;
-use super::heads::{Asked, Head, Heads, Numbers, OfState};
+use super::heads::{Head, Heads, Numbers, OfState, ScoredStep};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{check_asked, check_width, component, finite};
 
@@ -275,7 +275,7 @@ impl Distribution for BoxDist {
             return Ok(Tensor::from_slice(&values));
         };
         // Steps that use the same axes are scored together: along an arc only the angle's mixture is computed.
-        let mut groups: BTreeMap<usize, (Axes, Vec<Asked<'_>>)> = BTreeMap::new();
+        let mut groups: BTreeMap<usize, (Axes, Vec<ScoredStep<'_>>)> = BTreeMap::new();
         for (at, ((seen, unit), &row)) in seen.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
             let free = seen.permitted.atom && seen.permitted.points;
@@ -287,7 +287,7 @@ impl Distribution for BoxDist {
             };
             let (_, row) = heads.of(&axes, row);
             let unit = (!seen.atom).then(|| &unit[axes.clone()]);
-            let asked = Asked { at, row, sign, constant: forced - seen.log_volume, unit };
+            let asked = ScoredStep { at, row, sign, constant: forced - seen.log_volume, unit };
             groups.entry(axes.start).or_insert_with(|| (axes, Vec::new())).1.push(asked);
         }
         Ok(heads.log_probs(rows.len(), &groups.into_values().collect::<Vec<_>>()))

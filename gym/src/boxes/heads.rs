@@ -69,7 +69,7 @@ impl Heads {
     }
 
     /// log-probabilities of actions, `[asked]`. The actions of a group use the same axes.
-    pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<Asked<'_>>)]) -> Tensor {
+    pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<ScoredStep<'_>>)]) -> Tensor {
         let (kind, device) = self.each.numbers.options();
         let mut values = vec![0.0; n];
         let mut slopes = Vec::new();
@@ -135,7 +135,7 @@ fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
 }
 
 /// An action whose log-probability is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct ScoredStep<'a> {
     /// Where the answer goes.
     pub(super) at: usize,
     /// The row of the head.
@@ -164,7 +164,7 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn score(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
+    fn score(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
@@ -176,7 +176,7 @@ impl Layout<'_> {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn score_wide(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
+    fn score_wide(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
         self.score_all(numbers, asked)
     }
 
@@ -200,7 +200,7 @@ impl Layout<'_> {
 
     /// The same numbers on every processor: nothing is fused, and sums have one order.
     #[inline(always)]
-    fn score_all(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
+    fn score_all(&self, numbers: &[f64], asked: &[ScoredStep<'_>]) -> Scored {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored.len()));
         let choices = self.choices();
         // The parts that don't depend on the point are computed once for each state. They are in f64, because log-gammas of large

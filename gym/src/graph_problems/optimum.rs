@@ -16,7 +16,7 @@ use gfn::graph::GraphState;
 /// ```
 #[must_use]
 pub fn maximum_clique(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>> {
-    Search::new(graph, true, max_branches).run()
+    CliqueSearch::new(graph, true, max_branches).run()
 }
 
 /// The largest independent set of a graph: the [largest clique](maximum_clique) of the graph that has the edges which it hasn't.
@@ -30,13 +30,13 @@ pub fn maximum_clique(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>>
 /// ```
 #[must_use]
 pub fn maximum_independent_set(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>> {
-    Search::new(graph, false, max_branches).run()
+    CliqueSearch::new(graph, false, max_branches).run()
 }
 
 /// A set of nodes, bit by bit.
 type Bits = Vec<u64>;
 
-struct Search {
+struct CliqueSearch {
     /// Of each node, in the order of the search: the nodes that can be in a clique with it.
     near: Vec<Bits>,
     /// The nodes in that order.
@@ -46,7 +46,7 @@ struct Search {
     branches_left: u64,
 }
 
-impl Search {
+impl CliqueSearch {
     fn new(graph: &GraphState, of_edges: bool, max_branches: u64) -> Self {
         let n = graph.n_nodes();
         let joined = |a: u32, b: u32| a != b && graph.has_edge(a, b) == of_edges;

@@ -98,7 +98,7 @@ impl Declared {
         };
         let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
-        let rules = Asked { rules, names, answers: Answers::default() };
+        let rules = AskedRules { rules, names, answers: Answers::default() };
         let env = GraphEnv::new(rules, actions, start).and_then(|env| env.with_schema(schema))?;
         Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
     }
@@ -149,13 +149,13 @@ impl Moves {
 }
 
 /// Rules in Python, asked once about each graph.
-struct Asked {
+struct AskedRules {
     rules: Rules,
     names: Vec<String>,
     answers: Answers,
 }
 
-impl Asked {
+impl AskedRules {
     fn of_graphs(&self, method: &str, question: Question, states: &GraphStates) -> Vec<bool> {
         let questions: Vec<_> = states.graphs().iter().map(|graph| (graph, question)).collect();
         self.answers.to(&questions, |graphs, new| {
@@ -181,7 +181,7 @@ impl Asked {
     }
 }
 
-impl BatchRules<GraphStates, BatchMove> for Asked {
+impl BatchRules<GraphStates, BatchMove> for AskedRules {
     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
         let question = |m: &BatchMove| (&states.graphs()[m.row], Question::Move(m.kind, m.action));
         let questions: Vec<_> = moves.iter().map(question).collect();
@@ -210,7 +210,7 @@ impl BatchRules<GraphStates, BatchMove> for Asked {
     }
 }
 
-impl GraphRules for Asked {
+impl GraphRules for AskedRules {
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
         self.rules.object.as_ref().map(|_| self as &dyn BatchRules<GraphStates, BatchMove>)
     }

@@ -15,7 +15,7 @@ pub(crate) struct PartSettings {
     /// Steps between copies.
     pub(super) target_network: Option<usize>,
     pub(super) intrinsic: Option<Intrinsic>,
-    pub(super) search: Option<Search>,
+    pub(super) search: Option<SearchSettings>,
     /// The share of replayed objects that get other conditions.
     pub(super) hindsight: Option<f64>,
     /// The share of a batch that a function of Python gives the objects of.
@@ -43,7 +43,7 @@ pub(super) struct Intrinsic {
 /// A search among objects; without `mala` a function of Python makes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Search {
+pub(super) struct SearchSettings {
     pub(super) every: usize,
     pub(super) objects: usize,
     pub(super) mala: Option<Value>,

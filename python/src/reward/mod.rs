@@ -25,13 +25,13 @@ use crate::settings::read;
 use crate::states::Show;
 
 /// What Python gave for a reward.
-enum Asked {
+enum RewardSettings {
     /// The settings of one of the library's, as JSON.
     Native(serde_json::Value),
     /// A callable.
     Called(Object),
     /// One of them, so many of whose answers are kept.
-    Cached(Box<Asked>, usize),
+    Cached(Box<RewardSettings>, usize),
 }
 
 /// A reward as Python hands it over: settings or a callable, and how many answers are kept.
@@ -54,7 +54,7 @@ where
     }))
 }
 
-impl Asked {
+impl RewardSettings {
     /// Reads text or callable, one of which is there.
     fn new(settings: Option<String>, callable: Option<Object>, kept: Option<usize>) -> PyResult<Self> {
         let asked = match (settings, callable) {
@@ -88,7 +88,7 @@ impl Asked {
 
 /// What Python gave for the reward of a trainer: one, or those that conditions weigh.
 pub(crate) struct Rewards {
-    all: Vec<Asked>,
+    all: Vec<RewardSettings>,
     conditioning: Option<Conditioning>,
 }
 
@@ -102,13 +102,13 @@ pub(crate) struct Built<S> {
 impl Rewards {
     /// Reads them; a reward of the library's that stands alone must take the conditions that there are.
     pub(crate) fn read(given: Vec<Handed<Object>>, conditions: Option<&Conditions>) -> PyResult<Self> {
-        let asked = given.into_iter().map(|(settings, callable, kept)| Asked::new(settings, callable, kept));
+        let asked = given.into_iter().map(|(settings, callable, kept)| RewardSettings::new(settings, callable, kept));
         let all = asked.collect::<PyResult<Vec<_>>>()?;
         let conditioning = conditions.and_then(Conditions::conditioning).cloned();
-        if let (Some(_), None, [Asked::Native(settings)]) = (conditions, &conditioning, &all[..]) {
+        if let (Some(_), None, [RewardSettings::Native(settings)]) = (conditions, &conditioning, &all[..]) {
             check_native(settings).map_err(raised)?;
         }
-        if let (Some(_), None, [Asked::Cached(..)]) = (conditions, &conditioning, &all[..]) {
+        if let (Some(_), None, [RewardSettings::Cached(..)]) = (conditions, &conditioning, &all[..]) {
             let expected =
                 "the reward as it is, as answers are kept by object; or a `Conditioning`, which weighs cached rewards";
             return Err(raised(Error::config("the reward under conditions", "CachedReward", expected)));
@@ -119,7 +119,7 @@ impl Rewards {
     /// The settings of the library's reward, if that is all there is.
     pub(crate) fn native(&self) -> Option<&serde_json::Value> {
         match (&self.all[..], &self.conditioning) {
-            ([Asked::Native(settings)], None) => Some(settings),
+            ([RewardSettings::Native(settings)], None) => Some(settings),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ impl Rewards {
         caching: Option<Caching<S>>,
         native: impl Fn(serde_json::Value) -> PyResult<Box<dyn Reward<S>>>,
     ) -> PyResult<Built<S>> {
-        let one = |asked: Asked| asked.build(show, caching.as_ref(), &native);
+        let one = |asked: RewardSettings| asked.build(show, caching.as_ref(), &native);
         let mut built = self.all.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
         if let Some(conditioning) = self.conditioning {
             let shared = built.into_iter().map(|reward| Arc::new(Shared(Mutex::new(reward))) as _).collect();

@@ -45,7 +45,7 @@ use crate::settings::{over_defaults, read};
 use crate::states::{show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 
 /// What Python asked for: settings as JSON, and objects of its own.
-pub(super) struct Asked<'a> {
+pub(super) struct TrainerSettings<'a> {
     pub(super) rewards: Vec<Handed<Object>>,
     pub(super) policy: (&'a str, Option<Object>),
     pub(super) objective: (&'a str, Option<Object>),
@@ -73,7 +73,7 @@ struct Rest {
 pub(super) fn session(
     spec: &EnvSpec,
     kind_of_env: EnvKind,
-    asked: Asked<'_>,
+    asked: TrainerSettings<'_>,
     seed: u64,
     device: &str,
     double: bool,
@@ -118,7 +118,7 @@ pub(super) fn session(
                 reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
             listed(
-                Given {
+                EnvParts {
                     env: env.clone(),
                     reward,
                     policies,
@@ -140,7 +140,7 @@ pub(super) fn session(
             let border = Border { show: show_vectors(), read: read_vectors(width, vectors.values), features };
             let policies = networks.build(&mut rng, |plan| of_vectors(plan, vectors))?;
             listed(
-                Given {
+                EnvParts {
                     env: vectors.env.clone(),
                     reward,
                     policies,
@@ -160,7 +160,7 @@ pub(super) fn session(
             let border = Border { show: show_structures(n), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
             listed(
-                Given { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },
+                EnvParts { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },
                 rest,
                 rng,
             )
@@ -171,7 +171,7 @@ pub(super) fn session(
             let border = Border { show: show_points(), read: read_points(env.ndim()), features };
             let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
             continuous(
-                Given { env: *env, reward, policies, border, describe: describe_points(), search: None },
+                EnvParts { env: *env, reward, policies, border, describe: describe_points(), search: None },
                 rest,
                 rng,
             )
@@ -182,7 +182,7 @@ pub(super) fn session(
             let border = Border { show: show_points(), read: read_points(2), features };
             let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
             continuous(
-                Given { env: *env, reward, policies, border, describe: describe_points(), search: None },
+                EnvParts { env: *env, reward, policies, border, describe: describe_points(), search: None },
                 rest,
                 rng,
             )
@@ -198,7 +198,7 @@ pub(super) fn session(
             let border = Border { show: show_diffusion(), read: read_diffusion(env.clone()), features };
             let policies = networks.build(&mut rng, |plan| of_diffusion(plan, env, target.clone()))?;
             continuous(
-                Given { env: env.clone(), reward, policies, border, describe: describe_diffusion(), search },
+                EnvParts { env: env.clone(), reward, policies, border, describe: describe_diffusion(), search },
                 rest,
                 rng,
             )
@@ -207,7 +207,7 @@ pub(super) fn session(
 }
 
 /// What is made by the kind of the environment.
-struct Given<E: Env, D> {
+struct EnvParts<E: Env, D> {
     env: E,
     reward: Built<E::States>,
     policies: Policies<E, D>,
@@ -217,7 +217,7 @@ struct Given<E: Env, D> {
 }
 
 /// A trainer of an environment whose states can be listed.
-fn listed<E>(given: Given<E, GraphActionCategorical>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
+fn listed<E>(given: EnvParts<E, GraphActionCategorical>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + 'static,
     E::States: 'static,
@@ -239,7 +239,7 @@ fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<u
 }
 
 /// A trainer of any other.
-fn continuous<E, D>(given: Given<E, D>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
+fn continuous<E, D>(given: EnvParts<E, D>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv + 'static,
     E::States: 'static,
@@ -254,7 +254,7 @@ where
 }
 
 fn trainer<E, D>(
-    given: Given<E, D>,
+    given: EnvParts<E, D>,
     rest: Rest,
     mut rng: Rng,
     distinct: Distinct<E>,
@@ -266,7 +266,7 @@ where
 {
     let Rest { objective, config, replay, conditions, mut parts, made_for: (device, kind), description, failures } =
         rest;
-    let Given { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
+    let EnvParts { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
     let Policies { own, teacher } = policies;
     let novelty = parts.novelty(&border, device, kind, &mut rng)?;
     // A stream of its own: whether there are given objects doesn't change what is drawn.

@@ -116,7 +116,7 @@ impl Session {
         let _inside = Inside::enter(py)?;
         let kept = Kept::default();
         let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
-        let asked = build::Asked {
+        let asked = build::TrainerSettings {
             rewards: rewards.into_iter().map(|(text, function, kept)| (text, keep(function), kept)).collect(),
             policy: (policy, keep(module)),
             objective: (objective, keep(loss)),

@@ -15,7 +15,7 @@ pub(super) fn small_rings_span(graph: &GraphState, size: usize, without: Option<
         return true;
     }
     let mut basis = Basis::new(graph.n_edges());
-    let mut search = Search { graph, size, gone, path: Vec::new(), basis: &mut basis };
+    let mut search = SmallRingSearch { graph, size, gone, path: Vec::new(), basis: &mut basis };
     for start in 0..graph.n_nodes() {
         search.path.push(start);
         search.grow(start);
@@ -57,7 +57,7 @@ impl Basis {
     }
 }
 
-struct Search<'a> {
+struct SmallRingSearch<'a> {
     graph: &'a GraphState,
     size: usize,
     gone: (usize, usize),
@@ -65,7 +65,7 @@ struct Search<'a> {
     basis: &'a mut Basis,
 }
 
-impl Search<'_> {
+impl SmallRingSearch<'_> {
     /// Adds the small rings through the path whose smallest node is its first.
     fn grow(&mut self, last: usize) {
         let start = self.path[0];

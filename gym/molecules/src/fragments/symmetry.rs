@@ -67,7 +67,7 @@ pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), 
         next += 1;
     }
     let n = from.atoms.len();
-    let mut search = Search {
+    let mut search = SymmetrySearch {
         from: &from,
         to: &to,
         order,
@@ -84,7 +84,7 @@ pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), 
     out
 }
 
-struct Search<'a> {
+struct SymmetrySearch<'a> {
     from: &'a Marked,
     to: &'a Marked,
     order: Vec<usize>,
@@ -97,7 +97,7 @@ struct Search<'a> {
     found: Vec<Vec<usize>>,
 }
 
-impl Search<'_> {
+impl SymmetrySearch<'_> {
     /// Places atom number `k` and later ones in all ways that differ in the stems; whether there was one.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {

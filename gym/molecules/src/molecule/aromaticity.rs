@@ -122,7 +122,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
     if gives.iter().all(Option::is_none) {
         return Vec::new();
     }
-    let mut search = Search::new(molecule, &gives);
+    let mut search = RingSearch::new(molecule, &gives);
     let mut aromatic = vec![false; molecule.bonds().len()];
     let mut on_ring = vec![false; n];
     let mut seen = vec![false; n];
@@ -148,7 +148,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
 }
 
 /// All simple rings of candidate atoms.
-struct Search<'a> {
+struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
@@ -161,7 +161,7 @@ struct Search<'a> {
     rings: Vec<Vec<usize>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> RingSearch<'a> {
     fn new(molecule: &'a Molecule, gives: &'a [Option<u8>]) -> Self {
         let n = gives.len();
         let (on_path, distance) = (vec![false; n], vec![usize::MAX; n]);

@@ -32,7 +32,7 @@ impl Placements {
             let others = aromatic(a).map(|(b, _)| b).filter(|&b| has_double(a) && has_double(b));
             others.filter_map(|b| place.get(&b).copied()).collect()
         };
-        let search = Search {
+        let search = MatchingSearch {
             beside: atoms.iter().map(beside).collect(),
             mate: vec![NONE; atoms.len()],
             open: atoms.iter().zip(0..).filter(|&(&a, _)| has_double(a)).map(|(_, k)| k).collect(),
@@ -48,7 +48,7 @@ impl Placements {
 }
 
 /// A search for all perfect matchings.
-struct Search {
+struct MatchingSearch {
     beside: Vec<Vec<u32>>,
     mate: Vec<u32>,
     /// The atoms that need a partner.
@@ -56,7 +56,7 @@ struct Search {
     work: usize,
 }
 
-impl Search {
+impl MatchingSearch {
     /// The partners of all atoms, one matching after the other; without recursion, as there are as many levels as double bonds.
     fn all(mut self) -> Option<Vec<u32>> {
         let n = self.mate.len();

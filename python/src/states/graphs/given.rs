@@ -12,7 +12,7 @@ const MOST_NODES: i64 = 1 << 24;
 const MOST_PAIRS: i64 = 1 << 35;
 
 /// Nodes or edges of all graphs: how many in each, and what they are.
-pub(super) struct Given<'py> {
+pub(super) struct LabelArrays<'py> {
     /// "node" or "edge".
     pub(super) of: &'static str,
     pub(super) classes: Option<PyReadonlyArray1<'py, i64>>,
@@ -23,7 +23,7 @@ fn refused<T>(what: String) -> PyResult<T> {
     Err(PyValueError::new_err(what))
 }
 
-impl Given<'_> {
+impl LabelArrays<'_> {
     /// Class and attributes of each of `n`.
     fn read(&self, n: usize) -> PyResult<Vec<(u16, Attributes)>> {
         let mut out = vec![(0, Attributes::default()); n];
@@ -63,10 +63,10 @@ impl Given<'_> {
 pub(super) fn graphs(
     kind: GraphKind,
     n_nodes: &PyReadonlyArray1<'_, i64>,
-    nodes: &Given<'_>,
+    nodes: &LabelArrays<'_>,
     edges: &PyReadonlyArray2<'_, i64>,
     edge_ptr: &PyReadonlyArray1<'_, i64>,
-    of_edges: &Given<'_>,
+    of_edges: &LabelArrays<'_>,
 ) -> PyResult<Vec<GraphState>> {
     let n_nodes = n_nodes.as_slice()?;
     let (edges, ends) = (edges.as_array(), edge_ptr.as_slice()?);

@@ -15,7 +15,7 @@ use pyo3::types::PyList;
 use super::rows::table;
 use crate::errors::raised;
 use crate::molecules::Reading;
-use given::Given;
+use given::LabelArrays;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
 const DRAWN: usize = 24;
@@ -124,12 +124,12 @@ impl Graphs {
         edge_attributes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
-        let nodes = Given {
+        let nodes = LabelArrays {
             of: "node",
             classes: node_classes.map(|given| flat(given, "node_classes")).transpose()?,
             attributes: node_attributes.map(|given| rows(given, "node_attributes")).transpose()?,
         };
-        let of_edges = Given {
+        let of_edges = LabelArrays {
             of: "edge",
             classes: edge_classes.map(|given| flat(given, "edge_classes")).transpose()?,
             attributes: edge_attributes.map(|given| rows(given, "edge_attributes")).transpose()?,

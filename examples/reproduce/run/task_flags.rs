@@ -11,20 +11,20 @@ use serde_json::{Map, Value, json};
 
 /// A task and its flags: those that were given, those of a `--config` file, and the defaults of the rest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct TaskFlags {
     pub(crate) task: String,
     pub(crate) flags: Map<String, Value>,
 }
 
 /// A process has one command line: all of it, and the flags that were given.
-static OF_PROCESS: OnceLock<(Asked, Vec<String>)> = OnceLock::new();
+static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 
 /// Flags that say where a run is kept and how it is shown, not what it computes.
 const ASIDE: [&str; 6] = ["run", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
 /// Keeps the command line of a process.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
-    let Some((asked, (_, flags))) = Asked::of(program, matches).zip(matches.subcommand()) else { return };
+    let Some((asked, (_, flags))) = TaskFlags::of(program, matches).zip(matches.subcommand()) else { return };
     let given = |name: &&String| {
         let id = name.replace('-', "_");
         flags.try_contains_id(&id).unwrap_or(false) && flags.value_source(&id) == Some(ValueSource::CommandLine)
@@ -45,7 +45,7 @@ pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<(
     }
 }
 
-impl Asked {
+impl TaskFlags {
     /// What was asked of a program whose subcommands are tasks; `None` where no task was named.
     pub(crate) fn of(program: &Command, matches: &ArgMatches) -> Option<Self> {
         let (task, given) = matches.subcommand()?;

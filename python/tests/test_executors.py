@@ -263,6 +263,28 @@ def make_graphs(seed, **changes):
     return gfn.Trainer(gfn.GraphBuilding(3), of_graphs, gfn.GraphNet(embedding=8), batch=8, seed=seed, **changes)
 
 
+def of_betas(points, conditions):
+    return reward(points) * np.asarray(conditions)[:, 0]
+
+
+def betas(n, rng):
+    return rng.choice([0.5, 2.0], (n, 1))
+
+
+def make_conditional(seed, **changes):
+    settings = dict(batch=32, conditions=betas, n_conditions=1, lr=3e-3, **changes)
+    return gfn.Trainer(gfn.HyperGrid(2, 4), of_betas, gfn.Mlp((32, 32)), seed=seed, **settings)
+
+
+def make_tempered(seed, **changes):
+    conditioning = gfn.Conditioning(temperature=gfn.UniformTemperature(0.5, 2.0))
+    return gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((16,)), batch=8, conditions=conditioning, seed=seed, **changes)
+
+
+def make_library_s(seed, **changes):
+    return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.ConditionalGridReward(), gfn.Mlp((16,)), batch=8, seed=seed, **changes)
+
+
 def make_that_dies(seed):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -288,6 +310,16 @@ def test_actors_draw_graphs(processes):
     actors = gfn.Actors(make_graphs, processes, tasks=2, batch=5)
     it = learner(actors, make_graphs).fit(20)
     assert it.steps_done == 20 and actors.used >= 20
+
+
+def test_actors_draw_under_the_conditions_of_the_trainer(processes):
+    it = learner(gfn.Actors(make_conditional, processes, tasks=2, batch=32), make_conditional, lr_scale=gfn.Linear(1, 0.01, 1500)).fit(1500)
+    for beta in (0.5, 2.0):
+        exact = it.exact(condition=torch.tensor([beta]))
+        other = it.exact(condition=torch.tensor([2.5 - beta]))
+        # It tells them apart.
+        assert exact.tv < 0.05 < 0.5 * np.abs(exact.probs - other.target).sum()
+    assert learner(gfn.Actors(make_tempered, processes, tasks=2, batch=5), make_tempered).fit(10).steps_done == 10
 
 
 def test_actors_draw_with_the_parameters_of_the_trainer(threads):
@@ -385,11 +417,7 @@ def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
         (lambda it: gfn.Actors(make, it, tasks=1, max_reuse=0.5), ValueError, "max_reuse is 0.5"),
         (lambda it: gfn.Actors(make, it, tasks=1)(gfn.Wanted(1, 1, False), None), RuntimeError, "no trainer"),
         (lambda it: [learner(actors) for actors in [gfn.Actors(make, it, tasks=1)] * 2], ValueError, "another trainer"),
-        (
-            lambda it: learner(gfn.Actors(make, it, tasks=1), conditions=lambda n, rng: np.ones((n, 1)), n_conditions=1),
-            ValueError,
-            "without conditions",
-        ),
+        (lambda it: learner(gfn.Actors(make, it, tasks=1), make_library_s), ValueError, "can't draw conditions that the trainer draws"),
     ],
 )
 def test_what_actors_refuse(threads, wrong, kind, words):

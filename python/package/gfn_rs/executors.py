@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 import torch
 
 from ._checks import count
+from .conditioning import Conditioning
 from .sources import Drawn, Wanted
 
 if TYPE_CHECKING:
@@ -166,6 +168,18 @@ class ParallelReward:
             raise _broken("reward", self._executor, error) from error
 
 
+@dataclass(frozen=True)
+class _Some:
+    """Objects, log R of each, and the condition of each, `[n, n_conditions]`, if there are any."""
+
+    objects: Any
+    log_rewards: Numbers
+    conditions: Any
+
+    def part(self, rows: slice) -> _Some:
+        return _Some(self.objects[rows], self.log_rewards[rows], None if self.conditions is None else self.conditions[rows])
+
+
 class Actors:
     """Workers that draw objects and ask the reward while the trainer trains: for rewards that are slow or take unevenly long.
 
@@ -181,8 +195,8 @@ class Actors:
     max_reuse
         How often an object is trained on, on average: where fewer come, the trainer waits.
 
-    Objects are drawn without exploration, and paths to them are drawn back by P_B. Such a run isn't reproducible: what comes when depends
-    on the workers. Conditions can't be drawn there.
+    Under conditions these are drawn here, from the trainer's own source, and go along with each call. Objects are drawn without
+    exploration, and paths to them are drawn back by P_B. Such a run isn't reproducible: what comes when depends on the workers.
     """
 
     def __init__(
@@ -208,7 +222,8 @@ class Actors:
         self._parameters: list[tuple[str, torch.Tensor]] | None = None
         self._trained = self._step = self._in_a_row = 0
         self._flying: set[Future[Any]] = set()
-        self._ready: list[tuple[int, Any, Numbers]] = []
+        self._ready: list[tuple[int, _Some]] = []
+        self._conditions: Callable[[int], npt.NDArray[Any]] | None = None
 
     @property
     def executor(self) -> Executor:
@@ -220,12 +235,17 @@ class Actors:
         self._executor = _checked(executor)
         self._flying = set()
 
-    def _of(self, trainer: "Trainer", batch: int, n_conditions: int) -> None:
+    def _of(self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Any) -> None:
         """Draws for a trainer, from now on."""
         if self._parameters is not None:
             raise ValueError("these actors draw for another trainer: expected new ones for each")
-        if n_conditions > 0:
-            raise ValueError("actors draw without conditions: expected None in a trainer with conditions")
+        if n_conditions > 0 and conditions is None:
+            raise ValueError("actors can't draw conditions that the trainer draws by itself: give it a function, `conditions=...`")
+        rng = np.random.default_rng()
+        if isinstance(conditions, Conditioning):
+            self._conditions = lambda n: conditions.draw(n, int(rng.integers(1 << 53))).numpy()
+        elif conditions is not None:
+            self._conditions = lambda n: np.asarray(conditions(n, rng))
         self._parameters, self._trained = list(trainer.named_parameters()), batch
 
     def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
@@ -235,12 +255,17 @@ class Actors:
         while True:
             self._collect()
             self._refill()
-            have = sum(len(log_rewards) for _, _, log_rewards in self._ready)
+            have = sum(len(some.log_rewards) for _, some in self._ready)
             if have >= min(max(wanted.least, owed), wanted.most):
                 break
             wait(self._flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
-        objects, log_rewards = self._taken(wanted.most)
-        return Drawn(objects, log_rewards=log_rewards) if len(log_rewards) else None
+        taken = self._taken(wanted.most)
+        if not taken:
+            return None
+        log_rewards = np.concatenate([some.log_rewards for some in taken])
+        self.used += len(log_rewards)
+        conditions = None if self._conditions is None else np.concatenate([some.conditions for some in taken])
+        return Drawn(_joined([some.objects for some in taken]), log_rewards, conditions)
 
     def _collect(self) -> None:
         """Takes what has been drawn."""
@@ -257,11 +282,11 @@ class Actors:
                     raise RuntimeError(f"{message}. Mend what `make` makes, and train on") from error
                 continue
             self._in_a_row = 0
-            step, objects, log_rewards = future.result()
-            self.received += len(log_rewards)
-            self._ready.append((step, objects, log_rewards))
+            step, some = future.result()
+            self.received += len(some.log_rewards)
+            self._ready.append((step, some))
         old = self._step - self.max_staleness
-        self.stale += sum(len(log_rewards) for step, _, log_rewards in self._ready if step < old)
+        self.stale += sum(len(some.log_rewards) for step, some in self._ready if step < old)
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self) -> None:
@@ -271,34 +296,31 @@ class Actors:
             return
         values = [(name, tensor.detach().cpu().numpy().copy()) for name, tensor in self._parameters]
         while len(self._flying) < self.tasks:
-            given = (self.make, self._run, self._step, values, self.batch, next(self._seeds))
+            conditions = None if self._conditions is None else self._conditions(self.batch)
+            given = (self.make, self._run, self._step, values, self.batch, conditions, next(self._seeds))
             try:
                 self._flying.add(self._executor.submit(_drawn, *given))
             except RuntimeError as error:
                 raise _broken("actors", self._executor, error) from error
 
-    def _taken(self, most: int) -> tuple[Any, Numbers]:
+    def _taken(self, most: int) -> list[_Some]:
         """So many of what is there, the oldest first; the rest stays."""
-        taken: list[tuple[Any, Numbers]] = []
+        taken: list[_Some] = []
         while most > 0 and self._ready:
-            step, objects, log_rewards = self._ready.pop(0)
-            taken.append((objects[:most], log_rewards[:most]))
-            if len(log_rewards) > most:
-                self._ready.insert(0, (step, objects[most:], log_rewards[most:]))
-            most -= len(taken[-1][1])
-        if not taken:
-            return [], np.zeros(0)
-        log_rewards = np.concatenate([log_rewards for _, log_rewards in taken])
-        self.used += len(log_rewards)
-        return _joined([objects for objects, _ in taken]), log_rewards
+            step, some = self._ready.pop(0)
+            if len(some.log_rewards) > most:
+                self._ready.insert(0, (step, some.part(slice(most, None))))
+            taken.append(some.part(slice(most)))
+            most -= len(taken[-1].log_rewards)
+        return taken
 
 
 _OWN = threading.local()
 
 
 def _drawn(
-    make: Callable[[int], "Trainer"], run: str, step: int, values: list[tuple[str, Any]], n: int, seed: int
-) -> tuple[int, Any, Numbers]:
+    make: Callable[[int], "Trainer"], run: str, step: int, values: list[tuple[str, Any]], n: int, conditions: Any, seed: int
+) -> tuple[int, _Some]:
     """In a worker: objects of the policy with these parameters, and log R of each."""
     if getattr(_OWN, "run", None) != run:
         _OWN.trainer, _OWN.run = make(seed), run
@@ -309,7 +331,8 @@ def _drawn(
     with torch.no_grad():
         for name, value in values:
             parameters[name].copy_(torch.tensor(value))
-    return step, *_OWN.trainer.sample_with_rewards(n)
+    objects, log_rewards = _OWN.trainer.sample_with_rewards(n, conditions)
+    return step, _Some(objects, log_rewards, conditions)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -216,7 +216,7 @@ class Trainer(Made):
         if not self._session.explores():
             vars(self)["epsilon"] = 0.0
         if fresh is not None and isinstance(fresh.function, Actors):
-            fresh.function._of(self, batch, n_conditions)
+            fresh.function._of(self, batch, n_conditions, conditions)
 
     def step(self) -> dict[str, Any]:
         """One step: what it was like, by name."""

@@ -90,6 +90,8 @@ def main():
         trainer.fit(asked.steps)
         took = time.perf_counter() - began
         exact = trainer.exact()
+        if asked.actors:
+            actors.close()
     calls = trainer.reward_calls - before
     print(f"{calls} objects in {took:.1f} s: {calls / took:.0f} per second, of {100 * asked.workers} that the reward allows")
     if asked.actors:

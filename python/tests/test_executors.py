@@ -225,6 +225,18 @@ def test_progress_of_a_slow_batch_is_shown_on_a_terminal_alone(threads, monkeypa
     assert "of 16 objects" in shown and shown.endswith("\r")
 
 
+@pytest.mark.parametrize("given", [np.ma.masked_array(np.zeros(16), np.arange(16) == 3), ["-1.5"] * 16, np.full(16, 1j)])
+def test_what_a_reward_may_not_give_is_refused_from_a_worker_too(threads, given):
+    for it in (lambda points: given[: len(points)], gfn.ParallelReward(lambda points: given[: len(points)], threads, chunk=100)):
+        with pytest.raises((TypeError, RuntimeError), match="expected"):
+            grid(it).fit(1)
+
+
+def test_tensors_of_any_kind_are_log_rewards(threads):
+    half = gfn.ParallelReward(lambda points: torch.tensor(reward(points), dtype=torch.bfloat16, requires_grad=True), threads, chunk=16)
+    assert half(POINTS) == pytest.approx(reward(POINTS), rel=1e-2)
+
+
 @pytest.mark.parametrize(
     ("make", "kind", "words"),
     [
@@ -249,6 +261,9 @@ def test_what_is_refused(threads, make, kind, words):
 def test_a_function_that_no_process_can_have_says_so(processes):
     with pytest.raises(RuntimeError, match="object 0 of 16 failed with .*(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes)(POINTS)
+    # With a log R for failures it would be a constant reward without a word.
+    with pytest.raises(RuntimeError, match="(pickle|local)"):
+        gfn.ParallelReward(lambda points: reward(points), processes, on_failure=-1.0)(POINTS)
 
 
 def make(seed, **changes):
@@ -283,6 +298,18 @@ def make_tempered(seed, **changes):
 
 def make_library_s(seed, **changes):
     return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.ConditionalGridReward(), gfn.Mlp((16,)), batch=8, seed=seed, **changes)
+
+
+def make_failing(seed):
+    return gfn.Trainer(gfn.HyperGrid(2, 4), fails_at_three, gfn.Mlp((32,)), batch=16, seed=seed)
+
+
+def make_slow(seed, **changes):
+    def slower(points):
+        time.sleep(0.2)
+        return reward(points)
+
+    return gfn.Trainer(gfn.HyperGrid(2, 4), slower, gfn.Mlp((32,)), seed=seed, **{"batch": 16, **changes})
 
 
 def make_that_dies(seed):
@@ -381,19 +408,78 @@ def test_what_is_too_old_is_dropped():
     assert (actors.received, actors.used, actors.lost) == (12, 8, 0)
 
 
-def test_calls_that_fail_are_counted_and_in_a_row_an_error(threads):
-    tries = []
+class Losing(ThreadPoolExecutor):
+    """Loses some calls, as an engine does whose machine has gone."""
 
-    def flaky(seed):
-        tries.append(seed)
-        if len(tries) == 1:
-            raise ConnectionError("not yet")
-        return make(seed)
+    def __init__(self, which):
+        super().__init__(2)
+        self.which, self.calls = which, 0
 
-    actors = gfn.Actors(flaky, threads, tasks=1)
-    assert learner(actors).fit(3).steps_done == 3 and actors.lost == 1
-    with pytest.raises(RuntimeError, match="failed in a row, the last with ValueError: make gave a trainer with the parameters"):
-        learner(gfn.Actors(make_wider, threads, tasks=2)).fit(1)
+    def submit(self, *given):
+        self.calls += 1
+        if not self.which(self.calls):
+            return super().submit(*given)
+        lost = Future()
+        lost.set_exception(OSError("the machine has gone"))
+        return lost
+
+
+def test_calls_that_an_engine_loses_are_counted_and_in_a_row_an_error():
+    with Losing(lambda call: call == 2) as executor:
+        actors = gfn.Actors(make, executor, tasks=1)
+        assert learner(actors).fit(3).steps_done == 3 and actors.lost == 1
+    with Losing(lambda call: True) as executor:
+        with pytest.raises(RuntimeError, match="5 calls of actors were lost in a row, the last with OSError: the machine has gone"):
+            learner(gfn.Actors(make, executor, tasks=2)).fit(1)
+
+
+def test_an_actor_that_fails_can_be_mended(threads):
+    actors = gfn.Actors(make_wider, threads, tasks=2)
+    it = learner(actors)
+    with pytest.raises(RuntimeError, match="an actor failed with ValueError: make gave a trainer with the parameters"):
+        it.fit(1)
+    actors.make = make
+    assert it.fit(3).steps_done == 3 and actors.lost == 0
+    # Nor is an object left out because its reward fails.
+    failing = gfn.Actors(make_failing, threads, tasks=1, batch=64)
+    with pytest.raises(RuntimeError, match="three is not in the table"):
+        learner(failing).fit(20)
+
+
+def test_no_object_is_used_more_often_than_it_may_be_and_none_is_drawn_in_vain(threads):
+    actors = gfn.Actors(make, threads, tasks=2, max_reuse=2.0)
+    it = make(0, fresh=gfn.FreshSource(actors), replay=gfn.Replay(2000, share=0.9, after=2)).fit(60)
+    assert it.steps_done == 60 and actors.used >= 60 * 16 / 2
+    # A trainer that is slower than they are takes all that there is.
+    idle = gfn.Actors(make, threads, tasks=2)
+    learner(idle).fit(60, callback=lambda *_: time.sleep(0.02), every=1)
+    assert idle.stale == 0 and idle.received == idle.used
+    # Without a buffer nothing takes more than a batch: they wait.
+    alone = gfn.Actors(make, threads, tasks=2)
+    make(0, fresh=gfn.FreshSource(alone)).fit(40, callback=lambda *_: time.sleep(0.02), every=1)
+    assert alone.used == 640 and alone.stale == 0 and alone.received <= 640 + 16 + 4 * 16
+
+
+def test_actors_that_are_closed_are_waited_for_no_longer():
+    began = time.monotonic()
+    with ThreadPoolExecutor(1) as executor:
+        actors = gfn.Actors(make_slow, executor, tasks=40, batch=4)
+        it = learner(actors).fit(1)
+        actors.close()
+    assert time.monotonic() - began < 5
+    with ThreadPoolExecutor(1) as executor:
+        actors.executor = executor
+        assert it.fit(1).steps_done == 2
+        actors.close()
+
+
+def test_actors_that_never_answer_are_an_error():
+    class Silent(Executor):
+        def submit(self, *_):
+            return Future()
+
+    with pytest.raises(TimeoutError, match="no actor has answered"):
+        learner(gfn.Actors(make, Silent(), tasks=1, timeout=0.3)).fit(1)
 
 
 def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
@@ -431,8 +517,8 @@ def test_eight_workers_do_eight_times_the_work():
         parallel = gfn.ParallelReward(slow, executor)
         parallel(points)
         best = min(timed(parallel, points) for _ in range(3))
-    # 128 objects of 10 ms, by eight.
-    assert best < 0.16 / 0.6
+    # 128 objects of 10 ms; 0.16 s by eight, if nothing else ran here.
+    assert best < 1.28 / 3
 
 
 def timed(function, points):

@@ -3,7 +3,7 @@
 //! | what | is |
 //! |---|---|
 //! | [`Trainer`] | one step: collect a batch, score, differentiate, update, watch |
-//! | [`Source`] | where trajectories come from, beside the policy ([`Trainer::with_source`]) or in its place ([`Trainer::with_fresh`]): replay, given data, a teacher, actors in other processes, one's own |
+//! | [`Source`] | where trajectories come from, beside the policy ([`Trainer::with_source`]) or in its place ([`Trainer::with_fresh`]): replay, given data, a teacher, objects of other processes, one's own |
 //! | [`Companion`] | what rides along: average, target network, novelty, one's own ([`Trainer::with_companion`]) |
 //! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |

@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +41,7 @@ class ParallelReward:
 
     `function` is a reward like any other: it is given some states, and in trainers with conditions those of each, and gives log R of
     each. A method `partial_log_reward` of it is used in the same way. `executor` is any `concurrent.futures.Executor`, such as
-    `ProcessPoolExecutor(8)`, Dask's `client.get_executor()` or mpi4py's `MPIPoolExecutor`; it stays the caller's to shut down.
+    `ProcessPoolExecutor(8, mp_context=multiprocessing.get_context("spawn"))`, Dask's `client.get_executor()` or mpi4py's `MPIPoolExecutor`; it stays the caller's to shut down.
 
     chunk
         States that a worker is given at once: more where an object takes less than a millisecond.
@@ -51,7 +51,8 @@ class ParallelReward:
         Seconds that an object may take. What runs longer in a worker's main thread is interrupted there; a function that can't be
         (in a thread, or in C) is an error once no answer has come for the time of a chunk and a minute.
     on_failure
-        log R of objects that failed; None for an error that names one. `failed` counts them.
+        log R of objects that failed; None for an error that names one. `failed` counts them. Where all of several objects fail it is an
+        error even so: the function can't run there.
 
     If a chunk fails, its objects are asked for one by one, so that one that fails costs no other's answer. What comes out depends on
     neither the number of workers nor the order in which they answer, so a run is the same as with `function` itself.
@@ -90,8 +91,14 @@ class ParallelReward:
         self.on_failure = None if on_failure is None else _number(on_failure, "on_failure", "log R, a finite number")
         self.failed = 0
         """Objects that got `on_failure`, so far."""
-        if callable(getattr(function, "partial_log_reward", None)):
-            self.partial_log_reward = partial(self._all, "partial_log_reward")
+        self._calls = itertools.count()
+
+    @property
+    def partial_log_reward(self) -> Callable[..., Numbers]:
+        """The method of the function, if it has one, asked in the same way."""
+        if not callable(getattr(self.function, "partial_log_reward", None)):
+            raise AttributeError(f"{type(self.function).__name__} has no partial_log_reward")
+        return partial(self._all, "partial_log_reward")
 
     @property
     def executor(self) -> Executor:
@@ -117,7 +124,7 @@ class ParallelReward:
             asked[self._submit(method, states[first:end], some)] = first, end, tries
 
         began = heard = time.monotonic()
-        shown = False
+        shown, failed = False, 0
         try:
             for first in range(0, n, self.chunk):
                 ask(first, min(first + self.chunk, n), 0)
@@ -137,10 +144,10 @@ class ParallelReward:
                             ask(one, one + 1, 0)
                     elif tries < self.retries:
                         ask(first, end, tries + 1)
-                    elif self.on_failure is None:
+                    elif self.on_failure is None or failed + 1 == n > 1:
                         raise RuntimeError(_failure(states, first, tries + 1, error)) from error
                     else:
-                        self.failed += 1
+                        failed += 1
                         out[first] = self.on_failure
                 if self.timeout is not None and now - heard > self.timeout * self.chunk + _GRACE:
                     first = min(first for first, _, _ in asked.values())
@@ -159,11 +166,13 @@ class ParallelReward:
                 future.cancel()
             if shown:
                 sys.stderr.write("\r" + 40 * " " + "\r")
+        self.failed += failed
         return out
 
     def _submit(self, method: str, states: Any, conditions: Any) -> Future[Numbers]:
         try:
-            return self._executor.submit(_asked, self.function, method, states, conditions, self.timeout)
+            # Each call has a number of its own: Dask would take one that is asked for again for the one that failed.
+            return self._executor.submit(_asked, self.function, method, states, conditions, self.timeout, next(self._calls))
         except RuntimeError as error:
             raise _broken("reward", self._executor, error) from error
 
@@ -191,12 +200,17 @@ class Actors:
         trainer = gfn.Trainer(env, reward, policy, fresh=gfn.FreshSource(actors), replay=gfn.Replay(10_000))
 
     max_staleness
-        Steps that the parameters may be old with which an object was drawn; older ones are dropped and counted.
+        Steps that the parameters may be old with which an object was drawn; older ones are dropped and counted in `stale`.
     max_reuse
         How often an object is trained on, on average: where fewer come, the trainer waits.
+    timeout
+        Seconds without an answer after which a trainer that waits ends in an error.
 
     Under conditions these are drawn here, from the trainer's own source, and go along with each call. Objects are drawn without
     exploration, and paths to them are drawn back by P_B. Such a run isn't reproducible: what comes when depends on the workers.
+
+    An error of `make` or of the reward is an error of the step; let a reward try again by itself where it should. A call that the engine
+    loses, with its worker, is counted in `lost`. `close` drops the calls that haven't begun, so that the executor needn't make them.
     """
 
     def __init__(
@@ -208,22 +222,35 @@ class Actors:
         batch: int = 16,
         max_staleness: int = 100,
         max_reuse: float = 8.0,
+        timeout: float | None = None,
     ) -> None:
-        if isinstance(make, type) or not callable(make):
-            raise TypeError(f"make is {make!r:.200}: expected a function of a seed that gives a trainer")
-        self.make, self.executor = make, executor
         self.tasks, self.batch = count(tasks, "tasks", least=1), count(batch, "batch", least=1)
         self.max_staleness = count(max_staleness, "max_staleness")
         self.max_reuse = _number(max_reuse, "max_reuse", "a number of at least 1")
         if self.max_reuse < 1:
             raise ValueError(f"max_reuse is {max_reuse}: expected a number of at least 1")
+        self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
         self.received = self.used = self.stale = self.lost = 0
-        self._run, self._seeds = uuid.uuid4().hex, itertools.count(1)
-        self._parameters: list[tuple[str, torch.Tensor]] | None = None
-        self._trained = self._step = self._in_a_row = 0
         self._flying: set[Future[Any]] = set()
         self._ready: list[tuple[int, _Some]] = []
+        self.make, self.executor = make, executor
+        self._seeds = itertools.count(1)
+        self._parameters: list[tuple[str, torch.Tensor]] | None = None
         self._conditions: Callable[[int], npt.NDArray[Any]] | None = None
+        self._trained = self._step = 0
+
+    @property
+    def make(self) -> Callable[[int], "Trainer"]:
+        """What each worker makes its trainer by. Give another one where it failed, and train on."""
+        return self._make
+
+    @make.setter
+    def make(self, make: Callable[[int], "Trainer"]) -> None:
+        if isinstance(make, type) or not callable(make):
+            raise TypeError(f"make is {make!r:.200}: expected a function of a seed that gives a trainer")
+        self.close()
+        # Workers make a trainer for each of these.
+        self._make, self._run = make, uuid.uuid4().hex
 
     @property
     def executor(self) -> Executor:
@@ -232,8 +259,15 @@ class Actors:
 
     @executor.setter
     def executor(self, executor: Executor) -> None:
-        self._executor = _checked(executor)
-        self._flying = set()
+        executor = _checked(executor)
+        self.close()
+        self._executor = executor
+
+    def close(self) -> None:
+        """Drops the calls that are open. A trainer that trains on opens new ones."""
+        for future in self._flying:
+            future.cancel()
+        self._flying, self._in_a_row = set(), 0
 
     def _of(self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Any) -> None:
         """Draws for a trainer, from now on."""
@@ -250,22 +284,37 @@ class Actors:
 
     def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
         self._step += 1
-        # What training would be owed if each object were used as often as it may be.
-        owed = int(self._step * self._trained / self.max_reuse) - self.used
-        while True:
-            self._collect()
-            self._refill()
-            have = sum(len(some.log_rewards) for _, some in self._ready)
-            if have >= min(max(wanted.least, owed), wanted.most):
-                break
-            wait(self._flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
-        taken = self._taken(wanted.most)
+        try:
+            taken = self._some(wanted)
+        except BaseException:
+            # The step isn't made.
+            self._step -= 1
+            raise
         if not taken:
             return None
         log_rewards = np.concatenate([some.log_rewards for some in taken])
         self.used += len(log_rewards)
         conditions = None if self._conditions is None else np.concatenate([some.conditions for some in taken])
         return Drawn(_joined([some.objects for some in taken]), log_rewards, conditions)
+
+    def _some(self, wanted: Wanted) -> list[_Some]:
+        """What is there, once it is enough: all of it where a buffer takes what is more than a batch."""
+        # So many must come if each object is to be used no more often than it may be.
+        owed = int(self._step * self._trained / self.max_reuse) - self.used
+        enough = max(wanted.least, owed) if wanted.more else wanted.least
+        heard = time.monotonic()
+        while True:
+            before = self.received + self.lost
+            self._collect()
+            have = sum(len(some.log_rewards) for _, some in self._ready)
+            self._refill(have, wanted.most)
+            if have >= enough:
+                return self._taken(have if wanted.more else wanted.most)
+            now = time.monotonic()
+            heard = now if self.received + self.lost > before else heard
+            if self.timeout is not None and now - heard > self.timeout:
+                raise TimeoutError(f"no actor has answered for {now - heard:.0f} s, {len(self._flying)} calls are open: stop the workers")
+            wait(self._flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
 
     def _collect(self) -> None:
         """Takes what has been drawn."""
@@ -278,21 +327,26 @@ class Actors:
                 self.lost += 1
                 self._in_a_row += 1
                 if self._in_a_row > 2 * self.tasks:
-                    message = f"{self._in_a_row} calls of actors failed in a row, the last with {type(error).__name__}: {error}"
-                    raise RuntimeError(f"{message}. Mend what `make` makes, and train on") from error
+                    message = f"{self._in_a_row} calls of actors were lost in a row, the last with {type(error).__name__}: {error}"
+                    self.close()
+                    raise RuntimeError(message) from error
                 continue
             self._in_a_row = 0
             step, some = future.result()
+            if isinstance(some, str):
+                self.close()
+                raise RuntimeError(f"an actor failed with {some}. Mend it, give it by `actors.make = ...`, and train on")
             self.received += len(some.log_rewards)
             self._ready.append((step, some))
         old = self._step - self.max_staleness
         self.stale += sum(len(some.log_rewards) for step, some in self._ready if step < old)
         self._ready = [one for one in self._ready if one[0] >= old]
 
-    def _refill(self) -> None:
+    def _refill(self, have: int, most: int) -> None:
+        """Keeps calls open, unless a batch waits already."""
         if self._parameters is None:
             raise RuntimeError("these actors have no trainer: give them to one, `fresh=gfn.FreshSource(actors)`")
-        if len(self._flying) == self.tasks:
+        if len(self._flying) == self.tasks or have >= most + self.tasks * self.batch:
             return
         values = [(name, tensor.detach().cpu().numpy().copy()) for name, tensor in self._parameters]
         while len(self._flying) < self.tasks:
@@ -320,18 +374,22 @@ _OWN = threading.local()
 
 def _drawn(
     make: Callable[[int], "Trainer"], run: str, step: int, values: list[tuple[str, Any]], n: int, conditions: Any, seed: int
-) -> tuple[int, _Some]:
-    """In a worker: objects of the policy with these parameters, and log R of each."""
-    if getattr(_OWN, "run", None) != run:
-        _OWN.trainer, _OWN.run = make(seed), run
-    parameters = dict(_OWN.trainer.named_parameters())
-    theirs, mine = [(name, value.shape) for name, value in values], [(name, tuple(p.shape)) for name, p in parameters.items()]
-    if sorted(theirs) != sorted(mine):
-        raise ValueError(f"make gave a trainer with the parameters {mine}: expected those of the one that trains, {theirs}")
-    with torch.no_grad():
-        for name, value in values:
-            parameters[name].copy_(torch.tensor(value))
-    objects, log_rewards = _OWN.trainer.sample_with_rewards(n, conditions)
+) -> tuple[int, _Some | str]:
+    """In a worker: objects of the policy with these parameters, and log R of each; or the error of who made the trainer or its reward."""
+    try:
+        if getattr(_OWN, "run", None) != run:
+            _OWN.trainer, _OWN.run = make(seed), run
+        parameters = dict(_OWN.trainer.named_parameters())
+        theirs, mine = [(name, value.shape) for name, value in values], [(name, tuple(p.shape)) for name, p in parameters.items()]
+        if sorted(theirs) != sorted(mine):
+            raise ValueError(f"make gave a trainer with the parameters {mine}: expected those of the one that trains, {theirs}")
+        with torch.no_grad():
+            for name, value in values:
+                parameters[name].copy_(torch.tensor(value))
+        objects, log_rewards = _OWN.trainer.sample_with_rewards(n, conditions)
+    except Exception as error:
+        # As text: not every error can be sent.
+        return step, f"{type(error).__name__}: {error}"
     return step, _Some(objects, log_rewards, conditions)
 
 
@@ -371,7 +429,7 @@ def _error(future: Future[Any]) -> BaseException | None:
     """What a future ended with, a cancelled one too."""
     try:
         return future.exception()
-    except BaseException as error:
+    except CancelledError as error:
         return error
 
 
@@ -388,16 +446,26 @@ def _failure(states: Any, at: int, tries: int, error: BaseException) -> str:
     )
 
 
-def _asked(function: Any, method: str, states: Any, conditions: Any, timeout: float | None) -> Numbers:
+def _asked(function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int) -> Numbers:
     """In a worker: log R of some states."""
     called = function if method == "__call__" else getattr(function, method)
     more = () if conditions is None else (torch.tensor(conditions),)
     with _limited(None if timeout is None else timeout * len(states)):
         given = called(states, *more)
-    given = given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
-    if given.shape != (len(states),):
-        raise ValueError(f"the reward gave shape {list(given.shape)} for {len(states)} states: expected log R of each")
-    return given.astype(np.float64)
+    if isinstance(given, torch.Tensor):
+        given = given.detach().cpu()
+        given = (given.double() if given.is_floating_point() else given).numpy()
+    array = np.asarray(given)
+    # Of a complex number numpy would take the real part, of a text what it spells.
+    if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
+        raise TypeError(f"the reward gave a {type(given).__name__} of {array.dtype}: expected log R of each state, an array of numbers")
+    if array.shape != (len(states),):
+        raise ValueError(f"the reward gave shape {list(array.shape)} for {len(states)} states: expected log R of each")
+    return array.astype(np.float64)
+
+
+class _TooLong(BaseException):
+    """No `Exception`, so that a function that catches these doesn't take it for its own."""
 
 
 @contextmanager
@@ -408,12 +476,15 @@ def _limited(seconds: float | None) -> Iterator[None]:
         return
 
     def over(*_: Any) -> None:
-        raise TimeoutError(f"it took longer than {seconds:g} s")
+        raise _TooLong
 
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
+    except _TooLong:
+        raise TimeoutError(f"it took longer than {seconds:g} s") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        # None for one that wasn't set in Python.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

@@ -11,12 +11,13 @@
 
 mod faults;
 mod gradients;
+mod lost;
 #[path = "../../tests/noted.rs"]
 mod noted;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gfn::env::VectorStates;
@@ -157,63 +158,6 @@ fn processes_train_to_the_bits_of_threads() {
     });
     // A sum of two has but one order.
     assert_eq!(said[0], [threads.unwrap().to_string()]);
-}
-
-#[test]
-#[ignore = "a part of another test"]
-fn part_waits() {
-    let Some(group) = group(Duration::from_secs(3)) else { return };
-    group.sum(&mut Tensor::from_slice(&[1.0f32])).unwrap();
-    println!("READY");
-    let started = loop {
-        // The last member does nothing more, until it is killed or stopped.
-        if group.rank() + 1 == group.size() {
-            std::thread::sleep(Duration::from_secs(60));
-        }
-        let started = Instant::now();
-        match group.sum(&mut Tensor::from_slice(&[1.0f32])) {
-            Ok(()) => {}
-            Err(Error::Peer { .. }) => break started,
-            Err(other) => panic!("{other}"),
-        }
-    };
-    println!("SAYS {}", started.elapsed().as_millis());
-}
-
-/// A signal to the last of three, once all have met; how long the others' last sum took until its error, in milliseconds.
-fn after(signal: &str) -> Vec<u128> {
-    let (mut children, file) = start("part_waits", 3);
-    let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
-    for output in &mut outputs {
-        let ready = output.by_ref().lines().any(|line| line.unwrap().contains("READY"));
-        assert!(ready, "a process ended before all had met");
-    }
-    let mut last = children.pop().unwrap();
-    let sent = Command::new("kill").args([signal, &last.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    let said = |output: BufReader<ChildStdout>| {
-        let mut lines = output.lines().map(|line| line.unwrap());
-        lines.find_map(|line| line.split_once("SAYS ")?.1.parse().ok()).expect("how long it took")
-    };
-    let waits = outputs.into_iter().take(2).map(said).collect();
-    last.kill().unwrap();
-    for child in children.iter_mut().chain([&mut last]) {
-        child.wait().unwrap();
-    }
-    let _ = std::fs::remove_file(file);
-    waits
-}
-
-#[test]
-fn a_killed_process_is_an_error_of_the_others_at_once() {
-    let waits = after("-KILL");
-    assert!(waits.iter().all(|&wait| wait < 1_000), "{waits:?} ms");
-}
-
-#[test]
-fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
-    let waits = after("-STOP");
-    assert!(waits.iter().all(|&wait| wait < 10_000), "{waits:?} ms");
 }
 
 #[test]
@@ -411,43 +355,4 @@ fn members_that_do_different_things_are_all_told() {
         });
         let _ = std::fs::remove_file(&file);
     }
-}
-
-#[test]
-#[ignore = "a part of another test"]
-fn part_left_alone() {
-    tch::set_num_threads(1);
-    // The test is over long before this timeout: a tenth of it is waited for.
-    let Some(group) = group(Duration::from_secs(40)) else { return };
-    let mut trainer = trainer().unwrap().with_group(group).unwrap();
-    trainer.step().unwrap();
-    println!("READY");
-    let fit = Fit::new(1_000_000).stop_on_interrupt();
-    println!("SAYS {}", fit.run(&mut trainer).unwrap_err());
-}
-
-/// Schedulers kill half a minute after their signal, whether or not all processes are there to answer.
-#[test]
-fn a_signal_ends_a_process_though_another_is_stopped() {
-    let (mut children, file) = start("part_left_alone", 2);
-    let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
-    for output in &mut outputs {
-        assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
-    }
-    // The handlers are set when the loop begins.
-    std::thread::sleep(Duration::from_millis(500));
-    let send = |signal: &str, child: &Child| {
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-    };
-    send("-STOP", &children[1]);
-    send("-TERM", &children[0]);
-    let started = Instant::now();
-    let said =
-        outputs[0].by_ref().lines().find_map(|line| Some(line.unwrap().split_once("SAYS ")?.1.to_owned())).unwrap();
-    assert!(said.contains("asked to end"), "{said}");
-    assert!(children[0].wait().unwrap().success(), "nothing keeps it from ending");
-    assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());
-    children[1].kill().unwrap();
-    children[1].wait().unwrap();
-    let _ = std::fs::remove_file(file);
 }

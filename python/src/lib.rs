@@ -12,6 +12,7 @@ mod errors;
 mod evaluation;
 mod inside;
 mod kept;
+mod layers;
 mod metrics;
 mod molecules;
 mod objective;
@@ -37,6 +38,7 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<conditioning::Conditioner>()?;
     module.add_class::<env::Env>()?;
+    module.add_class::<layers::Paths>()?;
     module.add_class::<env::Moves>()?;
     module.add_class::<env::VectorMoves>()?;
     module.add_class::<objective::Scores>()?;

@@ -1,5 +1,6 @@
 //! From settings to a trainer.
 
+use std::any::Any;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -48,6 +49,8 @@ use crate::states::{show_diffusion, show_graphs, show_points, show_structures, s
 pub(super) struct TrainerSettings<'a> {
     pub(super) rewards: Vec<Handed<Object>>,
     pub(super) policy: (&'a str, Option<Object>),
+    /// The policy itself, where it was built before.
+    pub(super) built: Option<Box<dyn Any + Send>>,
     pub(super) objective: (&'a str, Option<Object>),
     pub(super) conditions: Option<Conditions>,
     pub(super) training: &'a str,
@@ -97,7 +100,7 @@ pub(super) fn session(
     let mut parts = asked.parts;
     let (prior, teacher) = parts.take_networks();
     let own = (asked.policy.0.to_owned(), asked.policy.1);
-    let networks = Networks { own, prior, teacher, made_for: (device, kind), needs };
+    let networks = Networks { own, built: asked.built, prior, teacher, made_for: (device, kind), needs };
     let rest = Rest {
         objective,
         config,
@@ -112,8 +115,11 @@ pub(super) fn session(
     let reward = Rewards::read(asked.rewards, rest.conditions.as_deref())?;
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, reading }, _) => {
-            let border =
-                Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
+            let border = Border {
+                show: show_graphs(reading.clone()),
+                read: read_graphs(reading.clone(), env.schema().clone()),
+                features: None,
+            };
             let reward =
                 reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
@@ -219,7 +225,7 @@ struct EnvParts<E: Env, D> {
 /// A trainer of an environment whose states can be listed.
 fn listed<E>(given: EnvParts<E, GraphActionCategorical>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + 'static,
+    E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
     E::States: 'static,
 {
     let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
@@ -241,7 +247,7 @@ fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<u
 /// A trainer of any other.
 fn continuous<E, D>(given: EnvParts<E, D>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv + 'static,
+    E: ReplayEnv + Clone + 'static,
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
@@ -260,7 +266,7 @@ fn trainer<E, D>(
     distinct: Distinct<E>,
 ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
 where
-    E: ReplayEnv + 'static,
+    E: ReplayEnv + Clone + 'static,
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {

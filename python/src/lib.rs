@@ -39,7 +39,6 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<conditioning::Conditioner>()?;
     module.add_class::<env::Env>()?;
     module.add_class::<layers::Paths>()?;
-    module.add_class::<env::Moves>()?;
     module.add_class::<env::VectorMoves>()?;
     module.add_class::<objective::Scores>()?;
     module.add_class::<session::Session>()?;

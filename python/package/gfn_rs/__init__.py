@@ -36,7 +36,6 @@ from ._gfn import (  # noqa: E402
     Exact,
     GraphBatch,
     Graphs,
-    Moves,
     NoiseFloor,
     Sampled,
     Scores,
@@ -168,7 +167,10 @@ from .sources import (  # noqa: E402
     Teacher,
     Wanted,
 )
-from .training import EPSILON, LR_SCALE, Trainer, TrainingWarning  # noqa: E402
+from .networks import Evaluation, Network  # noqa: E402
+from .steps import Masks, Moves, Step  # noqa: E402
+from .training import EPSILON, LR_SCALE, Stored, Trainer, TrainingWarning  # noqa: E402
+from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 
 # Seconds that the end of Python waits for what daemon threads do in the library.
 _PATIENCE = 10.0

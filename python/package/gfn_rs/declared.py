@@ -13,6 +13,7 @@ import numpy as np
 from . import _gfn
 from ._settings import Settings, plain
 from .envs import Environment
+from .steps import Moves
 
 
 class ActionType(Settings):
@@ -51,7 +52,7 @@ class GraphRules:
     depends on must be in the graphs and moves that it is given: a trainer keeps answers (64 MiB of them) and asks about a graph once.
     Moves back are found by undoing: the graphs that they lead to are asked about, too."""
 
-    def restrict(self, graphs: _gfn.Graphs, moves: _gfn.Moves) -> Any:
+    def restrict(self, graphs: _gfn.Graphs, moves: Moves) -> Any:
         """Which of these moves are allowed: an array of bool, one for each move."""
         return np.ones(len(moves), dtype=bool)
 

@@ -14,6 +14,7 @@ from . import _gfn
 from ._checks import count
 from ._checks import seed as checked_seed
 from ._settings import Settings, plain
+from .steps import Walkable
 
 
 class Coverage(NamedTuple):
@@ -25,7 +26,7 @@ class Coverage(NamedTuple):
     """These and all that moves back lead to; None where they are too many, and ways back were drawn at random."""
 
 
-class Environment(Settings):
+class Environment(Walkable, Settings):
     """What the environments share: their settings are checked when they are made."""
 
     def __post_init__(self) -> None:

@@ -9,10 +9,16 @@ function of it besides, so that one network is sharp at one temperature and flat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Literal, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
+
+import torch
 
 from . import _gfn
 from ._settings import Settings, plain, variant
+
+if TYPE_CHECKING:
+    from .envs import Environment
+    from .networks import Network
 
 Backward = Literal["uniform", "shared_torso", "separate"]
 Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
@@ -24,6 +30,22 @@ class Policy(Settings):
     def _module(self) -> Any:
         """A network in Python."""
         return None
+
+    def build(
+        self,
+        env: Environment,
+        seed: int = 0,
+        *,
+        flow: bool = False,
+        n_conditions: int = 0,
+        device: str | torch.device = "cpu",
+        double: bool = False,
+    ) -> Network:
+        """The network of these settings for an environment: a `torch.nn.Module`. With `flow` it estimates log F of states, too; with
+        `n_conditions` it is told of so many numbers; `double` is double precision."""
+        from .networks import Network
+
+        return Network.build(env, self, seed, flow=flow, n_conditions=n_conditions, device=device, double=double)
 
 
 def _layers(hidden: Any, activation: str = "relu", layer_norm: Any = False, noise: Any = None) -> dict[str, Any]:

@@ -25,7 +25,6 @@ use pyo3::{PyTraverseError, PyVisit};
 use serde::Deserialize;
 
 pub(crate) use asked::Failures;
-pub(crate) use declared::Moves;
 pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
 pub(crate) use graphs::GraphSpec;

@@ -3,10 +3,9 @@
 use gfn::env::Direction;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
-use tch::Tensor;
 
 use super::{Env, EnvKind};
-use crate::layers::{Named, Paths, Stepped, by_hand, replayed};
+use crate::layers::{Named, Paths, Scored, Stepped, Walked, by_hand, replayed};
 use crate::states::{show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 use crate::tensors;
 
@@ -102,6 +101,7 @@ impl Env {
     }
 
     /// Trajectories of actions from anywhere, each of which is checked.
+    #[expect(clippy::too_many_arguments, reason = "one class of Python calls it")]
     fn replay(
         &self,
         py: Python<'_>,
@@ -110,26 +110,27 @@ impl Env {
         instances: PyReadonlyArray1<'_, i64>,
         log_rewards: Option<Vec<f64>>,
         conditions: Option<&Bound<'_, PyAny>>,
+        scored: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     ) -> PyResult<Paths> {
-        let actions = tensors::from_python(actions)?;
-        let conditions: Option<Tensor> = conditions.map(tensors::from_python).transpose()?;
-        let offsets: Vec<usize> =
-            offsets.as_array().iter().map(|&offset| usize::try_from(offset).unwrap_or(usize::MAX)).collect();
-        let instances = small(&instances);
-        let held = self.by_hand(py, move |kind| {
-            let (at, of, known, under) = (offsets.as_slice(), instances.as_slice(), log_rewards, conditions.as_ref());
-            match kind {
-                EnvKind::Graphs { env, reading } => {
-                    replayed(env, show_graphs(reading.clone()), &actions, at, of, known, under)
-                }
-                EnvKind::Vectors(vectors) => replayed(&vectors.env, show_vectors(), &actions, at, of, known, under),
-                EnvKind::Structures(env) => {
-                    replayed(env, show_structures(env.n_nodes()), &actions, at, of, known, under)
-                }
-                EnvKind::Box(env) => replayed(env, show_points(), &actions, at, of, known, under),
-                EnvKind::Line(env) => replayed(env, show_points(), &actions, at, of, known, under),
-                EnvKind::Diffusion(env) => replayed(env, show_diffusion(), &actions, at, of, known, under),
-            }
+        let place = |&offset: &i64| usize::try_from(offset).unwrap_or(usize::MAX);
+        let both = |(log_pf, log_pb): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            PyResult::Ok(Scored { log_pf: tensors::from_python(&log_pf)?, log_pb: tensors::from_python(&log_pb)? })
+        };
+        let walked = Walked {
+            actions: tensors::from_python(actions)?,
+            offsets: offsets.as_array().iter().map(place).collect(),
+            instances: small(&instances),
+            log_rewards,
+            conditions: conditions.map(tensors::from_python).transpose()?,
+            scored: scored.map(both).transpose()?,
+        };
+        let held = self.by_hand(py, move |kind| match kind {
+            EnvKind::Graphs { env, reading } => replayed(env, show_graphs(reading.clone()), walked),
+            EnvKind::Vectors(vectors) => replayed(&vectors.env, show_vectors(), walked),
+            EnvKind::Structures(env) => replayed(env, show_structures(env.n_nodes()), walked),
+            EnvKind::Box(env) => replayed(env, show_points(), walked),
+            EnvKind::Line(env) => replayed(env, show_points(), walked),
+            EnvKind::Diffusion(env) => replayed(env, show_diffusion(), walked),
         })?;
         Ok(Paths::new(held))
     }

@@ -4,4 +4,4 @@ mod by_hand;
 mod paths;
 
 pub(crate) use by_hand::{Named, Stepped, by_hand};
-pub(crate) use paths::{Held, HeldPaths, Paths, Scored, other_states, replayed};
+pub(crate) use paths::{Held, HeldPaths, Paths, Scored, Walked, other_states, replayed};

@@ -50,6 +50,7 @@ pub(crate) trait HeldPaths: Send {
     fn terminal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>;
     fn select(&self, rows: &[usize]) -> Result<Box<dyn HeldPaths>>;
     fn join(&self, other: &dyn HeldPaths) -> Result<Box<dyn HeldPaths>>;
+    fn rewarded(&self, log_rewards: Vec<f64>) -> Result<Box<dyn HeldPaths>>;
 }
 
 impl<E: ReplayEnv + Clone + 'static> Held<E>
@@ -143,6 +144,14 @@ where
         Ok(self.with(some, scored))
     }
 
+    fn rewarded(&self, log_rewards: Vec<f64>) -> Result<Box<dyn HeldPaths>> {
+        let scored = self
+            .scored
+            .as_ref()
+            .map(|Scored { log_pf, log_pb }| Scored { log_pf: log_pf.shallow_clone(), log_pb: log_pb.shallow_clone() });
+        Ok(self.with(self.batch.trajectories.clone().with_log_rewards(log_rewards)?, scored))
+    }
+
     fn join(&self, other: &dyn HeldPaths) -> Result<Box<dyn HeldPaths>> {
         let Some(other) = other.as_any().downcast_ref::<Self>() else { return Err(other_states()) };
         if self.env.fingerprint()? != other.env.fingerprint()? {
@@ -163,28 +172,46 @@ pub(crate) fn other_states() -> Error {
     Error::config("trajectories", "trajectories of another environment", expected)
 }
 
-/// Trajectories of actions from anywhere: each is checked by being taken again from the initial state.
+/// Walks from anywhere, and what is known of them.
+pub(crate) struct Walked {
+    pub(crate) actions: Tensor,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) instances: Vec<u32>,
+    pub(crate) log_rewards: Option<Vec<f64>>,
+    pub(crate) conditions: Option<Tensor>,
+    pub(crate) scored: Option<Scored>,
+}
+
+/// Trajectories of walks from anywhere: each is checked by being taken again from the initial state.
 pub(crate) fn replayed<E: ReplayEnv + Clone + 'static>(
     env: &E,
     show: Show<E::States>,
-    actions: &Tensor,
-    offsets: &[usize],
-    instances: &[u32],
-    log_rewards: Option<Vec<f64>>,
-    conditions: Option<&Tensor>,
+    walked: Walked,
 ) -> Result<Box<dyn HeldPaths>>
 where
     E::States: 'static,
 {
-    let actions = env.read_actions(actions)?;
-    let mut all = Trajectories::replay_of(env, instances, &actions, offsets)?;
+    let Walked { actions, offsets, instances, log_rewards, conditions, scored } = walked;
+    let actions = env.read_actions(&actions)?;
+    let mut all = Trajectories::replay_of(env, &instances, &actions, &offsets)?;
     if let Some(log_rewards) = log_rewards {
         all = all.with_log_rewards(log_rewards)?;
     }
     if let Some(conditions) = conditions {
-        all = all.with_conditions(conditions.shallow_clone())?;
+        all = all.with_conditions(conditions)?;
     }
-    Ok(Box::new(Held { batch: all.into(), scored: None, env: env.clone(), show }))
+    for tensor in scored.iter().flat_map(|scored| [&scored.log_pf, &scored.log_pb]) {
+        if tensor.size() != [all.n_transitions() as i64] {
+            let expected = [all.n_transitions() as i64];
+            return Err(Error::shape(
+                "log-probabilities of trajectories",
+                expected,
+                tensor.size(),
+                "give one for each transition",
+            ));
+        }
+    }
+    Ok(Box::new(Held { batch: all.into(), scored, env: env.clone(), show }))
 }
 
 /// A batch of trajectories, as `gfn_rs.Trajectories` reads it.
@@ -269,6 +296,12 @@ impl Paths {
     /// Some of them; rows are below their number.
     fn select(&self, rows: Vec<usize>) -> PyResult<Self> {
         let held = self.lock().select(&rows).map_err(raised)?;
+        Ok(Self::new(held))
+    }
+
+    /// The same with log R of each.
+    fn with_log_rewards(&self, log_rewards: Vec<f64>) -> PyResult<Self> {
+        let held = self.lock().rewarded(log_rewards).map_err(raised)?;
         Ok(Self::new(held))
     }
 

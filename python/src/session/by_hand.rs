@@ -152,6 +152,11 @@ impl Session {
         self.ask(py, |engine| engine.remember(paths.lock().as_ref()))
     }
 
+    /// `true` if the objective learns from state flows.
+    fn needs_flow(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, |engine| engine.needs_flow())
+    }
+
     /// The factor on learning rates at the next step.
     fn lr_factor(&self, py: Python<'_>) -> PyResult<f64> {
         self.read(py, |engine| engine.lr_factor())

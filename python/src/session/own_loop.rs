@@ -77,6 +77,8 @@ pub(super) trait ByHand {
     fn remember(&mut self, paths: &dyn HeldPaths) -> Result<usize>;
     /// The factor on learning rates at the next step.
     fn lr_factor(&self) -> f64;
+    /// `true` if the objective learns from state flows.
+    fn needs_flow(&self) -> bool;
     /// The policy, for another trainer.
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send>;
 }
@@ -231,6 +233,10 @@ where
     fn lr_factor(&self) -> f64 {
         let context = self.trainer.context();
         context.config.lr_scale.at(context.step)
+    }
+
+    fn needs_flow(&self) -> bool {
+        self.trainer.context().objective.needs().has(Quantity::LogFlow)
     }
 
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send> {

@@ -128,7 +128,7 @@ class Network(torch.nn.Module):
                 holder = holder.get_submodule(scope)
             if tensor.requires_grad:
                 # The library's own tensor, and no copy of it: torch takes what is marked so for a parameter.
-                tensor._is_param = True  # type: ignore[attr-defined]
+                tensor._is_param = True
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
             else:
                 holder.register_buffer(name, tensor)
@@ -136,7 +136,7 @@ class Network(torch.nn.Module):
     def forward(self, states: Any, conditions: Any = None) -> Evaluation:
         """What the policy makes of states, as `env.initial` or `Sampler` gives them; under a condition each, `[n, C]`, if it has some."""
         under = self._conditions(conditions, len(states))
-        return Evaluation(self.env, states, self._session.evaluate(states, under, self.flow, torch.is_grad_enabled()))
+        return Evaluation(self.env, states, self._session.evaluate(states, under, self.has_flow, torch.is_grad_enabled()))
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
         """What the policy makes of trajectories, with gradients: log P_F and log P_B of each transition, log Z, log F; and log R with the
@@ -148,7 +148,7 @@ class Network(torch.nn.Module):
         return self._session.score(trajectories._paths)
 
     @property
-    def flow(self) -> bool:
+    def has_flow(self) -> bool:
         """True if it estimates log F of states."""
         return bool(self._made["flow"])
 
@@ -173,7 +173,7 @@ class Network(torch.nn.Module):
             raise TypeError(f"a policy of {after.dtype}: expected torch.float32 or torch.float64")
         own = self.settings._module()
         if isinstance(own, torch.nn.Module):
-            own._apply(fn)
+            own._apply(fn)  # type: ignore[no-untyped-call]
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
         made = self._made | {"double": after.dtype == torch.float64, "device": str(after.device)}
         session = _session(self.env, self.settings, made)
@@ -219,7 +219,7 @@ def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.S
         n_conditions=made["n_conditions"],
         training="{}",
         description="{}",
-        parts=parts(env, settings, objective, made["n_conditions"], **nobody),  # type: ignore[arg-type]
+        parts=parts(env, settings, objective, made["n_conditions"], **nobody),
         replay=None,
         seed=made["seed"],
         device=made["device"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,8 @@ class Moves:
 
     def __getitem__(self, index: Any) -> Moves:
         rows = chosen(index, len(self), "moves")
-        columns = {name: getattr(self, name) for name in ("state", "slot", "kind", "a", "b", "column")}
-        some = {name: None if values is None else values[rows] for name, values in columns.items()}
-        return Moves(**some, types=self.types, backward=self.backward)
+        some = {name: getattr(self, name)[rows] for name in ("state", "kind", "a", "b", "column")}
+        return replace(self, **some, slot=None if self.slot is None else self.slot[rows])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moves):
@@ -176,8 +176,8 @@ class Walkable:
     def _named(self, states: Any, state: Whole, slot: Whole, backward: bool) -> Moves:
         return self._moves(self._env.named(states, state, slot, backward), backward)
 
-    def _moves(self, columns: list[Any], backward: bool) -> Moves:
-        return Moves(*columns, types=self.move_types, backward=backward)
+    def _moves(self, columns: Sequence[Any], backward: bool) -> Moves:
+        return Moves(*columns[:6], types=self.move_types, backward=backward)
 
     def _step(self, states: Any, moves: Any, backward: bool) -> Step:
         after, reverse, exit, done = self._env.step(states, _slots(moves, len(states), backward), backward)

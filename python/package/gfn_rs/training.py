@@ -81,7 +81,7 @@ def _check_built(network: Network, env: Environment, n_conditions: int, device: 
     ):
         if built != asked:
             raise ValueError(f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same")
-    if flow and not network.flow:
+    if flow and not network.has_flow:
         raise ValueError("the objective learns from state flows, and the policy was built without: expected build(env, flow=True)")
 
 
@@ -245,7 +245,8 @@ class Trainer(Made):
         self._session = _gfn.Session(env._env, **session)
         self._flow = self._session.needs_flow()
         self._network: Network | None = None
-        self._drawn, self._of_scores = 0, None
+        self._drawn = 0
+        self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
             # Settings that don't fit were refused above, before the policy is taken from whoever has it.
             _check_built(built, env, n_conditions, str(device), bool(double), self._flow)

@@ -72,9 +72,9 @@ class Trajectories:
         conditions: torch.Tensor | None,
         scored: tuple[torch.Tensor, torch.Tensor] | None,
     ) -> Trajectories:
-        whole = [np.ascontiguousarray(values, dtype=np.int64) for values in (offsets, instances)]
+        at, of = (np.ascontiguousarray(values, dtype=np.int64) for values in (offsets, instances))
         known = None if log_rewards is None else list(log_rewards)
-        return Trajectories(env, env._env.replay(torch.from_numpy(np.ascontiguousarray(moves)), *whole, known, conditions, scored))
+        return Trajectories(env, env._env.replay(torch.from_numpy(np.ascontiguousarray(moves)), at, of, known, conditions, scored))
 
     def __reduce__(self) -> Any:
         moves, known = self._paths.walked().numpy(), self.log_rewards

@@ -110,12 +110,27 @@ fn scored<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, paths: &Trajector
 
 /// The possible actions of each state, and their log-probabilities.
 fn listed<E: ReplayEnv, D: Distribution<Actions = E::Actions>>(env: &E, dist: &D, n: usize) -> Result<Actions> {
-    let states: Vec<usize> = (0..n).collect();
-    let (ptr, actions) = dist.support(&states).map_err(|_| {
-        let expected = "one whose moves can be listed; of points, `Sampler` draws and `Trainer.score` scores";
-        Error::config("the environment of a policy that is called with states", "one of points", expected)
-    })?;
-    let rows: Vec<usize> = ptr.windows(2).enumerate().flat_map(|(row, ends)| vec![row; ends[1] - ends[0]]).collect();
+    let (mut ptr, mut rows, mut actions) = (vec![0], Vec::new(), env.no_actions());
+    for row in 0..n {
+        match dist.support(&[row]) {
+            Ok((_, of_row)) => {
+                rows.resize(rows.len() + of_row.len(), row);
+                actions.append(of_row);
+            }
+            // An initial state has no way back, a finished one without exits no way on.
+            Err(Error::NoLegalAction { .. }) => {}
+            Err(Error::Missing { .. }) => {
+                let expected = "one whose moves can be listed; of points, `Sampler` draws and `Trainer.score` scores";
+                return Err(Error::config(
+                    "the environment of a policy that is called with states",
+                    "one of points",
+                    expected,
+                ));
+            }
+            Err(other) => return Err(other),
+        }
+        ptr.push(rows.len());
+    }
     let log_probs = dist.log_prob(&rows, &actions)?;
     Ok(Actions { ptr, slots: env.write_actions(&actions), log_probs })
 }

@@ -42,6 +42,7 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<env::VectorMoves>()?;
     module.add_class::<objective::Scores>()?;
     module.add_class::<session::Session>()?;
+    module.add_function(wrap_pyfunction!(session::note_of, module)?)?;
     module.add_class::<session::Distances>()?;
     module.add_class::<session::Exact>()?;
     module.add_class::<evaluation::Correlation>()?;

@@ -175,15 +175,15 @@ CASES = [
         gfn.GraphEnv,
         of_env("graphs"),
         dict(actions=ALL_MOVES, max_nodes=4, node_attributes=[1], edge_attributes=[1], labelled=True),
-        dict(actions=ALL_MOVES[:3], max_nodes=5, directed=True, node_classes=2, edge_classes=2, node_attributes=[2], edge_attributes=[2], initial=1)
+        dict(actions=ALL_MOVES[:3], max_nodes=5, directed=True, node_classes=2, edge_classes=2, node_attributes=[2], edge_attributes=[2], start=1)
         | dict(labelled=False, rules=Thin()),
     ),
-    (gfn.GraphEnv, of_env("graphs"), dict(actions=[gfn.AddNode(), gfn.AddEdge()], max_nodes=4), dict(corrects_symmetry=False, initial=FOUR)),
+    (gfn.GraphEnv, of_env("graphs"), dict(actions=[gfn.AddNode(), gfn.AddEdge()], max_nodes=4), dict(corrects_symmetry=False, start=FOUR)),
     (gfn.VectorEnv, of_env(), dict(width=2, values=3, moves=UNIFORM), dict(width=3, values=4, moves=UNIFORM[:3], rules=Low())),
     (gfn.AddNode, lambda move: of_env("graphs")(gfn.GraphEnv([move], 4)), dict(), dict(attached=True)),
     (
         gfn.AddEdge,
-        lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, initial=4, labelled=True)),
+        lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, start=4, labelled=True)),
         dict(),
         dict(max_edges=1),
     ),

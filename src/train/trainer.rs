@@ -52,6 +52,8 @@ pub struct Trainer<E: Env, P> {
     /// What the checkpoint that it goes on from had seen.
     pub(super) seen: Vec<(String, Tensor)>,
     pub(super) description: serde_json::Value,
+    /// What a checkpoint holds for whoever reads it, and no resume looks at.
+    pub(super) note: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: Observed,
     /// Where observers want checkpoints; the loop has it while they look at a step.
@@ -117,6 +119,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             latest: None,
             seen: Vec::new(),
             description: serde_json::Value::Null,
+            note: serde_json::Value::Null,
             observed: Observed::default(),
             asked: Weak::new(),
         })

@@ -69,7 +69,7 @@ class GraphRules:
 class GraphEnv(Environment):
     """An environment of graphs of your own: types of actions, what graphs are made of, and what is forbidden. States are `Graphs`.
 
-    `initial` is where trajectories start: a number of nodes without edges (alike unless `labelled`), or `Graphs` of one graph, whose
+    `start` is where trajectories start: a number of nodes without edges (alike unless `labelled`), or `Graphs` of one graph, whose
     nodes and edges stay for good. `rules` is an object like `GraphRules`. Unless `labelled`, isomorphic graphs are one object, and the
     rules must not tell them apart.
     """
@@ -81,7 +81,7 @@ class GraphEnv(Environment):
     edge_classes: int = 1
     node_attributes: Sequence[int] = ()
     edge_attributes: Sequence[int] = ()
-    initial: int | _gfn.Graphs = 0
+    start: int | _gfn.Graphs = 0
     labelled: bool = False
     corrects_symmetry: bool = True
     rules: Any = None
@@ -91,18 +91,18 @@ class GraphEnv(Environment):
             if not isinstance(action, ActionType):
                 raise TypeError(f"actions has a {type(action).__name__}: expected objects like AddEdge()")
         _check_rules(self.rules, "restrict", "can_exit", "is_reachable")
-        initial = self.initial if isinstance(self.initial, _gfn.Graphs) else None
+        initial = self.start if isinstance(self.start, _gfn.Graphs) else None
         return _gfn.Env(self._text(), self.rules, initial)
 
     def _described(self) -> Any:
-        start = self.initial
+        start = self.start
         edges = [start.n_nodes.tolist(), start.edges.tolist(), start.node_classes.tolist()] if isinstance(start, _gfn.Graphs) else start
         return [self._values(), edges, type(self.rules).__name__]
 
     def _values(self) -> dict[str, Any]:
-        names = [name for name in self.__dataclass_fields__ if name not in {"rules", "initial"}]
+        names = [name for name in self.__dataclass_fields__ if name not in {"rules", "start"}]
         values = {name: plain(getattr(self, name), f"GraphEnv.{name}") for name in names}
-        values["initial"] = 0 if isinstance(self.initial, _gfn.Graphs) else plain(self.initial, "GraphEnv.initial")
+        values["initial"] = 0 if isinstance(self.start, _gfn.Graphs) else plain(self.start, "GraphEnv.start")
         return values
 
 

@@ -88,7 +88,15 @@ class Network(torch.nn.Module):
 
     @staticmethod
     def build(
-        env: Environment, settings: Policy, seed: int = 0, *, flow: bool = False, n_conditions: int = 0, device: Any = "cpu", double: bool = False
+        env: Environment,
+        settings: Policy,
+        seed: int = 0,
+        *,
+        flow: bool = False,
+        paths: bool = False,
+        n_conditions: int = 0,
+        device: Any = "cpu",
+        double: bool = False,
     ) -> Network:
         """A network of these settings, as `Policy.build` makes it."""
         from .envs import Environment
@@ -101,7 +109,7 @@ class Network(torch.nn.Module):
                 raise TypeError(f"{name} is {value!r:.200}: expected True or False")
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device is {device!r:.200}: expected a text like \"cpu\", or a torch.device")
-        made = {"seed": checked_seed(seed), "flow": bool(flow), "double": bool(double), "device": str(device)}
+        made: dict[str, Any] = {"seed": checked_seed(seed), "flow": bool(flow), "paths": paths, "double": bool(double), "device": str(device)}
         made["n_conditions"] = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
         return Network(env, settings, _session(env, settings, made), made)
 
@@ -206,7 +214,8 @@ def _nothing(states: Any, conditions: Any = None) -> Any:
 
 def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.Session:
     """A policy on its own: nothing trains it, and its reward is never asked for more than a look."""
-    objective: Objective = DetailedBalance() if made["flow"] else TrajectoryBalance()
+    backward: Any = "maximum_entropy" if made.get("paths") else None
+    objective: Objective = DetailedBalance(backward=backward) if made["flow"] else TrajectoryBalance(backward=backward)
     nobody = {name: None for name in ("data", "source", "fresh", "replay", "teacher", "search", "hindsight", "average", "thompson")}
     return _gfn.Session(
         env._env,
@@ -219,6 +228,7 @@ def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.S
         n_conditions=made["n_conditions"],
         training="{}",
         description="{}",
+        note="null",
         parts=parts(env, settings, objective, made["n_conditions"], **nobody),
         replay=None,
         seed=made["seed"],

@@ -177,7 +177,8 @@ class Walkable:
         return self._moves(self._env.named(states, state, slot, backward), backward)
 
     def _moves(self, columns: Sequence[Any], backward: bool) -> Moves:
-        return Moves(*columns[:6], types=self.move_types, backward=backward)
+        state, slot, kind, a, b, column = columns
+        return Moves(state, slot, kind, a, b, column, self.move_types, backward)
 
     def _step(self, states: Any, moves: Any, backward: bool) -> Step:
         after, reverse, exit, done = self._env.step(states, _slots(moves, len(states), backward), backward)

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+import time
 import warnings as _warnings
 from typing import Any, Callable, Iterator, Literal, NamedTuple, Sequence, get_type_hints
 
@@ -25,6 +26,7 @@ from ._settings import AT_ONCE, checked, plain, variant
 from .conditioning import Conditioning
 from .envs import Environment
 from .executors import Actors
+from .loading import noted
 from .networks import Network
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
@@ -70,7 +72,7 @@ def _paths(trajectories: Any) -> _gfn.Paths:
     return trajectories._paths
 
 
-def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, flow: bool) -> None:
+def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
     """Refuses a network that was built for something else."""
     if network.env is not env and network.env != env:
         raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
@@ -81,7 +83,9 @@ def _check_built(network: Network, env: Environment, n_conditions: int, device: 
     ):
         if built != asked:
             raise ValueError(f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same")
-    if flow and not network.has_flow:
+    if heads["paths"] and not network._made.get("paths"):
+        raise ValueError("the objective estimates numbers of paths, for which a policy that is built before has no head: expected its settings")
+    if heads["flow"] and not network.has_flow:
         raise ValueError("the objective learns from state flows, and the policy was built without: expected build(env, flow=True)")
 
 
@@ -240,16 +244,18 @@ class Trainer(Made):
         session: dict[str, Any] = {"rewards": of_rewards, "policy": policy._text(), "module": policy._module()}
         session |= {"objective": objective._text(), "loss": objective._loss(), "conditions": drawn_from, "n_conditions": n_conditions}
         session |= {"training": json.dumps(training, allow_nan=False), "description": json.dumps(description, allow_nan=False)}
+        made = {"seed": seed, "n_conditions": n_conditions, "double": bool(double)}
         session |= {"parts": others, "replay": None if replay is None else replay._text()}
         session |= {"seed": seed, "device": str(device), "double": bool(double)}
+        # Which heads the objective asks for, the extension adds.
+        session |= {"note": json.dumps({"env": noted(env), "policy": noted(policy), "made": made}, allow_nan=False)}
         self._session = _gfn.Session(env._env, **session)
-        self._flow = self._session.needs_flow()
         self._network: Network | None = None
-        self._drawn = 0
+        self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
             # Settings that don't fit were refused above, before the policy is taken from whoever has it.
-            _check_built(built, env, n_conditions, str(device), bool(double), self._flow)
+            _check_built(built, env, n_conditions, str(device), bool(double), self._session.heads())
             self._session = _gfn.Session(env._env, **session, built=built._session)
             built._take(self._session)
             self._network = built
@@ -396,7 +402,8 @@ class Trainer(Made):
     def network(self) -> Network:
         """The policy as a module of torch: called with states it says what it makes of them, and a `Sampler` draws of it."""
         if self._network is None:
-            made = {"seed": self.seed, "flow": self._flow, "n_conditions": self._n_conditions, "device": str(self.device), "double": self.double}
+            made = {"seed": self.seed, "n_conditions": self._n_conditions, "device": str(self.device), "double": bool(self.double)}
+            made |= self._session.heads()
             self._network = Network(self.env, self.policy, self._session, made)
         return self._network
 
@@ -411,7 +418,7 @@ class Trainer(Made):
             trainer.advance(batch, scores)
         """
         self._check_learning()
-        self._drawn += 1
+        self._drawn, self._began = self._drawn + 1, time.perf_counter()
         if self._drawn == _NEVER_ADVANCED:
             message = "batches are drawn and no step is counted: call `advance(batch, scores)`, or schedules, priorities and averages stand still"
             _warnings.warn(message, TrainingWarning, stacklevel=2)
@@ -444,10 +451,15 @@ class Trainer(Made):
             loss = self._of_scores[1]
         columns, failed = self._session.end_step(_paths(trajectories), scores, float(loss))
         self._drawn, self._of_scores = 0, None
+        columns["seconds"] = [time.perf_counter() - self._began for _ in columns["seconds"]]
         self._keep(columns, warn=failed is None)
         if failed is not None:
             raise failed
         return {name: values[-1] for name, values in columns.items()}
+
+    def rewarded(self, trajectories: Trajectories) -> Trajectories:
+        """The same trajectories with what the reward says of their objects. These calls aren't counted."""
+        return Trajectories(self.env, self._session.rewarded(_paths(trajectories)))
 
     @property
     def lr_factor(self) -> float:

@@ -56,8 +56,9 @@ pub(super) struct TrainerSettings<'a> {
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
     pub(super) parts: Parts,
-    /// What checkpoints say that the run is, as JSON.
+    /// What checkpoints say that the run is, as JSON, and a note for whoever loads them.
     pub(super) description: &'a str,
+    pub(super) note: &'a str,
 }
 
 /// All of a trainer but environment, reward and policy.
@@ -69,6 +70,7 @@ struct Rest {
     parts: Parts,
     made_for: (Device, Kind),
     description: Value,
+    note: Value,
     failures: Failures,
 }
 
@@ -97,6 +99,11 @@ pub(super) fn session(
         conditions: width,
     };
     let description = read("a description", asked.description)?;
+    let mut note: Value = read("a note", asked.note)?;
+    if let Some(made) = note.get_mut("made").and_then(Value::as_object_mut) {
+        made.insert("flow".to_owned(), needs.flow.into());
+        made.insert("paths".to_owned(), needs.paths.into());
+    }
     let mut parts = asked.parts;
     let (prior, teacher) = parts.take_networks();
     let own = (asked.policy.0.to_owned(), asked.policy.1);
@@ -109,6 +116,7 @@ pub(super) fn session(
         parts,
         made_for: (device, kind),
         description,
+        note,
         failures: failures.clone(),
     };
     let mut rng = Rng::seeded(seed);
@@ -270,8 +278,17 @@ where
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
-    let Rest { objective, config, replay, conditions, mut parts, made_for: (device, kind), description, failures } =
-        rest;
+    let Rest {
+        objective,
+        config,
+        replay,
+        conditions,
+        mut parts,
+        made_for: (device, kind),
+        description,
+        note,
+        failures,
+    } = rest;
     let EnvParts { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
     let Policies { own, teacher } = policies;
     let novelty = parts.novelty(&border, device, kind, &mut rng)?;
@@ -280,7 +297,8 @@ where
     let priority = parts.priority(&failures);
     let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let built = || -> gfn::Result<_> {
-        let mut trainer = Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?;
+        let mut trainer =
+            Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?.noted(&note)?;
         if let Some(conditions) = conditions {
             trainer = trainer.with_conditions(conditions::Shared(conditions));
         }

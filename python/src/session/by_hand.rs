@@ -152,9 +152,18 @@ impl Session {
         self.ask(py, |engine| engine.remember(paths.lock().as_ref()))
     }
 
-    /// `true` if the objective learns from state flows.
-    fn needs_flow(&self, py: Python<'_>) -> PyResult<bool> {
-        self.read(py, |engine| engine.needs_flow())
+    /// Trajectories with what the reward says of their objects.
+    fn rewarded(&self, py: Python<'_>, paths: &Paths) -> PyResult<Paths> {
+        Ok(Paths::new(self.ask(py, |engine| engine.rewarded(paths.lock().as_ref()))?))
+    }
+
+    /// The heads that the objective asks for.
+    fn heads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (flow, paths) = self.read(py, |engine| engine.heads())?;
+        let heads = PyDict::new(py);
+        heads.set_item("flow", flow)?;
+        heads.set_item("paths", paths)?;
+        Ok(heads)
     }
 
     /// The factor on learning rates at the next step.

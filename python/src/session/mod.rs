@@ -115,11 +115,19 @@ fn table<'py>(py: Python<'py>, made: &[Made]) -> PyResult<Bound<'py, PyDict>> {
     Ok(table)
 }
 
+/// The note that a run left in a checkpoint, as JSON.
+#[pyfunction]
+pub(crate) fn note_of(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
+    let _inside = Inside::enter(py)?;
+    let checkpoint = py.detach(|| unbroken(|| gfn::train::Checkpoint::load(&path)))?;
+    Ok(checkpoint.map_err(raised)?.note().to_string())
+}
+
 #[pymethods]
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, rewards, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, seed, device, double, built=None))]
+    #[pyo3(signature = (env, *, rewards, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, note, seed, device, double, built=None))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
         py: Python<'_>,
@@ -135,6 +143,7 @@ impl Session {
         replay: Option<&str>,
         parts: PyParts,
         description: &str,
+        note: &str,
         seed: u64,
         device: &str,
         double: bool,
@@ -154,6 +163,7 @@ impl Session {
             replay,
             parts: parts.read(py, &kept)?,
             description,
+            note,
         };
         threads::prepare();
         let (kind, failures) = env.fresh(&kept)?;

@@ -75,10 +75,12 @@ pub(super) trait ByHand {
     fn stored(&self) -> Option<Stored>;
     /// Offers trajectories to the buffer; how many stayed.
     fn remember(&mut self, paths: &dyn HeldPaths) -> Result<usize>;
+    /// The same trajectories with what the reward says of their objects.
+    fn rewarded(&mut self, paths: &dyn HeldPaths) -> Result<Box<dyn HeldPaths>>;
     /// The factor on learning rates at the next step.
     fn lr_factor(&self) -> f64;
-    /// `true` if the objective learns from state flows.
-    fn needs_flow(&self) -> bool;
+    /// Whether the objective learns from state flows, and from numbers of paths.
+    fn heads(&self) -> (bool, bool);
     /// The policy, for another trainer.
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send>;
 }
@@ -245,13 +247,20 @@ where
         self.trainer.remember(&held.batch.trajectories)
     }
 
+    fn rewarded(&mut self, paths: &dyn HeldPaths) -> Result<Box<dyn HeldPaths>> {
+        let held = own::<E>(paths)?;
+        self.check_env(held)?;
+        HeldPaths::rewarded(held, held.batch.trajectories.log_rewards(self.trainer.reward())?)
+    }
+
     fn lr_factor(&self) -> f64 {
         let context = self.trainer.context();
         context.config.lr_scale.at(context.step)
     }
 
-    fn needs_flow(&self) -> bool {
-        self.trainer.context().objective.needs().has(Quantity::LogFlow)
+    fn heads(&self) -> (bool, bool) {
+        let needs = self.trainer.context().objective.needs();
+        (needs.has(Quantity::LogFlow), needs.has(Quantity::LogPaths))
     }
 
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send> {

@@ -83,7 +83,7 @@ def test_moves_say_what_they_are():
     env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4, node_classes=3, start=2, rules=Look())
     gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(6)
     graphs, moves = seen[0]
-    assert moves.types == ["add_node", "add_edge", "exit"] and len(moves) == len(moves.a)
+    assert moves.types == ("add_node", "add_edge", "exit") and len(moves) == len(moves.a)
     assert set(moves.kind.tolist()) == {0, 1} and moves.graph.max() < graphs
     assert moves.column[moves.kind == 0].max() == 2 and moves.column[moves.kind == 1].max() == 0
     assert "Moves(" in repr(moves)

@@ -129,19 +129,19 @@ class VectorRules:
 class VectorEnv(Environment):
     """An environment of vectors of your own, which start as zeros and end by an exit. States are int64 arrays `[n, width]`.
 
-    `moves` is an array `[M, 3]`: an entry, the value that it must have, and the greater one that it gets. `values` is above any value.
+    `changes` is an array `[M, 3]`, the moves: an entry, the value that it must have, and the greater one that it gets. `values` is above any value.
     `rules` is an object like `VectorRules`.
     """
 
     width: int
     values: int
-    moves: Any
+    changes: Any
     rules: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.moves, np.ndarray):
+        if isinstance(self.changes, np.ndarray):
             # Environments are compared, and an array has no one answer.
-            object.__setattr__(self, "moves", tuple(tuple(move) for move in np.atleast_2d(self.moves).tolist()))
+            object.__setattr__(self, "changes", tuple(tuple(move) for move in np.atleast_2d(self.changes).tolist()))
         super().__post_init__()
 
     def _described(self) -> Any:
@@ -152,11 +152,11 @@ class VectorEnv(Environment):
         return _gfn.Env(self._text(), self.rules)
 
     def _values(self) -> dict[str, Any]:
-        moves = np.asarray(self.moves)
+        moves = np.asarray(self.changes)
         if moves.ndim != 2 or moves.shape[1] != 3 or not np.issubdtype(moves.dtype, np.integer):
-            raise ValueError(f"moves has shape {moves.shape} and type {moves.dtype}: expected whole numbers [M, 3]")
+            raise ValueError(f"changes has shape {moves.shape} and type {moves.dtype}: expected whole numbers [M, 3]")
         if moves.size and not 0 <= moves.min() <= moves.max() < 65_536:
-            raise ValueError(f"moves has numbers from {moves.min()} to {moves.max()}: expected 0 to 65535")
+            raise ValueError(f"changes has numbers from {moves.min()} to {moves.max()}: expected 0 to 65535")
         return {"width": plain(self.width, "width"), "values": plain(self.values, "values"), "moves": moves.tolist()}
 
 

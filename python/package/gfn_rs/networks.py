@@ -84,6 +84,8 @@ class Network(torch.nn.Module):
         super().__init__()
         self.env, self.settings = env, settings
         self._made = made
+        # True once a trainer has it.
+        self._trained = False
         self._take(session)
 
     @staticmethod
@@ -177,6 +179,8 @@ class Network(torch.nn.Module):
         after = fn(before)
         if (after.dtype, after.device) == (before.dtype, before.device):
             return self
+        if self._trained:
+            raise RuntimeError("a trainer's policy stays where it is: make the trainer with another `device` or `double`")
         if after.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"a policy of {after.dtype}: expected torch.float32 or torch.float64")
         own = self.settings._module()

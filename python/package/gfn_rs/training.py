@@ -73,7 +73,9 @@ def _paths(trajectories: Any) -> _gfn.Paths:
 
 
 def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
-    """Refuses a network that was built for something else."""
+    """Refuses a network that was built for something else, and one that is trained already."""
+    if network._trained:
+        raise ValueError("policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)")
     if network.env is not env and network.env != env:
         raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
     for name, built, asked in (
@@ -258,6 +260,7 @@ class Trainer(Made):
             _check_built(built, env, n_conditions, str(device), bool(double), self._session.heads())
             self._session = _gfn.Session(env._env, **session, built=built._session)
             built._take(self._session)
+            built._trained = True
             self._network = built
         if not self._session.explores():
             vars(self)["epsilon"] = 0.0
@@ -405,6 +408,7 @@ class Trainer(Made):
             made = {"seed": self.seed, "n_conditions": self._n_conditions, "device": str(self.device), "double": bool(self.double)}
             made |= self._session.heads()
             self._network = Network(self.env, self.policy, self._session, made)
+            self._network._trained = True
         return self._network
 
     def batch(self) -> Trajectories:

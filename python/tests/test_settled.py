@@ -17,7 +17,7 @@ def trainer(kind=gfn.Trainer, objective=None, **settings):
 
 def test_settings_can_be_read():
     it = trainer(lr=2e-3, replay=gfn.Replay(10), epsilon=gfn.Linear(0.5, 0, 10), seed=5)
-    assert (it.batch, it.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
+    assert (it.batch_size, it.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
     assert it.replay == gfn.Replay(10) and it.epsilon == gfn.Linear(0.5, 0, 10) and it.data is None and it.double is False
     for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
         assert told in repr(it)

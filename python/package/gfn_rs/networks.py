@@ -14,13 +14,13 @@ from ._checks import seed as checked_seed
 from ._conditions import checked as checked_conditions
 from ._parts import parts
 from ._settings import LARGEST_SIZE
-from .objectives import DetailedBalance, Objective, TrajectoryBalance
+from .objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
+from .policies import Policy, Uniform
 from .steps import Moves
 from .trajectories import Trajectories
 
 if TYPE_CHECKING:
     from .envs import Environment
-    from .policies import Policy
 
 
 class Evaluation:
@@ -220,6 +220,9 @@ def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.S
     """A policy on its own: nothing trains it, and its reward is never asked for more than a look."""
     backward: Any = "maximum_entropy" if made.get("paths") else None
     objective: Objective = DetailedBalance(backward=backward) if made["flow"] else TrajectoryBalance(backward=backward)
+    if isinstance(settings, Uniform):
+        # It has no log Z.
+        objective = LogPartitionVariance()
     nobody = {name: None for name in ("data", "source", "fresh", "replay", "teacher", "search", "hindsight", "average", "thompson")}
     return _gfn.Session(
         env._env,

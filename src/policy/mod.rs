@@ -31,6 +31,7 @@ pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 pub use tabular::{ByIndex, ByKey, Enumeration};
 pub use uniform::UniformPolicy;
+pub use vectors::VectorTorso;
 pub(crate) use vectors::{EncodedVectors, Inputs, Network};
 
 use tch::Tensor;

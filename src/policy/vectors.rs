@@ -187,6 +187,91 @@ impl Network {
     }
 }
 
+/// From the vectors of states to embeddings: bring your own to an [`MlpPolicy`](super::MlpPolicy)
+/// ([`with_torso`](super::MlpPolicy::with_torso)), which adds a linear layer of heads and log Z.
+///
+/// ```
+/// use gfn::{nn::{Linear, Scope}, policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, VectorTorso}};
+/// use gfn::{Result, Rng, env::Env, objective::Quantities, testing::Words};
+/// use tch::{Device, Kind, Tensor};
+/// /// One hidden layer on the one-hot entries of a word of five letters, three values each.
+/// #[derive(Debug)]
+/// struct Hidden(Linear);
+/// impl VectorTorso for Hidden {
+///     fn width(&self) -> i64 {
+///         8
+///     }
+///     fn embed(&self, columns: &Tensor, _: Option<&Tensor>) -> Result<Tensor> {
+///         let ones = Tensor::zeros([columns.size()[0], 15], (Kind::Float, Device::Cpu)).scatter_value(1, columns, 1.0);
+///         Ok(self.0.forward(&ones).relu())
+///     }
+/// }
+/// let (env, mut rng) = (Words::new(2, 5), Rng::seeded(0));
+/// let torso = |scope: &mut Scope<'_>| Hidden(Linear::new(scope, 15, 8));
+/// let config = MlpPolicyConfig::default();
+/// let policy = MlpPolicy::with_torso(&env, KHot::new(5, 3), torso, config, Device::Cpu, Kind::Float, &mut rng)?;
+/// assert_eq!(policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?.pf.map(|pf| pf.masks().len()), Some(2));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait VectorTorso: std::fmt::Debug + Send {
+    /// The width of an embedding.
+    fn width(&self) -> i64;
+
+    /// The embeddings of `n` states, `[n, width]`, under conditions `[n, C]`, if the policy takes any, in the parameters' kind. States are
+    /// numbers of that kind, `[n, features]`, where features are [dense](Features::Dense), and whole numbers, the columns that are 1,
+    /// `[n, k]`, where they are [active](Features::Active). There is at least one.
+    ///
+    /// # Errors
+    /// Whatever the torso finds wrong.
+    fn embed(&self, states: &Tensor, conditions: Option<&Tensor>) -> Result<Tensor>;
+}
+
+/// What an [`MlpPolicy`](super::MlpPolicy) computes its heads with.
+#[derive(Debug)]
+pub(super) enum Torso {
+    /// A perceptron, whose last layer the heads are.
+    Layers(Network),
+    /// One that was brought, and the layer of the heads.
+    Own(Box<dyn VectorTorso>, Linear),
+}
+
+impl Torso {
+    /// `[states, outputs]`.
+    pub(super) fn forward(&self, inputs: &Inputs) -> Result<Tensor> {
+        let (torso, heads) = match self {
+            Self::Layers(network) => return Ok(network.forward(inputs)),
+            Self::Own(torso, heads) => (torso, heads),
+        };
+        let states = match &inputs.vectors {
+            EncodedVectors::Dense(values) => values.shallow_clone(),
+            EncodedVectors::Active { columns, offsets } => {
+                let n = offsets.size()[0];
+                columns.view([n, columns.size()[0] / n.max(1)])
+            }
+        };
+        let expected = [states.size()[0], torso.width()];
+        if expected[0] == 0 {
+            let options = (heads.weight().kind(), heads.weight().device());
+            return Ok(heads.forward(&Tensor::zeros(expected, options)));
+        }
+        let embedded = torso.embed(&states, inputs.conditions.as_ref())?;
+        if embedded.size() == expected {
+            Ok(heads.forward(&embedded))
+        } else {
+            let remedy = "give a row per state, as wide as `VectorTorso::width` says";
+            Err(Error::shape("what a torso embeds", expected, embedded.size(), remedy))
+        }
+    }
+
+    /// [`Network::on_host`] of a perceptron; none of a torso that was brought.
+    pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
+        match self {
+            Self::Layers(network) => network.on_host(outputs),
+            Self::Own(..) => None,
+        }
+    }
+}
+
 /// A copy of a [`Network`] on the host, for the small batches of a roll-out.
 #[derive(Debug)]
 pub(super) struct HostNetwork {

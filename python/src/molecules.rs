@@ -65,8 +65,13 @@ impl Reading {
                     .collect::<Vec<_>>();
                 let valences = (0..=codec.config().extra_valences).map(|more| more.to_string()).collect();
                 let of_nodes = [charges, valences].into_iter().filter(|names: &Vec<String>| names.len() > 1);
-                let orders =
-                    |most: &u8| ["single", "double", "triple"].iter().take(1 + usize::from(*most)).map(ToString::to_string).collect();
+                let orders = |most: &u8| {
+                    ["single", "double", "triple"]
+                        .iter()
+                        .take(1 + usize::from(*most))
+                        .map(ToString::to_string)
+                        .collect()
+                };
                 (elements.collect(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
             }
             How::Fragments(library) => {

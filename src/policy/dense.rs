@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::StateFeatures;
-use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network, Torso, VectorTorso};
+use super::torso::{Torso, VectorTorso};
+use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
 use crate::nn::{BackwardPolicy, Estimators, EstimatorsConfig, Linear, MlpConfig, NetworkOutput, Parameters, Scope};

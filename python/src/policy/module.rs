@@ -66,6 +66,11 @@ struct ModuleTorso {
 impl ModuleTorso {
     fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
         match self.view {
+            _ if batch.is_empty() => {
+                let (device, kind) = self.asked.made_for;
+                let none = |width| Tensor::zeros([0, width], (kind, device));
+                Ok(Embedded { nodes: none(self.widths.0), graphs: none(self.widths.1) })
+            }
             View::Batch => self.ask_of_batch(py, batch, conditions),
             View::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
         }
@@ -77,30 +82,27 @@ impl ModuleTorso {
         let (graphs, nodes) = (batch.len() as i64, batch.node_classes().size()[0]);
         let more = i64::from(nodes == 0);
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
-        let of_nodes = |rows: &Tensor| match more {
+        let of_nodes = |rows: &Tensor, value: i64| match more {
             0 => tensor(rows),
-            _ => tensor(&Tensor::zeros([&[1], &rows.size()[1..]].concat(), (rows.kind(), rows.device()))),
+            _ => tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device()))),
         };
+        // The last graph's are those of the one behind it.
+        let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let seen = PyBatch {
             n_graphs: (graphs + more) as usize,
-            node_classes: of_nodes(batch.node_classes())?,
-            node_attributes: of_nodes(batch.node_attributes())?,
-            node_labels: of_nodes(batch.node_labels())?,
-            batch: tensor(&if more == 0 {
-                batch.node_graph().shallow_clone()
-            } else {
-                Tensor::full([1], graphs, (Kind::Int64, batch.device()))
-            })?,
+            node_classes: of_nodes(batch.node_classes(), 0)?,
+            node_attributes: of_nodes(batch.node_attributes(), 0)?,
+            node_labels: of_nodes(batch.node_labels(), 0)?,
+            batch: of_nodes(batch.node_graph(), graphs)?,
             edge_index: tensor(batch.edge_index())?,
             edge_classes: tensor(batch.edge_classes())?,
             edge_attributes: tensor(batch.edge_attributes())?,
-            conditions: conditions.map(|rows| tensor(&rows.constant_pad_nd([0, 0, 0, more]))).transpose()?,
+            conditions: conditions.map(of_graphs).transpose()?,
         };
         let answer = self.asked.call(py, vec![Bound::new(py, seen)?.into_any()], None)?;
         let (of_node, of_graph) = self.widths;
-        let Embedded { nodes: of_nodes, graphs: of_graphs } =
-            self.asked.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
-        Ok(Embedded { nodes: of_nodes.narrow(0, 0, nodes), graphs: of_graphs.narrow(0, 0, graphs) })
+        let embedded = self.asked.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
+        Ok(Embedded { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
     }
 
     fn ask_of_adjacency(
@@ -117,10 +119,6 @@ impl ModuleTorso {
             )));
         }
         let (of_node, of_graph) = self.widths;
-        if graphs == 0 {
-            let none = |width| Tensor::zeros([0, width], (kind, device));
-            return Ok(Embedded { nodes: none(of_node), graphs: none(of_graph) });
-        }
         let ends = batch.edge_index();
         let places = ends.get(0) * n + ends.get(1).remainder(n);
         let adjacency =

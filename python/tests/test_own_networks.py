@@ -288,7 +288,7 @@ def test_heads_of_paths_and_of_several_policies():
     assert several.n_parameters > KINDS["vectors"].trainer().n_parameters
 
 
-@pytest.mark.parametrize("env", [gfn.DiscreteEbm(3), gfn.SetAddition(4, 2), gfn.BitSequence(1, 3), gfn.NonAutoregressiveBitSequence(1, 3), gfn.PerfectBinaryTree(3), gfn.ToyDag()])
+@pytest.mark.parametrize("env", [gfn.DiscreteEbm(3), gfn.SetAddition(4, 2), gfn.BitSequence(1, 3), gfn.NonAutoregressiveBitSequence(1, 3), gfn.PerfectBinaryTree(3), gfn.ToyDag(), gfn.PhyloTree(3), gfn.PrependAppendBitSequence(1, 3), gfn.VectorEnv(2, 3, [(axis, value, value + 1) for axis in range(2) for value in range(2)])])
 def test_all_environments_of_vectors_take_them(env):
     class Any(torch.nn.Module):
         def __init__(self):
@@ -304,6 +304,21 @@ def test_all_environments_of_vectors_take_them(env):
     trainer = gfn.Trainer(env, sum_of, gfn.VectorModule(module, WIDTH), batch=16, lr=1e-2)
     before = trainer.exact().tv
     assert trainer.fit(150).exact().tv < before
+
+
+@NEW
+def test_priors_and_teachers_have_modules_of_their_own(kind):
+    """A prior is a copy, frozen; a teacher trains its own."""
+    prior = kind.trainer().fit(5)
+    before = [parameter.detach().clone() for parameter in prior.parameters()]
+    relative = kind.trainer(objective=gfn.RelativeTrajectoryBalance(prior=prior), reward=lambda states: np.zeros(len(states)), lr_scale=gfn.Linear(1, 0, 300)).fit(300)
+    assert all(torch.equal(*both) for both in zip(before, prior.parameters()))
+    # Relative to a prior with a reward of 1 it learns the prior.
+    assert 0.5 * np.abs(np.asarray(relative.exact().probs) - np.asarray(prior.exact().probs)).sum() < 0.05
+    teacher = kind.module()
+    start = [parameter.detach().clone() for parameter in teacher.parameters()]
+    kind.trainer(teacher=gfn.Teacher(kind.trainer(teacher).policy)).fit(5)
+    assert any(not torch.equal(*both) for both in zip(start, teacher.parameters()))
 
 
 @pytest.mark.filterwarnings("error::gfn_rs.TrainingWarning")
@@ -481,6 +496,8 @@ WRONG = [
     (lambda: VECTOR.trainer(env=gfn.Box(), reward=gfn.BoxReward()), TypeError, "VectorModule isn't one for the unit box"),
     (lambda: VECTOR.trainer(env=gfn.Line(3), reward=gfn.LineReward([(0.0, 1.0)])), TypeError, "VectorModule isn't one for the line"),
     (lambda: SEQUENCE.trainer(env=GRID, reward=sum_of), ValueError, "SequenceModule, expected an environment whose states are written"),
+    (lambda: SEQUENCE.trainer(env=gfn.PrependAppendBitSequence(1, 3)), ValueError, "from left to right"),
+    (lambda: SEQUENCE.trainer(env=gfn.NonAutoregressiveBitSequence(1, 3)), ValueError, "from left to right"),
     (lambda: SEQUENCE.trainer(env=DAGS, reward=of_dags), TypeError, "SequenceModule isn't one for acyclic graphs"),
     (lambda: DAG.trainer(env=GRID, reward=sum_of), TypeError, "DagModule isn't one for vectors"),
     (lambda: DAG.trainer(env=gfn.Ring(3), reward=gfn.RingReward()), TypeError, "DagModule isn't one for graphs"),

@@ -74,6 +74,7 @@ from .envs import (  # noqa: E402
     Coverage,
     Diffusion,
     DiscreteEbm,
+    Encoding,
     Environment,
     Fragments,
     GraphBuilding,
@@ -114,6 +115,7 @@ from .objectives import (  # noqa: E402
 )
 from .policies import (  # noqa: E402
     BoxNet,
+    DagModule,
     DiffusionNet,
     EdgeMlp,
     EdgeTransformer,
@@ -122,8 +124,10 @@ from .policies import (  # noqa: E402
     LineNet,
     Mlp,
     Policy,
+    SequenceModule,
     SequenceNet,
     Uniform,
+    VectorModule,
 )
 from .records import read_record  # noqa: E402
 from .rewards import (  # noqa: E402

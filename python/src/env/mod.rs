@@ -33,7 +33,7 @@ pub(crate) use vectors::{VectorSpec, Vectors};
 use crate::errors::raised;
 use crate::inside::Inside;
 use crate::kept::Kept;
-use crate::molecules::{Reading, lines, read_lines};
+use crate::molecules::{Encoding, Reading, lines, read_lines};
 use crate::session::unbroken;
 use crate::settings::read;
 use crate::states::Graphs;
@@ -147,6 +147,14 @@ impl Env {
                 let read = py.detach(|| read_lines(reading, &lines));
                 Ok(read.into_iter().map(|read| read.err().map(|error| error.to_string())).collect())
             }
+            _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
+        }
+    }
+
+    /// What stands for what in graphs of molecules, by name: classes of nodes, values of their attributes, the same of edges.
+    fn encoding(&self) -> PyResult<Encoding> {
+        match &self.made {
+            Made::Once(EnvKind::Graphs { reading: Some(reading), env }) => Ok(reading.encoding(env.schema())),
             _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
         }
     }

@@ -108,7 +108,8 @@ impl<F> MlpPolicy<F> {
         let (mlp, condition_mlp) = (config.mlp.clone(), config.condition_mlp.clone());
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             let scope = &mut scope.sub(name);
-            Torso::Layers(Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref()))
+            let network = Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref());
+            Torso::Layers(Box::new(network))
         };
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
@@ -175,7 +176,7 @@ impl<F> MlpPolicy<F> {
         }
         let inputs = features.width() as i64;
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
-            Torso::Layers(Network::table(&mut scope.sub(name), inputs, outputs))
+            Torso::Layers(Box::new(Network::table(&mut scope.sub(name), inputs, outputs)))
         };
         // Nothing is drawn from the generator: the entries start at 0.
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)

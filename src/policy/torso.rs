@@ -51,7 +51,7 @@ pub trait VectorTorso: std::fmt::Debug + Send {
 #[derive(Debug)]
 pub(super) enum Torso {
     /// A perceptron, whose last layer the heads are.
-    Layers(Network),
+    Layers(Box<Network>),
     /// One that was brought, and the layer of the heads.
     Own(Box<dyn VectorTorso>, Linear),
 }

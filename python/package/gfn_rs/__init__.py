@@ -29,22 +29,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
     )
 
 from . import _gfn  # noqa: E402
-from ._gfn import (  # noqa: E402
-    Correlation,
-    Distances,
-    Estimate,
-    Exact,
-    GraphBatch,
-    Graphs,
-    Moves,
-    NoiseFloor,
-    Sampled,
-    Scores,
-    Tested,
-    TopK,
-    VectorMoves,
-    set_threads,
-)
+from ._gfn import GraphBatch, Graphs, Moves, Scores, VectorMoves, set_threads  # noqa: E402
 from .conditioning import (  # noqa: E402
     Condition,
     Conditioning,
@@ -126,6 +111,7 @@ from .policies import (  # noqa: E402
     Uniform,
 )
 from .records import read_record  # noqa: E402
+from .results import Correlation, Distances, Estimate, Exact, NoiseFloor, Sampled, Tested, TopK  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
     CachedReward,

@@ -51,6 +51,23 @@ def whole(given: Any, name: str, dims: int) -> npt.NDArray[np.int64]:
     return np.require(array, dtype=np.int64, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
+def places(index: Any, n: int) -> npt.NDArray[np.int64]:
+    """The places of what is chosen of `n` graphs: by a number, a slice, a flat list or array of whole numbers, or a mask."""
+    if not isinstance(index, slice):
+        try:
+            array = np.asarray(index)
+        except (TypeError, ValueError):
+            array = np.asarray(None)
+        if array.shape == (0,):
+            array = array.astype(np.int64)
+        # True is no place, though it is a number to Python; and numpy takes the largest unsigned numbers for negative ones.
+        if array.ndim > 1 or array.dtype.kind not in "iub" or array.shape == () and array.dtype == bool:
+            expected = "a number, a slice, a flat array of whole numbers, or a mask of bool"
+            raise TypeError(f"graphs can't be chosen by a {type(index).__name__}: expected {expected}")
+        index = np.minimum(array, np.uint64(2**63 - 1)) if array.dtype.kind == "u" else array
+    return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
+
+
 def _parts(graphs: _gfn.Graphs) -> Any:
     """Each graph: classes and attributes of its nodes; its edges, their classes and attributes."""
     node_ptr, edge_ptr, edges = graphs.node_ptr, graphs.edge_ptr, graphs.edges

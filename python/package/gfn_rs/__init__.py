@@ -29,21 +29,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
     )
 
 from . import _gfn  # noqa: E402
-from ._gfn import (  # noqa: E402
-    Correlation,
-    Distances,
-    Estimate,
-    Exact,
-    GraphBatch,
-    Graphs,
-    NoiseFloor,
-    Sampled,
-    Scores,
-    Tested,
-    TopK,
-    VectorMoves,
-    set_threads,
-)
+from ._gfn import GraphBatch, Graphs, Scores, VectorMoves, set_threads  # noqa: E402
 from .conditioning import (  # noqa: E402
     Condition,
     Conditioning,
@@ -130,6 +116,7 @@ from .policies import (  # noqa: E402
     VectorModule,
 )
 from .records import read_record  # noqa: E402
+from .results import Correlation, Distances, Estimate, Exact, NoiseFloor, Sampled, Tested, TopK  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
     CachedReward,

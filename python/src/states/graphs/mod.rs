@@ -1,6 +1,5 @@
 //! A batch of graphs.
 
-mod chosen;
 mod given;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -196,7 +195,10 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(self.some(chosen::rows(index, self.__len__())?))
+        let checks = index.py().import("gfn_rs._checks")?;
+        let places = checks.call_method1("chosen", (index, self.__len__(), "graphs"))?;
+        let places: PyReadonlyArray1<'_, i64> = places.extract()?;
+        Ok(self.some(places.as_array().iter().map(|&place| place as usize)))
     }
 
     /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.

@@ -3,7 +3,7 @@
 use gfn::env::BatchRules;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Semantics, SetEdgeAttr, SetNodeAttr,
+    Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -30,8 +30,18 @@ pub(crate) struct Declared {
     edge_attributes: Vec<u8>,
     /// Nodes at the start, where no graph is given for it.
     initial: usize,
+    /// Whether nodes of the start that a symmetry takes to each other are one; where they are equal and unjoined, by default.
+    scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
+}
+
+/// How the nodes of the start are told apart.
+#[derive(Clone, Copy, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+enum Nodes {
+    Distinct,
+    Alike,
 }
 
 /// An action type of the library's.
@@ -42,6 +52,10 @@ enum Action {
     AddEdge { max_edges: Option<usize> },
     SetNodeAttribute {},
     SetEdgeAttribute {},
+    RemoveNode { attached: bool },
+    RemoveEdge {},
+    ClearNodeAttribute {},
+    ClearEdgeAttribute {},
 }
 
 impl Declared {
@@ -49,16 +63,20 @@ impl Declared {
     pub(super) fn build(
         &self,
         rules: Option<Object>,
-        initial: Option<GraphState>,
+        initial: Option<Vec<GraphState>>,
         failures: &Failures,
     ) -> Result<AnyGraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
         let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
-        let start = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
+        let none_given = || vec![GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1))];
+        let starts = initial.unwrap_or_else(none_given);
+        if rules.is_none() {
+            self.check_acyclic()?;
+        }
         let adds_edges = self.actions.iter().any(|action| matches!(action, Action::AddEdge { .. }));
         let grown = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
-        if adds_edges && grown && (self.directed || !is_connected(&start)) {
+        if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
             let got = "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
             let expected = "undirected graphs that start connected, where no move back may cut a graph in two; else nodes that \
                             aren't attached, and rules";
@@ -84,6 +102,15 @@ impl Declared {
                 }
                 Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
                 Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
+                Action::RemoveNode { attached: true } => {
+                    actions.with(Reversed(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
+                }
+                Action::RemoveNode { attached: false } => {
+                    actions.with(Reversed(AddNode::free(node_classes, self.max_nodes)))
+                }
+                Action::RemoveEdge {} => actions.with(Reversed(AddEdge::new(edge_classes))),
+                Action::ClearNodeAttribute {} => actions.with(Reversed(SetNodeAttr::new(&self.node_attributes)?)),
+                Action::ClearEdgeAttribute {} => actions.with(Reversed(SetEdgeAttr::new(&self.edge_attributes)?)),
             };
         }
         if self.actions.is_empty() {
@@ -99,8 +126,48 @@ impl Declared {
         let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
         let rules = AskedRules { rules, names, answers: Answers::default() };
-        let env = GraphEnv::new(rules, actions, start).and_then(|env| env.with_schema(schema))?;
+        let Some(start) = starts.first().cloned() else {
+            return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
+        };
+        let mut env = GraphEnv::new(rules, actions, start).and_then(|env| env.with_schema(schema))?;
+        if starts.len() > 1 {
+            env = env.with_instances(starts)?;
+        }
+        match self.scaffold {
+            None => {}
+            Some(Nodes::Distinct) => env = env.with_scaffold(Scaffold::ToldApart)?,
+            Some(Nodes::Alike) => env = env.with_scaffold(Scaffold::Alike)?,
+        }
         Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
+    }
+
+    /// Refuses two actions one of which undoes the other, where no rules keep walks from coming round.
+    fn check_acyclic(&self) -> Result<()> {
+        let twins: Vec<_> = self.actions.iter().map(Action::twins).collect();
+        match twins.iter().find(|(_, undoes)| twins.iter().any(|(name, _)| name == undoes)) {
+            None => Ok(()),
+            Some((name, undoes)) => {
+                let expected = "one of them, as each undoes what the other does, so that walks come round; or rules that keep them \
+                                from it";
+                Err(Error::config("actions", format!("{name} and {undoes}"), expected))
+            }
+        }
+    }
+}
+
+impl Action {
+    /// Its name, and that of the one that it undoes.
+    fn twins(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::AddNode { .. } => ("AddNode", "RemoveNode"),
+            Self::RemoveNode { .. } => ("RemoveNode", "AddNode"),
+            Self::AddEdge { .. } => ("AddEdge", "RemoveEdge"),
+            Self::RemoveEdge {} => ("RemoveEdge", "AddEdge"),
+            Self::SetNodeAttribute {} => ("SetNodeAttribute", "ClearNodeAttribute"),
+            Self::ClearNodeAttribute {} => ("ClearNodeAttribute", "SetNodeAttribute"),
+            Self::SetEdgeAttribute {} => ("SetEdgeAttribute", "ClearEdgeAttribute"),
+            Self::ClearEdgeAttribute {} => ("ClearEdgeAttribute", "SetEdgeAttribute"),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod asked;
+mod called;
 mod checked;
 mod declared;
 mod declared_vectors;
@@ -9,6 +10,7 @@ mod erased;
 mod graphs;
 mod vectors;
 
+use called::CalledSettings;
 use declared::Declared;
 use declared_vectors::DeclaredVectors;
 use gfn::graph::{GraphEnv, GraphState};
@@ -48,6 +50,7 @@ pub(crate) enum EnvSpec {
 enum OtherSpec {
     GraphEnv(Declared),
     VectorEnv(DeclaredVectors),
+    Env(CalledSettings),
     BayesianStructure(StructureConfig),
     Box { ndim: usize, delta: f64, polar: bool },
     Line { n_steps: usize },
@@ -82,7 +85,8 @@ enum Made {
 /// What an environment that is declared in Python has of its own.
 struct Own {
     rules: Option<Py<PyAny>>,
-    initial: Option<GraphState>,
+    /// Graphs to start from, where some are given.
+    initial: Option<Vec<GraphState>>,
 }
 
 #[pymethods]
@@ -94,7 +98,7 @@ impl Env {
         let _inside = Inside::enter(py)?;
         let value: serde_json::Value = read("an environment", text)?;
         let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
-        let own = Own { rules, initial: initial.map(|graphs| graphs.only()).transpose()? };
+        let own = Own { rules, initial: initial.map(|graphs| graphs.states().graphs().to_vec()) };
         let (spec, made) = if GraphSpec::NAMES.contains(&name.as_str()) {
             let spec: GraphSpec = read(&name, text)?;
             (EnvSpec::Other, Made::Once(spec.build().map_err(raised)?))
@@ -111,7 +115,7 @@ impl Env {
         }
         // Moves back that lead nowhere would train a wrong distribution without a word. Graph environments are looked at by each trainer.
         match &env.made {
-            Made::Anew(OtherSpec::VectorEnv(_), _) => drop(env.checked(CHECKED, 0)?),
+            Made::Anew(OtherSpec::VectorEnv(_) | OtherSpec::Env(_), _) => drop(env.checked(CHECKED, 0)?),
             // What can't be built is refused here.
             _ => drop(env.fresh(&Kept::default())?),
         }
@@ -171,11 +175,11 @@ impl Env {
     }
 }
 
-/// Random walks that a declared environment of vectors is looked at on.
+/// Random walks that an environment of vectors of somebody's own is looked at on.
 const CHECKED: usize = 32;
 
 impl OtherSpec {
-    const NAMES: [&str; 6] = ["GraphEnv", "VectorEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
+    const NAMES: [&str; 7] = ["GraphEnv", "VectorEnv", "Env", "BayesianStructure", "Box", "Line", "Diffusion"];
 
     fn build(&self, own: &Own, kept: &Kept, failures: &Failures) -> gfn::Result<EnvKind> {
         let rules = || own.rules.as_ref().map(|rules| kept.keep(Python::attach(|py| rules.clone_ref(py))));
@@ -184,6 +188,7 @@ impl OtherSpec {
                 EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }
             }
             Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(rules(), failures)?),
+            Self::Env(settings) => EnvKind::Vectors(settings.build(rules(), failures)?),
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),
             Self::Box { ndim, delta, polar: false } => EnvKind::Box(BoxEnv::cartesian(*ndim, *delta)?),
             Self::Box { ndim: 2, delta, polar: true } => EnvKind::Box(BoxEnv::polar(*delta)?),

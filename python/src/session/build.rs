@@ -135,7 +135,7 @@ pub(super) fn session(
                 EnvSpec::Vectors(spec) => vector_reward(settings, spec),
                 EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
             })?;
-            let width = gfn::env::VectorRules::width(&vectors.env.0);
+            let width = vectors.env.width();
             let features = Some(Encoding::new(KHot::new(width, vectors.values)));
             let border = Border { show: show_vectors(), read: read_vectors(width, vectors.values), features };
             let policies = networks.build(&mut rng, |plan| of_vectors(plan, vectors))?;

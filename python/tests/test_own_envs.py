@@ -120,8 +120,6 @@ def test_permutations_by_insertion_are_those_that_there_are(n):
     assert sorted(map(tuple, ends.tolist())) == sorted(map(tuple, every.tolist()))
     assert exact.n_states == states and exact.log_z == pytest.approx(np.logaddexp.reduce(ascents(every)))
     assert trainer.fit(500).exact().tv < 0.05 < exact.tv
-    # Ways back from given objects, and again.
-    assert np.isfinite(trainer.log_probs(every) if hasattr(trainer, "log_probs") else 0.0).all()
 
 
 def test_environments_of_one_s_own_can_be_compared_and_are_pickled():
@@ -170,9 +168,9 @@ def test_answers_of_other_types_are_refused(method, answer):
     [
         ("initial", always(np.zeros(3, dtype=int)), r"shape \[2\]"),
         ("initial", always(np.zeros((1, 2), dtype=int)), r"shape \[2\]"),
-        ("initial", always(np.array([0, 4])), "gave 4: expected 0 to 3"),
-        ("initial", always(np.array([-1, 0])), "gave -1: expected 0 to 3"),
-        ("initial", always(np.array([2**40, 0])), "gave 1099511627776: expected 0 to 3"),
+        ("initial", always(np.array([0, 4])), "4: expected 0 to 3"),
+        ("initial", always(np.array([-1, 0])), "-1: expected 0 to 3"),
+        ("initial", always(np.array([2**40, 0])), "1099511627776: expected 0 to 3"),
         ("initial", always(np.array(0)), r"shape \[2\]"),
         ("masks", of_batch(lambda n: np.ones((n, 2), bool)), ", 3]"),
         ("masks", of_batch(lambda n: np.ones((n + 1, 3), bool)), ", 3]"),
@@ -182,14 +180,14 @@ def test_answers_of_other_types_are_refused(method, answer):
         ("backward_masks", of_batch(lambda n: np.ones((3, n, 2), bool)), ", 2]"),
         ("step", of_batch(lambda n: np.ones((n + 1, 2), int)), ", 2]"),
         ("step", of_batch(lambda n: np.ones((n, 1), int)), ", 2]"),
-        ("step", of_batch(lambda n: np.full((n, 2), 4)), "gave 4: expected 0 to 3"),
-        ("step", of_batch(lambda n: np.full((n, 2), -1)), "gave -1: expected 0 to 3"),
+        ("step", of_batch(lambda n: np.full((n, 2), 4)), "4: expected 0 to 3"),
+        ("step", of_batch(lambda n: np.full((n, 2), -1)), "-1: expected 0 to 3"),
         ("backward_step", of_batch(lambda n: np.ones((2, n), int)), ", 2]"),
-        ("backward_step", of_batch(lambda n: np.full((n, 2), 70_000)), "gave 70000: expected 0 to 3"),
+        ("backward_step", of_batch(lambda n: np.full((n, 2), 70_000)), "70000: expected 0 to 3"),
     ],
 )
 def test_answers_of_other_shapes_and_ranges_are_refused(method, answer, message):
-    refused(made(changed(**{method: answer})), ValueError, f"`{method}` gave .*{message}".replace("[2]", r"[2]"))
+    refused(made(changed(**{method: answer})), ValueError, f"`{method}` gave .*{message}")
 
 
 @pytest.mark.parametrize("method", SHAPES)
@@ -216,13 +214,11 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rai
         return np.asarray(answer, dtype=bool) if "masks" in method and raised is ValueError else answer
 
     rules.__class__ = type("Broken", (Grid,), {method: asked})
-    trainer = gfn.Trainer(gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4).fit(1)
+    # Local search goes back, too.
+    trainer = gfn.Trainer(gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, local_search=gfn.LocalSearch(2)).fit(1)
     broken["now"] = True
-    ask = (lambda: trainer.fit(1)) if "backward" not in method else lambda: trainer.log_probs(np.array([[1, 2], [3, 3]]))
-    if "backward" in method and not hasattr(trainer, "log_probs"):
-        pytest.skip("nothing asks for ways back")
     with pytest.raises(raised, match="mine" if raised is LookupError else f"`{method}` gave"):
-        ask()
+        trainer.fit(1)
     broken["now"] = False
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
@@ -283,7 +279,7 @@ def test_environments_that_contradict_themselves_are_refused(methods, message):
 
 def test_a_trainer_looks_again():
     class Turned(Grid):
-        wrong = False
+        wrong = np.False_
 
         def backward_masks(self, states):
             return Grid.backward_masks(self, states) & (~self.wrong | (states.sum(axis=1) != 1))[:, None]
@@ -291,10 +287,8 @@ def test_a_trainer_looks_again():
     rules = Turned()
     env = gfn.Env(rules, **GRID)
     rules.wrong = np.True_
-    trainer = None
     with pytest.raises(ValueError, match="backward move"):
-        trainer = gfn.Trainer(env, flat, gfn.Mlp((8,)))
-        trainer.fit(1)
+        gfn.Trainer(env, flat, gfn.Mlp((8,))).fit(1)
 
 
 class Duck:
@@ -365,7 +359,7 @@ def test_rules_need_no_class():
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(settings, kind):
-    refused(made(Grid(), **settings), kind, "")
+    refused(made(Grid(), **settings), kind, "expected")
 
 
 @pytest.mark.parametrize(

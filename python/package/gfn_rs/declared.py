@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from inspect import getattr_static
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _gfn
+from ._checks import OF_GRAPHS, check_rules
 from ._settings import Settings, plain
-from .envs import Environment
+from .envs import Environment, described
 
 
 class ActionType(Settings):
@@ -120,14 +119,13 @@ class GraphEnv(Environment):
         for action in self.actions:
             if not isinstance(action, ActionType):
                 raise TypeError(f"actions has a {type(action).__name__}: expected objects like AddEdge()")
-        _check_rules(self.rules, "restrict", "can_exit", "is_reachable")
+        check_rules(self.rules, *OF_GRAPHS)
         initial = self.initial if isinstance(self.initial, _gfn.Graphs) else None
         return _gfn.Env(self._text(), self.rules, initial)
 
     def _described(self) -> Any:
-        start = self.initial
-        edges = [start.n_nodes.tolist(), start.edges.tolist(), start.node_classes.tolist()] if isinstance(start, _gfn.Graphs) else start
-        return [self._values(), edges, type(self.rules).__name__]
+        start = described(self.initial) if isinstance(self.initial, _gfn.Graphs) else self.initial
+        return [self._values(), start, type(self.rules).__name__]
 
     def _values(self) -> dict[str, Any]:
         names = [name for name in self.__dataclass_fields__ if name not in {"rules", "initial"}]
@@ -183,7 +181,7 @@ class VectorEnv(Environment):
         return [self._values(), type(self.rules).__name__]
 
     def _made(self) -> _gfn.Env:
-        _check_rules(self.rules, "restrict", "can_end", "is_reachable")
+        check_rules(self.rules, "restrict", "can_end", "is_reachable")
         return _gfn.Env(self._text(), self.rules)
 
     def _values(self) -> dict[str, Any]:
@@ -288,7 +286,9 @@ class Env(Environment):
         return [self._values(), type(self.rules).__name__]
 
     def _made(self) -> _gfn.Env:
-        _check_rules(self.rules, *_STEPPED)
+        if self.rules is None:
+            raise TypeError("rules is None: expected an object like `EnvRules`")
+        check_rules(self.rules, *_STEPPED)
         missing = [name for name in _STEPPED[:5] if not self._has(name)]
         if missing:
             raise TypeError(f"rules has no {', '.join(missing)}: expected methods as `EnvRules` has them")
@@ -308,23 +308,3 @@ class Env(Environment):
 
 # What rules that step are asked; all but the last two are needed.
 _STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")
-# What rules of graphs or of vectors can be asked.
-_ASKED = ("restrict", "can_exit", "can_end", "is_reachable")
-
-
-def _check_rules(rules: Any, *methods: str) -> None:
-    """Refuses what isn't rules, and methods that nobody would call: a misspelt one would forbid nothing without a word."""
-    if rules is None:
-        return
-    if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
-        given = rules.__name__ if isinstance(rules, type) else type(rules).__name__
-        raise TypeError(f"rules is {given}: expected an object with a method of {', '.join(methods)}")
-    for name in dir(rules):
-        if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
-            continue
-        meant = get_close_matches(name.lower(), methods if methods == _STEPPED else _ASKED, 1, 0.8)
-        if meant:
-            wanted = meant[0] if meant[0] in methods else "can_exit" if "can_exit" in methods else "can_end"
-            raise TypeError(
-                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another name (`_{name}`) if it is your own"
-            )

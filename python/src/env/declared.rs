@@ -1,9 +1,11 @@
 //! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
 
+use std::sync::Arc;
+
 use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, BatchMove, Free, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, GraphStates, MoveMask, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -15,6 +17,7 @@ use super::asked::Rules;
 use super::erased::any_graphs;
 use super::{AnyGraphEnv, Failures};
 use crate::kept::Object;
+use crate::molecules::Reading;
 use crate::states::Graphs;
 
 /// What a declared environment is made of.
@@ -123,13 +126,10 @@ impl Declared {
             edge_attributes: self.edge_attributes.clone(),
             ..GraphSchema::plain(kind, self.max_nodes)
         };
-        let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
-        let rules = Rules { object: rules, failures: failures.clone() };
-        let rules = AskedRules { rules, names, answers: Answers::default() };
         let Some(start) = starts.first().cloned() else {
             return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
         };
-        let mut env = GraphEnv::new(rules, actions, start).and_then(|env| env.with_schema(schema))?;
+        let mut env = GraphEnv::new(Free, actions, start).and_then(|env| env.with_schema(schema))?;
         if starts.len() > 1 {
             env = env.with_instances(starts)?;
         }
@@ -138,7 +138,11 @@ impl Declared {
             Some(Nodes::Distinct) => env = env.with_scaffold(Scaffold::ToldApart)?,
             Some(Nodes::Alike) => env = env.with_scaffold(Scaffold::Alike)?,
         }
-        Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
+        let env = any_graphs(env.with_symmetry_correction(self.corrects_symmetry));
+        Ok(match rules {
+            Some(rules) => under_rules(env, rules, failures, None),
+            None => env,
+        })
     }
 
     /// Refuses two actions one of which undoes the other, where no rules keep walks from coming round.
@@ -215,10 +219,27 @@ impl Moves {
     }
 }
 
-/// Rules in Python, asked once about each graph.
+/// The same environment, in which rules in Python must allow what it allows, too.
+pub(super) fn under_rules(
+    env: AnyGraphEnv,
+    object: Object,
+    failures: &Failures,
+    reading: Option<Reading>,
+) -> AnyGraphEnv {
+    let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
+    let rules = Rules { object: Some(object), failures: failures.clone() };
+    let asked = |own| Arc::new(AskedRules { own, rules, names, reading, answers: Answers::default() });
+    // What is found by type knows nothing of these rules.
+    env.with_rules(|own| asked(own) as Arc<dyn GraphRules>).with_backward(BackwardRule::Derived)
+}
+
+/// Rules in Python, asked once about each graph, on top of an environment's own.
 struct AskedRules {
+    own: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
+    /// What shows rules the graphs as molecules.
+    reading: Option<Reading>,
     answers: Answers,
 }
 
@@ -227,7 +248,7 @@ impl AskedRules {
         let questions: Vec<_> = states.graphs().iter().map(|graph| (graph, question)).collect();
         self.answers.to(&questions, |graphs, new| {
             self.rules.told(method, new.len(), |function| {
-                let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), None))?;
+                let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), self.reading.clone()))?;
                 Ok(function.call1((graphs,))?.unbind())
             })
         })
@@ -262,7 +283,7 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
                 .collect();
             self.rules.told("restrict", new.len(), |function| {
                 let py = function.py();
-                let graphs = Bound::new(py, Graphs::new(graphs.clone(), None))?;
+                let graphs = Bound::new(py, Graphs::new(graphs.clone(), self.reading.clone()))?;
                 Ok(function.call1((graphs, Bound::new(py, self.moves(py, &new))?))?.unbind())
             })
         })
@@ -278,7 +299,28 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
 }
 
 impl GraphRules for AskedRules {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.own.restrict(graph, moves);
+    }
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.own.restrict_backward(graph, moves);
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.own.can_exit(graph)
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.own.is_reachable(graph)
+    }
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
-        self.rules.object.as_ref().map(|_| self as &dyn BatchRules<GraphStates, BatchMove>)
+        Some(self)
+    }
+    fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
+        self.own.log_automorphisms(graph, n_fixed)
+    }
+    fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
+        self.own.log_multiplicity(graph)
+    }
+    fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
+        self.own.forms(graph)
     }
 }

@@ -11,12 +11,14 @@ mod graphs;
 mod vectors;
 
 use called::CalledSettings;
-use declared::Declared;
+use declared::{Declared, under_rules};
 use declared_vectors::DeclaredVectors;
+use erased::any_graphs;
 use gfn::graph::{GraphEnv, GraphState};
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_gym::line::Line;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -41,6 +43,7 @@ use crate::states::Graphs;
 #[derive(Clone, Debug)]
 pub(crate) enum EnvSpec {
     Vectors(VectorSpec),
+    Problem(Problem),
     Other,
 }
 
@@ -52,9 +55,27 @@ enum OtherSpec {
     VectorEnv(DeclaredVectors),
     Env(CalledSettings),
     BayesianStructure(StructureConfig),
-    Box { ndim: usize, delta: f64, polar: bool },
-    Line { n_steps: usize },
-    Diffusion { dim: usize, steps: usize, sigma: f64, process: ProcessKind },
+    Box {
+        ndim: usize,
+        delta: f64,
+        polar: bool,
+    },
+    Line {
+        n_steps: usize,
+    },
+    Diffusion {
+        dim: usize,
+        steps: usize,
+        sigma: f64,
+        process: ProcessKind,
+    },
+    IndependentSet {},
+    Clique {},
+    DominatingSet {},
+    Cut {},
+    /// Molecules, under rules.
+    #[serde(skip)]
+    Ruled(GraphSpec),
 }
 
 /// An environment, by the states that it has.
@@ -89,6 +110,14 @@ struct Own {
     initial: Option<Vec<GraphState>>,
 }
 
+impl Own {
+    /// A problem on the graphs that were given.
+    fn problem(&self, problem: Problem) -> gfn::Result<EnvKind> {
+        let graphs = Instances::new(self.initial.clone().unwrap_or_default())?;
+        Ok(EnvKind::Graphs { env: any_graphs(GraphProblem::new(problem, &graphs)?), reading: None })
+    }
+}
+
 #[pymethods]
 impl Env {
     /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
@@ -101,18 +130,21 @@ impl Env {
         let own = Own { rules, initial: initial.map(|graphs| graphs.states().graphs().to_vec()) };
         let (spec, made) = if GraphSpec::NAMES.contains(&name.as_str()) {
             let spec: GraphSpec = read(&name, text)?;
-            (EnvSpec::Other, Made::Once(spec.build().map_err(raised)?))
+            let made = spec.build().map_err(raised)?;
+            if let EnvKind::Graphs { reading: Some(reading), .. } = &made {
+                reading.warn_of_fragments(py)?;
+            }
+            let ruled = own.rules.is_some();
+            (EnvSpec::Other, if ruled { Made::Anew(OtherSpec::Ruled(spec), own) } else { Made::Once(made) })
         } else if OtherSpec::NAMES.contains(&name.as_str()) {
-            (EnvSpec::Other, Made::Anew(read(&name, text)?, own))
+            let spec: OtherSpec = read(&name, text)?;
+            (spec.problem().map_or(EnvSpec::Other, EnvSpec::Problem), Made::Anew(spec, own))
         } else {
             let spec: VectorSpec = read(&name, text)?;
             let made = spec.build().map(EnvKind::Vectors).map_err(raised)?;
             (EnvSpec::Vectors(spec), Made::Once(made))
         };
         let env = Self { spec, made };
-        if let Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) = &env.made {
-            reading.warn_of_fragments(py)?;
-        }
         // Moves back that lead nowhere would train a wrong distribution without a word. Graph environments are looked at by each trainer.
         match &env.made {
             Made::Anew(OtherSpec::VectorEnv(_) | OtherSpec::Env(_), _) => drop(env.checked(CHECKED, 0)?),
@@ -132,8 +164,14 @@ impl Env {
     /// Why each of these isn't a molecule that the environment builds; None for those that are.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let lines = lines(molecules, "molecules")?;
-        match &self.made {
-            Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) => {
+        // As it would be without rules: whether rules lead to a molecule, walks alone can tell.
+        let made = match &self.made {
+            Made::Once(kind) => Some(kind.clone()),
+            Made::Anew(OtherSpec::Ruled(spec), _) => Some(spec.build().map_err(raised)?),
+            Made::Anew(..) => None,
+        };
+        match &made {
+            Some(EnvKind::Graphs { reading: Some(reading), .. }) => {
                 let _inside = Inside::enter(py)?;
                 let read = py.detach(|| read_lines(reading, &lines));
                 Ok(read.into_iter().map(|read| read.err().map(|error| error.to_string())).collect())
@@ -179,11 +217,44 @@ impl Env {
 const CHECKED: usize = 32;
 
 impl OtherSpec {
-    const NAMES: [&str; 7] = ["GraphEnv", "VectorEnv", "Env", "BayesianStructure", "Box", "Line", "Diffusion"];
+    const NAMES: [&str; 11] = [
+        "GraphEnv",
+        "VectorEnv",
+        "Env",
+        "BayesianStructure",
+        "Box",
+        "Line",
+        "Diffusion",
+        "IndependentSet",
+        "Clique",
+        "DominatingSet",
+        "Cut",
+    ];
+
+    /// The problem that input graphs are given for.
+    fn problem(&self) -> Option<Problem> {
+        match self {
+            Self::IndependentSet {} => Some(Problem::IndependentSet),
+            Self::Clique {} => Some(Problem::Clique),
+            Self::DominatingSet {} => Some(Problem::DominatingSet),
+            Self::Cut {} => Some(Problem::Cut),
+            _ => None,
+        }
+    }
 
     fn build(&self, own: &Own, kept: &Kept, failures: &Failures) -> gfn::Result<EnvKind> {
         let rules = || own.rules.as_ref().map(|rules| kept.keep(Python::attach(|py| rules.clone_ref(py))));
         Ok(match self {
+            Self::Ruled(spec) => match (spec.build()?, rules()) {
+                (EnvKind::Graphs { env, reading }, Some(rules)) => {
+                    EnvKind::Graphs { env: under_rules(env, rules, failures, reading.clone()), reading }
+                }
+                (kind, _) => kind,
+            },
+            Self::IndependentSet {} => own.problem(Problem::IndependentSet)?,
+            Self::Clique {} => own.problem(Problem::Clique)?,
+            Self::DominatingSet {} => own.problem(Problem::DominatingSet)?,
+            Self::Cut {} => own.problem(Problem::Cut)?,
             Self::GraphEnv(declared) => {
                 EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }
             }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from difflib import get_close_matches
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -95,3 +97,26 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
             raise TypeError(f"{what} can't be chosen by a {type(index).__name__}: expected {expected}")
         index = np.minimum(array, np.uint64(2**63 - 1)) if array.dtype.kind == "u" else array
     return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
+
+
+# What rules of graphs can be asked, and those of graphs or of vectors.
+OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
+_ASKED = (*OF_GRAPHS, "can_end")
+
+
+def check_rules(rules: Any, *methods: str) -> None:
+    """Refuses what isn't rules, and methods that nobody would call: a misspelt one would forbid nothing without a word."""
+    if rules is None:
+        return
+    if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
+        given = rules.__name__ if isinstance(rules, type) else type(rules).__name__
+        raise TypeError(f"rules is {given}: expected an object with a method of {', '.join(methods)}")
+    for name in dir(rules):
+        if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
+            continue
+        meant = get_close_matches(name.lower(), _ASKED if "restrict" in methods else methods, 1, 0.8)
+        if meant:
+            wanted = meant[0] if meant[0] in methods else "can_exit" if "can_exit" in methods else "can_end"
+            raise TypeError(
+                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another name (`_{name}`) if it is your own"
+            )

@@ -130,7 +130,7 @@ pub(crate) fn by_hand(kind: &EnvKind) -> Result<Arc<dyn Steps>> {
             Arc::new(graphs(env.clone(), border))
         }
         EnvKind::Vectors(of) => {
-            let width = gfn::env::VectorRules::width(&of.env.0);
+            let width = of.env.width();
             let border = Border { show: show_vectors(), read: read_vectors(width, of.values), features: None };
             Arc::new(vectors(of.env.clone(), border))
         }

@@ -37,14 +37,6 @@ impl Graphs {
         &self.states
     }
 
-    /// The one graph of a batch.
-    pub(crate) fn only(&self) -> PyResult<GraphState> {
-        match self.states.graphs() {
-            [graph] => Ok(graph.clone()),
-            graphs => Err(PyValueError::new_err(format!("{} graphs to start from: expected one", graphs.len()))),
-        }
-    }
-
     /// `true` if both stand for molecules of the same settings, or neither does.
     fn reads_like(&self, other: &Self) -> bool {
         let settings = |graphs: &Self| graphs.reading.as_ref().map(|reading| reading.settings.clone());

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 
 use crate::env::{AnyVectorEnv, EnvKind};
 use crate::errors::passed_on;
-use crate::objects::{Border, read_graphs, read_structures, read_vectors};
 use crate::evaluation::Shown;
+use crate::objects::{Border, read_graphs, read_structures, read_vectors};
 use crate::session::later;
 use crate::states::{show_graphs, show_structures, show_vectors};
 

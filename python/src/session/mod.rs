@@ -28,8 +28,8 @@ use crate::kept::Kept;
 use crate::parts::PyParts;
 use crate::reward::Handed;
 use crate::{tensors, threads};
-use engine::{Engine, Made};
 pub(crate) use engine::later;
+use engine::{Engine, Made};
 
 /// A trainer. It is at work for one caller at a time; any other, a callback of its own among them, gets an error in place of a wait.
 #[pyclass(frozen, module = "gfn_rs._gfn")]

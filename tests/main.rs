@@ -57,6 +57,7 @@ mod noted;
 mod observers;
 mod optimizers;
 mod own_actions;
+mod own_loop;
 mod own_parts;
 mod own_priority;
 mod quantities;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gfn::env::Reward;
-use gfn::graph::{GraphState, GraphStates};
+use gfn::graph::{GraphSchema, GraphState, GraphStates};
 use gfn::{Error, Result};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward};
 use gfn_molecules::{LeftOut, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, ValenceTable};
@@ -14,6 +14,9 @@ use pyo3::types::PyString;
 use crate::env::{EnvKind, GraphSpec};
 use crate::errors::raised;
 use crate::settings::read;
+
+/// What stands for what in the graphs, by name: classes of nodes, values of their attributes, the same of edges.
+pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
 /// Rows that are named in an error.
 const NAMED: usize = 3;
@@ -46,6 +49,38 @@ impl Reading {
         match spec.build().map_err(raised)? {
             EnvKind::Graphs { reading: Some(reading), .. } => Ok(reading),
             _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules"))),
+        }
+    }
+
+    /// What stands for what in the graphs, which are of this schema.
+    pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
+        let edges = vec!["bond".to_owned()];
+        match &self.how {
+            How::Atoms(codec) => {
+                let elements = codec.config().elements.iter().map(|element| element.symbol().to_owned());
+                let charges = codec
+                    .charges()
+                    .iter()
+                    .map(|charge| if *charge == 0 { "0".to_owned() } else { format!("{charge:+}") })
+                    .collect::<Vec<_>>();
+                let valences = (0..=codec.config().extra_valences).map(|more| more.to_string()).collect();
+                let of_nodes = [charges, valences].into_iter().filter(|names: &Vec<String>| names.len() > 1);
+                let orders = |most: &u8| {
+                    ["single", "double", "triple"]
+                        .iter()
+                        .take(1 + usize::from(*most))
+                        .map(ToString::to_string)
+                        .collect()
+                };
+                (elements.collect(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
+            }
+            How::Fragments(library) => {
+                let fragments = library.fragments().iter().map(|fragment| fragment.smiles().to_owned());
+                let stems =
+                    |most: &u8| (0..=*most).map(|stem| if stem == 0 { "unset".to_owned() } else { stem.to_string() });
+                let of_edges = schema.edge_attributes.iter().map(|most| stems(most).collect());
+                (fragments.collect(), Vec::new(), edges, of_edges.collect())
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Rows, VectorStates};
-use gfn::graph::GraphStates;
+use gfn::graph::{GraphSchema, GraphStates};
 use gfn::policy::{Features, StateFeatures};
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Rng};
@@ -109,11 +109,13 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
     if objects.is_empty() { Err(Error::config("objects", "none", "at least one")) } else { Ok(objects) }
 }
 
-/// Graphs; of molecules SMILES, and RDKit's, too.
-pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
+/// Graphs that keep to a schema; of molecules SMILES, and RDKit's, too.
+pub(crate) fn read_graphs(reading: Option<Reading>, schema: GraphSchema) -> Read<GraphStates> {
     Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
-            return Ok(graphs.get().states().clone());
+            let states = graphs.get().states();
+            states.graphs().iter().try_for_each(|graph| schema.check_graph(graph)).map_err(raised)?;
+            return Ok(states.clone());
         }
         let Some(reading) = &reading else {
             return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", given.get_type().name()?)));

@@ -32,7 +32,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("give `DiffusionPolicy::new` the target", "use a target of the library's"),
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
-    ("as `Torso::widths` says", "as `GraphModule` says"),
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
     ("`testing::check_env` (of graphs `testing::check_graph_env`)", "`check` of the environment"),
     ("`testing::check_env`", "`check` of the environment"),

@@ -14,9 +14,9 @@ import pytest
         (gfn.BayesianStructure(3), 25),
         (gfn.Molecules(3, elements=["C", "N"], charges=False), None),
         (gfn.VectorEnv(2, 3, [(axis, value, value + 1) for axis in range(2) for value in range(2)]), 9),
-        (gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True), 8),
+        (gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True), 8),
         # Nodes of the start are alike: by their number of edges.
-        (gfn.GraphEnv([gfn.AddEdge()], 3, initial=3), 4),
+        (gfn.GraphEnv([gfn.AddEdge()], 3, start=3), 4),
     ],
     ids=lambda part: type(part).__name__,
 )
@@ -46,7 +46,7 @@ class Told(SecondNeedsFirst):
 
 
 def test_moves_back_that_lead_nowhere_are_found():
-    make = lambda rules: gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=rules)  # noqa: E731
+    make = lambda rules: gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=rules)  # noqa: E731
     with pytest.raises(ValueError, match="(?i)back|reach|initial"):
         make(SecondNeedsFirst()).check()
     # The control.
@@ -58,7 +58,7 @@ def test_rules_that_raise_are_heard():
         def can_exit(self, graphs):
             raise KeyError("no such thing")
 
-    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=Broken())
+    env = gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=Broken())
     with pytest.raises(KeyError, match="no such thing"):
         env.check()
 

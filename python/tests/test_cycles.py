@@ -117,7 +117,7 @@ def with_hindsight():
 
 def with_graph_rules():
     rules = Rules()
-    env = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, initial=2, labelled=True)
+    env = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, start=2, labelled=True)
     rules.held = gfn.Trainer(env, Holder().reward, gfn.EdgeMlp((4,)), batch=2).fit(2)
     return rules
 
@@ -131,7 +131,7 @@ def with_vector_rules():
 
 def rules_of_an_environment():
     rules = Rules()
-    rules.held = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, initial=2, labelled=True)
+    rules.held = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, start=2, labelled=True)
     return rules
 
 

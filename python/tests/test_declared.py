@@ -26,7 +26,7 @@ class Thin(gfn.GraphRules):
 
 
 def thin(n=4, **settings):
-    return gfn.GraphEnv([gfn.AddEdge()], n, initial=n, labelled=True, rules=Thin(), **settings)
+    return gfn.GraphEnv([gfn.AddEdge()], n, start=n, labelled=True, rules=Thin(), **settings)
 
 
 def test_a_declared_environment_has_the_states_that_its_rules_allow():
@@ -51,7 +51,7 @@ def test_a_declared_environment_is_learned_exactly():
 
 def test_a_declared_environment_is_its_twin_of_the_library():
     """The ring's, without rules: the same run, bit for bit."""
-    own = gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, initial=3, labelled=True)
+    own = gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=3, labelled=True)
     runs = [
         gfn.Trainer(env, gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, seed=7).fit(10).history["loss"].tolist()
         for env in (gfn.Ring(3), own)
@@ -61,14 +61,14 @@ def test_a_declared_environment_is_its_twin_of_the_library():
 
 def test_types_of_actions_and_scaffolds():
     start = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False)
-    env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 5, initial=start)
+    env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 5, start=start)
     graphs = gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance()).sample(200)
     assert graphs.n_nodes.min() >= 3 and graphs.n_nodes.max() == 5 and graphs.n_edges.max() > 4
     assert all(g.has_edge(0, 1) and g.has_edge(1, 2) for g in graphs.networkx())
-    colours = gfn.GraphEnv([gfn.SetNodeAttribute()], 2, initial=2, labelled=True, node_attributes=[3])
+    colours = gfn.GraphEnv([gfn.SetNodeAttribute()], 2, start=2, labelled=True, node_attributes=[3])
     exact = gfn.Trainer(colours, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact()
     assert exact.n_states == 16
-    edges = gfn.GraphEnv([gfn.AddEdge(), gfn.SetEdgeAttribute()], 2, initial=2, labelled=True, edge_attributes=[2])
+    edges = gfn.GraphEnv([gfn.AddEdge(), gfn.SetEdgeAttribute()], 2, start=2, labelled=True, edge_attributes=[2])
     assert gfn.Trainer(edges, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact().n_states == 4
 
 
@@ -80,10 +80,10 @@ def test_moves_say_what_they_are():
             seen.append((len(graphs), moves))
             return np.ones(len(moves), dtype=bool)
 
-    env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4, node_classes=3, initial=2, rules=Look())
+    env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4, node_classes=3, start=2, rules=Look())
     gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(6)
     graphs, moves = seen[0]
-    assert moves.types == ["add_node", "add_edge", "exit"] and len(moves) == len(moves.a)
+    assert moves.types == ("add_node", "add_edge", "exit") and len(moves) == len(moves.a)
     assert set(moves.kind.tolist()) == {0, 1} and moves.graph.max() < graphs
     assert moves.column[moves.kind == 0].max() == 2 and moves.column[moves.kind == 1].max() == 0
     assert "Moves(" in repr(moves)
@@ -113,7 +113,7 @@ def test_mistakes_in_rules_are_raised(answer, kind, message, method):
 
     setattr(Broken, method, asked)
     # So many graphs that each step comes upon new ones, and P_B is learned, so that moves back are asked about, too.
-    env = gfn.GraphEnv([gfn.AddEdge()], 8, initial=8, labelled=True, rules=Broken())
+    env = gfn.GraphEnv([gfn.AddEdge()], 8, start=8, labelled=True, rules=Broken())
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(1)
     broken["now"] = True
     with pytest.raises(kind, match=message):
@@ -140,7 +140,7 @@ def test_rules_are_asked_once_about_each_graph():
             return np.ones(len(graphs), dtype=bool)
 
     def run(rules):
-        env = gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=rules)
+        env = gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=rules)
         return gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=16, seed=3).fit(20)
 
     trainer = run(Counted())
@@ -164,7 +164,7 @@ def test_answers_of_rules_that_failed_are_not_kept():
 
     rules = Once()
     rules.fails = False
-    env = gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=rules)
+    env = gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance())
     rules.fails = True
     with pytest.raises(KeyError, match="not yet"):
@@ -177,10 +177,10 @@ def test_answers_of_rules_that_failed_are_not_kept():
 def test_misspelt_methods_of_rules_are_refused(name, meant):
     wrong = type("Rules", (gfn.GraphRules,), {name: lambda self, graphs: np.ones(len(graphs), dtype=bool)})
     with pytest.raises(TypeError, match=f"`{name}`.*`{meant}`"):
-        gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, rules=wrong())
+        gfn.GraphEnv([gfn.AddEdge()], 4, start=4, rules=wrong())
     # One's own are one's own.
     own = type("Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3})
-    assert gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=own()).max_nodes == 4
+    assert gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=own()).max_nodes == 4
     vectors = type("Rules", (gfn.VectorRules,), {"can_exit": lambda self, states: np.ones(len(states), dtype=bool)})
     with pytest.raises(TypeError, match="`can_exit`.*`can_end`"):
         gfn.VectorEnv(1, 2, [(0, 0, 1)], rules=vectors())
@@ -223,7 +223,7 @@ def test_rules_that_allow_nothing_are_named():
         def can_exit(self, graphs):
             return np.zeros(len(graphs), dtype=bool)
 
-    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=Nothing())
+    env = gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=Nothing())
     with pytest.raises(ValueError, match="no legal"):
         gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8)).fit(1)
 
@@ -283,10 +283,10 @@ def test_what_is_declared_wrongly_is_refused():
         (lambda: gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge(max_edges=2)], 3), ValueError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=Thin), TypeError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=3), TypeError),
-        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=4), ValueError),
-        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=10**9), ValueError),
-        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=gfn.Graphs.from_graph6(["B?", "B?"])), ValueError),
-        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, initial=gfn.Graphs.from_graph6(["B?"])), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, start=4), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, start=10**9), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, start=gfn.Graphs.from_graph6(["B?", "B?"])), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=gfn.Graphs.from_graph6(["B?"])), ValueError),
         (lambda: gfn.OwnObjective(3)._loss(), TypeError),
     ):
         with pytest.raises(kind):
@@ -310,7 +310,7 @@ class Once(gfn.GraphRules):
 def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
     rules = Once(error, -1)
     # So many graphs that each step comes upon new ones, which are asked about.
-    env = gfn.GraphEnv([gfn.AddEdge(max_edges=3)], 12, initial=12, labelled=True, rules=rules)
+    env = gfn.GraphEnv([gfn.AddEdge(max_edges=3)], 12, start=12, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4).fit(2)
     rules.left = 20
     before = None
@@ -341,7 +341,7 @@ def test_trainers_of_one_environment_raise_their_own():
             return np.ones(len(graphs), dtype=bool)
 
     rules = Mine()
-    env = gfn.GraphEnv([gfn.AddEdge()], 8, initial=8, labelled=True, rules=rules)
+    env = gfn.GraphEnv([gfn.AddEdge()], 8, start=8, labelled=True, rules=rules)
     inner = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4)
 
     def reward(graphs):
@@ -359,8 +359,8 @@ def test_trainers_of_one_environment_raise_their_own():
     "settings",
     [
         dict(directed=True),
-        dict(initial=3),
-        dict(initial=gfn.Graphs.of(np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False)),
+        dict(start=3),
+        dict(start=gfn.Graphs.of(np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False)),
     ],
 )
 def test_graphs_that_moves_back_would_cut_are_refused(settings):
@@ -384,11 +384,11 @@ def test_a_run_goes_on_in_its_own_environment_alone(tmp_path):
         env = gfn.GraphEnv([gfn.AddEdge()], 3, labelled=True, **settings)
         return gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=4)
 
-    run = trainer(initial=start(0, 1)).fit(1)
+    run = trainer(start=start(0, 1)).fit(1)
     run.save(tmp_path / "run")
     first = run.sample(6).graph6()
-    assert trainer(initial=start(0, 1)).resume(tmp_path / "run").steps_done == 1
-    for other in (trainer(initial=start(1, 2)), trainer(initial=start(0, 1), rules=Thin()), trainer(gfn.RingReward(), initial=start(0, 1))):
+    assert trainer(start=start(0, 1)).resume(tmp_path / "run").steps_done == 1
+    for other in (trainer(start=start(1, 2)), trainer(start=start(0, 1), rules=Thin()), trainer(gfn.RingReward(), start=start(0, 1))):
         with pytest.raises(ValueError):
             other.resume(tmp_path / "run")
     assert len(first) == 6

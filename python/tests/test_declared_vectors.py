@@ -50,15 +50,15 @@ def test_rules_restrict_states_and_ends():
 @pytest.mark.parametrize(
     "settings, kind",
     [
-        (dict(moves=[]), ValueError),
-        (dict(moves=[(0, 1)]), ValueError),
-        (dict(moves=[(0, 1, 0)]), ValueError),
-        (dict(moves=[(0, 0, 0)]), ValueError),
-        (dict(moves=[(2, 0, 1)]), ValueError),
-        (dict(moves=[(0, 0, 3)]), ValueError),
-        (dict(moves=[(0, -1, 1)]), ValueError),
-        (dict(moves=[(0, 0.0, 1.0)]), ValueError),
-        (dict(moves="moves"), ValueError),
+        (dict(changes=[]), ValueError),
+        (dict(changes=[(0, 1)]), ValueError),
+        (dict(changes=[(0, 1, 0)]), ValueError),
+        (dict(changes=[(0, 0, 0)]), ValueError),
+        (dict(changes=[(2, 0, 1)]), ValueError),
+        (dict(changes=[(0, 0, 3)]), ValueError),
+        (dict(changes=[(0, -1, 1)]), ValueError),
+        (dict(changes=[(0, 0.0, 1.0)]), ValueError),
+        (dict(changes="moves"), ValueError),
         (dict(width=0), ValueError),
         (dict(values=1), ValueError),
         (dict(width="two"), (TypeError, ValueError)),
@@ -68,7 +68,7 @@ def test_rules_restrict_states_and_ends():
 )
 def test_what_is_declared_wrongly_is_refused(settings, kind):
     with pytest.raises(kind):
-        gfn.VectorEnv(**{**dict(width=2, values=3, moves=GRID), **settings})
+        gfn.VectorEnv(**{**dict(width=2, values=3, changes=GRID), **settings})
 
 
 @pytest.mark.parametrize("method", ["restrict", "can_end"])

@@ -429,10 +429,10 @@ def test_what_is_too_old_is_dropped():
     ask = lambda: actors(some, rng)
     assert ask() is None
     late.answer()
-    assert len(ask().log_rewards) == 4
+    assert len(ask().objects) == 4
     late.answer()
     # Drawn in step 2, used in step 3.
-    assert len(ask().log_rewards) == 4 and actors.stale == 0
+    assert len(ask().objects) == 4 and actors.stale == 0
     assert ask() is None and ask() is None
     late.answer()
     # Drawn in step 3, too old in step 6.
@@ -558,3 +558,63 @@ def timed(function, points):
     began = time.perf_counter()
     function(points)
     return time.perf_counter() - began
+
+
+class Here(Executor):
+    """Makes each call at once, in this thread."""
+
+    def __init__(self, change=lambda answer: answer):
+        self.change = change
+
+    def submit(self, function, *given):
+        future = Future()
+        future.set_result(self.change(function(*given)))
+        return future
+
+
+def test_actors_send_the_way_that_they_took():
+    actors = gfn.Actors(make, Here(), tasks=2, batch=8, epsilon=[0.0, 1.0])
+    trainer = make(0, fresh=gfn.FreshSource(actors), batch=16)
+    drawn = actors(gfn.Wanted(least=16, most=16, more=False), np.random.default_rng(0)).objects
+    assert isinstance(drawn, gfn.Trajectories) and len(drawn) == 16 and drawn.log_rewards is not None
+    before = trainer.rewarded(drawn).log_rewards
+    assert np.allclose(before, drawn.log_rewards)
+    batch = trainer.batch()
+    # What the trainer learns from is what came, move by move.
+    assert batch.n_fresh == len(batch) == 16 and batch.log_rewards is not None
+
+
+def test_some_calls_explore_more_than_others():
+    def lengths(epsilon, calls):
+        actors = gfn.Actors(make, Here(), tasks=1, batch=200, epsilon=epsilon)
+        trainer = make(0, fresh=gfn.FreshSource(actors))
+        with torch.no_grad():
+            for name, values in trainer.named_parameters():
+                values.zero_()
+                if values.shape == (5,):
+                    # A policy that exits at once.
+                    values[2] = 50.0
+        ask = lambda: actors(gfn.Wanted(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
+        return [ask() for _ in range(calls)]
+
+    assert lengths(0.0, 1) == [1.0] and lengths(1.0, 1)[0] > 2
+    mixed = lengths([0.0, 1.0], 4)
+    assert mixed[0] == mixed[2] == 1.0 < 2 < min(mixed[1], mixed[3]) or mixed[1] == mixed[3] == 1.0 < 2 < min(mixed[0], mixed[2])
+
+
+def test_an_actor_of_another_environment_is_an_error_that_can_be_mended():
+    actors = gfn.Actors(lambda seed: gfn.Trainer(gfn.HyperGrid(2, 9), gfn.HyperGridReward(), gfn.Mlp((8,))), Here(), tasks=1)
+    trainer = make(0, fresh=gfn.FreshSource(actors))
+    with pytest.raises(RuntimeError, match="make gave a trainer with the parameters"):
+        trainer.fit(1)
+
+    def wrong(answer):
+        step, walks = answer
+        walks.moves[:] = 0
+        return step, walks
+
+    actors.make, actors.executor = make, Here(wrong)
+    with pytest.raises(RuntimeError, match="walked where the trainer's environment doesn't lead"):
+        trainer.fit(1)
+    actors.executor = Here()
+    assert trainer.fit(2).steps_done == 2

@@ -64,6 +64,3 @@ def test_what_does_not_go_together_is_told_at_once():
         grid(search=gfn.Search(lambda states, rng: states), conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1)
     with pytest.raises(ValueError, match="at most 1 in all"):
         grid(data=gfn.Data([[0, 0]], share=0.7), replay=gfn.Replay(share=0.7))
-    for objective in (gfn.AugmentedTrajectoryBalance(0.1, novelty=lambda states: np.zeros(len(states))), gfn.ModifiedDetailedBalance(target_network=5)):
-        with pytest.raises(ValueError, match="intrinsic rewards or a target network.*train by `fit`"):
-            grid(objective=objective).loss()

@@ -17,7 +17,7 @@ def trainer(kind=gfn.Trainer, objective=None, **settings):
 
 def test_settings_can_be_read():
     it = trainer(lr=2e-3, replay=gfn.Replay(10), epsilon=gfn.Linear(0.5, 0, 10), seed=5)
-    assert (it.batch, it.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
+    assert (it.batch_size, it.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
     assert it.replay == gfn.Replay(10) and it.epsilon == gfn.Linear(0.5, 0, 10) and it.data is None and it.double is False
     for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
         assert told in repr(it)
@@ -51,32 +51,3 @@ def test_subclasses_have_attributes_of_their_own():
     assert (it.before, it.after, it.counted) == (1, 3, 1) and repr(it).startswith("Mine(")
     with pytest.raises(AttributeError, match="lr"):
         it.lr = 0.0
-
-
-def test_a_loss_says_once_what_it_leaves_out():
-    it = trainer(replay=gfn.Replay(10), local_search=gfn.LocalSearch(2))
-    with pytest.warns(gfn.TrainingWarning, match="replay and local_search"):
-        it.loss()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        it.loss()
-        trainer().loss()
-
-
-def test_a_loss_explores_as_at_a_step():
-    seen = []
-
-    def reward(states):
-        seen.append(states)
-        return zero(states)
-
-    it = gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((8,)), batch=32, epsilon=0.0, exit_bias=gfn.Linear(0.0, 50.0, 10))
-    moved = []
-    for step in (None, 0, 10, 1000):
-        seen.clear()
-        it.loss(step)
-        moved.append(seen[-1].any())
-    # At the end of the schedule all trajectories are over at once.
-    assert moved == [True, True, False, False] and it.steps_done == 0
-    with pytest.raises(ValueError, match="step"):
-        it.loss(-1)

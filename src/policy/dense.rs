@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::StateFeatures;
+use super::torso::{Torso, VectorTorso};
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, Estimators, EstimatorsConfig, MlpConfig, NetworkOutput, Parameters, Scope};
+use crate::nn::{BackwardPolicy, Estimators, EstimatorsConfig, Linear, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -80,8 +81,8 @@ pub struct MlpPolicy<F> {
     widths: (i64, i64),
     /// The head of P_F that is in use.
     head: Cell<usize>,
-    torso: Network,
-    backward: Option<Network>,
+    torso: Torso,
+    backward: Option<Torso>,
     estimators: Estimators,
     parameters: Parameters,
 }
@@ -105,8 +106,35 @@ impl<F> MlpPolicy<F> {
     {
         let (inputs, n_conditions) = (features.width() as i64, config.estimators.n_conditions);
         let (mlp, condition_mlp) = (config.mlp.clone(), config.condition_mlp.clone());
-        let network = |scope: &mut Scope<'_>, outputs| {
-            Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())
+        let network = |scope: &mut Scope<'_>, name: &str, outputs| {
+            let scope = &mut scope.sub(name);
+            Torso::Layers(Box::new(Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())))
+        };
+        Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
+    }
+
+    /// The same with a torso of your own in place of the hidden layers, built in the scope that `torso` gets; with
+    /// [`BackwardPolicy::Separate`] a second one is built for P_B. Of the settings in `config`, `condition_mlp` doesn't matter, and `mlp`
+    /// is that of log Z under conditions.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_torso<E: DiscreteEnv<Actions = Slots>, T: VectorTorso + 'static>(
+        env: &E,
+        features: F,
+        mut torso: impl FnMut(&mut Scope<'_>) -> T,
+        config: MlpPolicyConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self>
+    where
+        F: StateFeatures<E::States>,
+    {
+        let network = |scope: &mut Scope<'_>, name: &str, outputs| {
+            let torso = torso(&mut scope.sub(name));
+            let heads = Linear::new(&mut scope.sub(&format!("{name}_heads")), torso.width(), outputs);
+            Torso::Own(Box::new(torso), heads)
         };
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
@@ -146,7 +174,9 @@ impl<F> MlpPolicy<F> {
             ));
         }
         let inputs = features.width() as i64;
-        let network = |scope: &mut Scope<'_>, outputs| Network::table(scope, inputs, outputs);
+        let network = |scope: &mut Scope<'_>, name: &str, outputs| {
+            Torso::Layers(Box::new(Network::table(&mut scope.sub(name), inputs, outputs)))
+        };
         // Nothing is drawn from the generator: the entries start at 0.
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
     }
@@ -157,7 +187,7 @@ impl<F> MlpPolicy<F> {
         config: MlpPolicyConfig,
         mut parameters: Parameters,
         rng: &mut Rng,
-        network: impl Fn(&mut Scope<'_>, i64) -> Network,
+        mut network: impl FnMut(&mut Scope<'_>, &str, i64) -> Torso,
     ) -> Result<Self> {
         // Where later states have other slots than the first one, a step shows it.
         let mut states = env.initial(&[0]);
@@ -174,8 +204,8 @@ impl<F> MlpPolicy<F> {
         let outputs =
             config.heads as i64 * pf + shared_pb + i64::from(config.estimators.flow) + i64::from(config.paths);
         let mut scope = parameters.scope(rng);
-        let torso = network(&mut scope.sub("torso"), outputs);
-        let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope.sub("pb"), pb));
+        let torso = network(&mut scope, "torso", outputs);
+        let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope, "pb", pb));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
         let (widths, head) = ((pf, pb), Cell::new(0));
@@ -297,7 +327,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);
         let x = needs_network.then(|| self.inputs(states, conditions)).transpose()?;
         let shared = match &x {
-            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)),
+            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)?),
             _ => None,
         };
         let start = |block: i64| block * pf_width;
@@ -305,7 +335,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
         let pb = match (&self.backward, &x, &shared) {
             _ if !wants.has(Quantity::LogPb) => None,
-            (Some(network), Some(x), _) => Some(vec![network.forward(x)]),
+            (Some(network), Some(x), _) => Some(vec![network.forward(x)?]),
             (None, _, Some(out)) if shared_pb => Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)]),
             _ => None,
         };

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`GraphPolicy`] | graph environments | a graph network with a head per action type |
 //! | [`MlpPolicy`] | one block of actions per state | a perceptron on [`StateFeatures`], with conditions if wanted |
+//! | [`MlpPolicy::with_torso`] | the same | a network of your own, with heads |
 //! | [`MlpPolicy::tabular`] | the same, where states can be numbered | a row of logits per state |
 //! | [`SequencePolicy`] | sequences written from left to right | LSTM, GRU or causal transformer |
 //! | [`UniformPolicy`] | any discrete environment | no parameters |
@@ -20,6 +21,7 @@ mod heads;
 mod prior;
 mod sequence;
 mod tabular;
+mod torso;
 mod uniform;
 mod vectors;
 
@@ -30,6 +32,7 @@ pub use heads::MultiHead;
 pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 pub use tabular::{ByIndex, ByKey, Enumeration};
+pub use torso::VectorTorso;
 pub use uniform::UniformPolicy;
 pub(crate) use vectors::{EncodedVectors, Inputs, Network};
 

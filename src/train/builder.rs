@@ -345,6 +345,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
+    /// Leaves a note in every checkpoint for whoever reads it ([`Checkpoint::note`](super::Checkpoint::note)), which no resume compares: how
+    /// to make the environment and the network again, say.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for what can't be written as JSON.
+    pub fn noted(mut self, note: &impl Serialize) -> Result<Self> {
+        self.note = to_json(note)?;
+        Ok(self)
+    }
+
     /// The parameters, for what can't do without.
     fn parameters(&self, needed_by: &'static str) -> Result<&Parameters> {
         let none = || Error::missing(needed_by, "a policy with parameters", "leave it out: this policy has none");

@@ -7,6 +7,7 @@
 //! | [`Companion`] | what rides along: average, target network, novelty, one's own ([`Trainer::with_companion`]) |
 //! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |
+//! | [`Trainer::draw`], [`score`](Trainer::score), [`loss`](Trainer::loss), [`advance`](Trainer::advance) | a step in four parts, for a loop and an optimiser of one's own; [`Batch`], [`BatchScores`] |
 //! | [`Observer`] | what looks at each step, and may ask to stop |
 //! | [`Validation`], [`CountModes`], [`EarlyStop`] | observers: measure, count modes, stop |
 //! | [`MetricsFile`], [`MetricsCsv`], [`TensorBoard`] | observers that write each step: lines of JSON, a table, event files |
@@ -44,6 +45,7 @@ mod context;
 mod fit;
 mod gradients;
 mod observers;
+mod own_loop;
 mod policy_checks;
 mod replicas;
 mod sources;
@@ -60,7 +62,8 @@ pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
     Validation,
 };
-pub use sources::{Facts, Found, ObjectSearch, Source, TeacherConfig, Wanted, teacher_log_rewards};
+pub use own_loop::BatchScores;
+pub use sources::{Batch, Facts, Found, ObjectSearch, Source, TeacherConfig, Wanted, teacher_log_rewards};
 pub use trainer::Trainer;
 
 pub use crate::io::{TensorKind, TensorSpec};

@@ -52,10 +52,21 @@ pub struct Trainer<E: Env, P> {
     /// What the checkpoint that it goes on from had seen.
     pub(super) seen: Vec<(String, Tensor)>,
     pub(super) description: serde_json::Value,
+    /// What a checkpoint holds for whoever reads it, and no resume looks at.
+    pub(super) note: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: Observed,
     /// Where observers want checkpoints; the loop has it while they look at a step.
     pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
+}
+
+/// A batch that was drawn and not yet learned from.
+pub(super) struct Drawn<E: Env> {
+    pub(super) batch: Batch<E>,
+    /// Takes log Z's first value back where the step fails.
+    pub(super) unset_log_z: Option<Restored>,
+    /// The random stream of this replica alone, where there are several.
+    own_stream: Option<Rng>,
 }
 
 impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
@@ -108,6 +119,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             latest: None,
             seen: Vec::new(),
             description: serde_json::Value::Null,
+            note: serde_json::Value::Null,
             observed: Observed::default(),
             asked: Weak::new(),
         })
@@ -128,17 +140,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     fn make_step(&mut self) -> Result<StepStats> {
         let mut lap = laps();
-        self.prepare()?;
+        let Drawn { batch, mut unset_log_z, mut own_stream } = self.draw_batch()?;
         let Self { context, sources, companions, optimizer, rng, .. } = self;
-        let mut split = context.own_stream(rng);
-        let rng = split.as_mut().unwrap_or(rng);
-        let batch = sources.draw(context, companions.for_sampling(), rng)?;
-        let mut unset_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
-        companions.follow(context, &unset_log_z)?;
-        // Whoever draws elsewhere may have a reward of their own.
-        if self.latest.is_none() && sources.elsewhere.is_none() {
-            check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
-        }
+        let rng = own_stream.as_mut().unwrap_or(rng);
         let mut stats = StepStats { seconds: [lap(), 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
         // Where heads of the policy score a part each, no part is the one that was scored before.
@@ -172,8 +176,28 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             }
             old = whole.then(|| scores.into_old());
         }
-        companions.after_step(&batch.trajectories, context)?;
-        context.step += 1;
+        self.end_step(batch, stats)
+    }
+
+    /// The batch of the next step.
+    pub(super) fn draw_batch(&mut self) -> Result<Drawn<E>> {
+        self.prepare()?;
+        let Self { context, sources, companions, rng, .. } = self;
+        let mut own_stream = context.own_stream(rng);
+        let batch = sources.draw(context, companions.for_sampling(), own_stream.as_mut().unwrap_or(rng))?;
+        let unset_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
+        companions.follow(context, &unset_log_z)?;
+        // Whoever draws elsewhere may have a reward of their own.
+        if self.latest.is_none() && sources.elsewhere.is_none() {
+            check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
+        }
+        Ok(Drawn { batch, unset_log_z, own_stream })
+    }
+
+    /// Counts a step whose update is made, and looks at what it was like.
+    pub(super) fn end_step(&mut self, batch: Batch<E>, stats: StepStats) -> Result<StepStats> {
+        self.companions.after_step(&batch.trajectories, &self.context)?;
+        self.context.step += 1;
         let sight = Sight::of(&self.context, &batch, &stats);
         let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight));
         self.latest = Some(batch);

@@ -36,7 +36,6 @@ from ._gfn import (  # noqa: E402
     Exact,
     GraphBatch,
     Graphs,
-    Moves,
     NoiseFloor,
     Sampled,
     Scores,
@@ -75,6 +74,7 @@ from .envs import (  # noqa: E402
     Coverage,
     Diffusion,
     DiscreteEbm,
+    Encoding,
     Environment,
     Fragments,
     GraphBuilding,
@@ -92,6 +92,7 @@ from .envs import (  # noqa: E402
     Triangle,
 )
 from .executors import Actors, ParallelReward  # noqa: E402
+from .loading import load  # noqa: E402
 from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
 from .objectives import (  # noqa: E402
     AugmentedDetailedBalance,
@@ -114,6 +115,7 @@ from .objectives import (  # noqa: E402
 )
 from .policies import (  # noqa: E402
     BoxNet,
+    DagModule,
     DiffusionNet,
     EdgeMlp,
     EdgeTransformer,
@@ -122,8 +124,10 @@ from .policies import (  # noqa: E402
     LineNet,
     Mlp,
     Policy,
+    SequenceModule,
     SequenceNet,
     Uniform,
+    VectorModule,
 )
 from .records import read_record  # noqa: E402
 from .rewards import (  # noqa: E402
@@ -168,7 +172,10 @@ from .sources import (  # noqa: E402
     Teacher,
     Wanted,
 )
-from .training import EPSILON, LR_SCALE, Trainer, TrainingWarning  # noqa: E402
+from .networks import Evaluation, Network  # noqa: E402
+from .steps import Masks, Moves, Step  # noqa: E402
+from .training import EPSILON, LR_SCALE, Stored, Trainer, TrainingWarning  # noqa: E402
+from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 
 # Seconds that the end of Python waits for what daemon threads do in the library.
 _PATIENCE = 10.0

@@ -77,3 +77,22 @@ def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
     if not least <= n <= most:
         raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
     return int(n)
+
+
+def chosen(index: Any, n: int, what: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The places of what is put in brackets, of `n`: a number, a slice, a list or an array of numbers, a mask of `n` bool."""
+    if isinstance(index, (bool, np.bool_)):
+        raise TypeError(f"{what} can't be chosen by {index!r}: expected a number, a slice, a flat array of whole numbers, or a mask of bool")
+    if isinstance(index, slice):
+        return np.arange(n)[index]
+    rows = np.asarray(index)
+    if rows.dtype == bool and rows.shape != (n,):
+        raise IndexError(f"a mask of shape {list(rows.shape)} for {n} {what}: expected one bool for each")
+    if rows.ndim > 1 or (rows.dtype.kind not in "iub" and rows.size):
+        kind = type(index).__name__
+        raise TypeError(f"{what} can't be chosen by a {kind}: expected a number, a slice, a flat array of whole numbers, or a mask of bool")
+    if rows.dtype == bool:
+        return np.flatnonzero(rows)
+    if rows.size and not (-n <= rows.min() and rows.max() < n):
+        raise IndexError(f"{what} {rows.min()} to {rows.max()} are asked for, of {n}: expected {-n} to {n - 1}")
+    return np.atleast_1d(np.arange(n)[rows.astype(np.int64)])

@@ -20,7 +20,7 @@ class Made:
     reward: Any
     policy: Policy
     objective: Objective
-    batch: int
+    batch_size: int
     lr: float
     log_z_lr: float
     lr_scale: Number | None
@@ -67,11 +67,6 @@ class Made:
             "`resume(path)`; what `exact` and the evaluations give can be pickled"
         )
 
-    def _of_fit_alone(self) -> list[str]:
-        """What there is that a loss of one's own loop leaves out."""
-        names = ("replay", "data", "source", "fresh", "local_search", "teacher", "search", "hindsight", "average")
-        return [name for name in names if getattr(self, name) is not None]
-
     def __repr__(self) -> str:
         what = f"{self.env!r}, {self.objective!r}, {self.policy!r}"
-        return f"{type(self).__name__}({what}, batch={self.batch!r}, lr={self.lr!r}, epsilon={self.epsilon!r})"
+        return f"{type(self).__name__}({what}, batch={self.batch_size!r}, lr={self.lr!r}, epsilon={self.epsilon!r})"

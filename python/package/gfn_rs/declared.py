@@ -13,6 +13,7 @@ import numpy as np
 from . import _gfn
 from ._settings import Settings, plain
 from .envs import Environment
+from .steps import Moves
 
 
 class ActionType(Settings):
@@ -51,7 +52,7 @@ class GraphRules:
     depends on must be in the graphs and moves that it is given: a trainer keeps answers (64 MiB of them) and asks about a graph once.
     Moves back are found by undoing: the graphs that they lead to are asked about, too."""
 
-    def restrict(self, graphs: _gfn.Graphs, moves: _gfn.Moves) -> Any:
+    def restrict(self, graphs: _gfn.Graphs, moves: Moves) -> Any:
         """Which of these moves are allowed: an array of bool, one for each move."""
         return np.ones(len(moves), dtype=bool)
 
@@ -68,7 +69,7 @@ class GraphRules:
 class GraphEnv(Environment):
     """An environment of graphs of your own: types of actions, what graphs are made of, and what is forbidden. States are `Graphs`.
 
-    `initial` is where trajectories start: a number of nodes without edges (alike unless `labelled`), or `Graphs` of one graph, whose
+    `start` is where trajectories start: a number of nodes without edges (alike unless `labelled`), or `Graphs` of one graph, whose
     nodes and edges stay for good. `rules` is an object like `GraphRules`. Unless `labelled`, isomorphic graphs are one object, and the
     rules must not tell them apart.
     """
@@ -80,7 +81,7 @@ class GraphEnv(Environment):
     edge_classes: int = 1
     node_attributes: Sequence[int] = ()
     edge_attributes: Sequence[int] = ()
-    initial: int | _gfn.Graphs = 0
+    start: int | _gfn.Graphs = 0
     labelled: bool = False
     corrects_symmetry: bool = True
     rules: Any = None
@@ -90,18 +91,18 @@ class GraphEnv(Environment):
             if not isinstance(action, ActionType):
                 raise TypeError(f"actions has a {type(action).__name__}: expected objects like AddEdge()")
         _check_rules(self.rules, "restrict", "can_exit", "is_reachable")
-        initial = self.initial if isinstance(self.initial, _gfn.Graphs) else None
+        initial = self.start if isinstance(self.start, _gfn.Graphs) else None
         return _gfn.Env(self._text(), self.rules, initial)
 
     def _described(self) -> Any:
-        start = self.initial
+        start = self.start
         edges = [start.n_nodes.tolist(), start.edges.tolist(), start.node_classes.tolist()] if isinstance(start, _gfn.Graphs) else start
         return [self._values(), edges, type(self.rules).__name__]
 
     def _values(self) -> dict[str, Any]:
-        names = [name for name in self.__dataclass_fields__ if name not in {"rules", "initial"}]
+        names = [name for name in self.__dataclass_fields__ if name not in {"rules", "start"}]
         values = {name: plain(getattr(self, name), f"GraphEnv.{name}") for name in names}
-        values["initial"] = 0 if isinstance(self.initial, _gfn.Graphs) else plain(self.initial, "GraphEnv.initial")
+        values["initial"] = 0 if isinstance(self.start, _gfn.Graphs) else plain(self.start, "GraphEnv.start")
         return values
 
 
@@ -128,19 +129,19 @@ class VectorRules:
 class VectorEnv(Environment):
     """An environment of vectors of your own, which start as zeros and end by an exit. States are int64 arrays `[n, width]`.
 
-    `moves` is an array `[M, 3]`: an entry, the value that it must have, and the greater one that it gets. `values` is above any value.
+    `changes` is an array `[M, 3]`, the moves: an entry, the value that it must have, and the greater one that it gets. `values` is above any value.
     `rules` is an object like `VectorRules`.
     """
 
     width: int
     values: int
-    moves: Any
+    changes: Any
     rules: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.moves, np.ndarray):
+        if isinstance(self.changes, np.ndarray):
             # Environments are compared, and an array has no one answer.
-            object.__setattr__(self, "moves", tuple(tuple(move) for move in np.atleast_2d(self.moves).tolist()))
+            object.__setattr__(self, "changes", tuple(tuple(move) for move in np.atleast_2d(self.changes).tolist()))
         super().__post_init__()
 
     def _described(self) -> Any:
@@ -151,11 +152,11 @@ class VectorEnv(Environment):
         return _gfn.Env(self._text(), self.rules)
 
     def _values(self) -> dict[str, Any]:
-        moves = np.asarray(self.moves)
+        moves = np.asarray(self.changes)
         if moves.ndim != 2 or moves.shape[1] != 3 or not np.issubdtype(moves.dtype, np.integer):
-            raise ValueError(f"moves has shape {moves.shape} and type {moves.dtype}: expected whole numbers [M, 3]")
+            raise ValueError(f"changes has shape {moves.shape} and type {moves.dtype}: expected whole numbers [M, 3]")
         if moves.size and not 0 <= moves.min() <= moves.max() < 65_536:
-            raise ValueError(f"moves has numbers from {moves.min()} to {moves.max()}: expected 0 to 65535")
+            raise ValueError(f"changes has numbers from {moves.min()} to {moves.max()}: expected 0 to 65535")
         return {"width": plain(self.width, "width"), "values": plain(self.values, "values"), "moves": moves.tolist()}
 
 

@@ -14,6 +14,7 @@ from . import _gfn
 from ._checks import count
 from ._checks import seed as checked_seed
 from ._settings import Settings, plain
+from .steps import Walkable
 
 
 class Coverage(NamedTuple):
@@ -25,7 +26,7 @@ class Coverage(NamedTuple):
     """These and all that moves back lead to; None where they are too many, and ways back were drawn at random."""
 
 
-class Environment(Settings):
+class Environment(Walkable, Settings):
     """What the environments share: their settings are checked when they are made."""
 
     def __post_init__(self) -> None:
@@ -95,8 +96,32 @@ class GraphBuilding(Environment):
     corrects_symmetry: bool = True
 
 
+class Encoding(NamedTuple):
+    """What classes and values of attributes stand for in an environment's graphs: each is a place in one of these lists."""
+
+    node_classes: list[str]
+    node_attributes: list[list[str]]
+    """For each attribute of nodes what its values stand for, from 0 on."""
+    edge_classes: list[str]
+    edge_attributes: list[list[str]]
+
+
+class _Encoded(Environment):
+    """Environments of molecules."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """What stands for what in the graphs, which rewards and networks of your own read.
+
+        >>> encoding = Molecules(9, ["C", "N"]).encoding
+        >>> encoding.node_classes, encoding.node_attributes, encoding.edge_attributes
+        (['C', 'N'], [['0', '+1']], [['single', 'double', 'triple']])
+        """
+        return Encoding(*self._env.encoding())
+
+
 @dataclass(frozen=True)
-class Molecules(Environment):
+class Molecules(_Encoded):
     """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
@@ -134,7 +159,7 @@ class Molecules(Environment):
         return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
 
 
-class _OfFile(Environment):
+class _OfFile(_Encoded):
     """What was in a file when an environment was made of it."""
 
     _fragments: str | None

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ import torch
 from ._checks import count
 from .conditioning import Conditioning
 from .sources import Drawn, Wanted
+from .trajectories import Sampler, Trajectories
 
 if TYPE_CHECKING:
     from .training import Trainer
@@ -178,15 +179,14 @@ class ParallelReward:
 
 
 @dataclass(frozen=True)
-class _Some:
-    """Objects, log R of each, and the condition of each, `[n, n_conditions]`, if there are any."""
+class _Walks:
+    """Trajectories on their way between processes: moves alone, which are walked again where they arrive."""
 
-    objects: Any
+    moves: npt.NDArray[Any]
+    offsets: npt.NDArray[np.int64]
+    instances: npt.NDArray[np.int64]
     log_rewards: Numbers
     conditions: Any
-
-    def part(self, rows: slice) -> _Some:
-        return _Some(self.objects[rows], self.log_rewards[rows], None if self.conditions is None else self.conditions[rows])
 
 
 class Actors:
@@ -206,8 +206,13 @@ class Actors:
     timeout
         Seconds without an answer after which a trainer that waits ends in an error.
 
-    Under conditions these are drawn here, from the trainer's own source, and go along with each call. Objects are drawn without
-    exploration, and paths to them are drawn back by P_B. Such a run isn't reproducible: what comes when depends on the workers.
+    epsilon
+        The share of uniform moves in what workers draw; of several numbers the calls take one after the other, so that some explore more
+        than others.
+
+    What comes are whole trajectories: each move is checked here, and the trainer learns from the way that was taken. Under conditions
+    these are drawn here, from the trainer's own source, and go along with each call. Such a run isn't reproducible: what comes when
+    depends on the workers.
 
     An error of `make` or of the reward is an error of the step; let a reward try again by itself where it should. A call that the engine
     loses, with its worker, is counted in `lost`. `close` drops the calls that haven't begun, so that the executor needn't make them.
@@ -220,11 +225,16 @@ class Actors:
         *,
         tasks: int,
         batch: int = 16,
+        epsilon: float | Sequence[float] = 0.0,
         max_staleness: int = 100,
         max_reuse: float = 8.0,
         timeout: float | None = None,
     ) -> None:
         self.tasks, self.batch = count(tasks, "tasks", least=1), count(batch, "batch", least=1)
+        several = isinstance(epsilon, (Sequence, np.ndarray)) and not isinstance(epsilon, str)
+        self.epsilon = [_number(one, "epsilon", "a share from 0 to 1") for one in (epsilon if several else [epsilon])]  # type: ignore[union-attr]
+        if not self.epsilon or not all(0 <= one <= 1 for one in self.epsilon):
+            raise ValueError(f"epsilon is {epsilon!r:.200}: expected a share from 0 to 1, or some of them")
         self.max_staleness = count(max_staleness, "max_staleness")
         self.max_reuse = _number(max_reuse, "max_reuse", "a number of at least 1")
         if self.max_reuse < 1:
@@ -232,7 +242,8 @@ class Actors:
         self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
         self.received = self.used = self.stale = self.lost = 0
         self._flying: set[Future[Any]] = set()
-        self._ready: list[tuple[int, _Some]] = []
+        self._ready: list[tuple[int, Trajectories]] = []
+        self._env: Any = None
         self.make, self.executor = make, executor
         self._seeds = itertools.count(1)
         self._parameters: list[tuple[str, torch.Tensor]] | None = None
@@ -280,7 +291,7 @@ class Actors:
             self._conditions = lambda n: conditions.draw(n, int(rng.integers(1 << 53))).numpy()
         elif conditions is not None:
             self._conditions = lambda n: np.asarray(conditions(n, rng))
-        self._parameters, self._trained = list(trainer.named_parameters()), batch
+        self._parameters, self._trained, self._env = list(trainer.named_parameters()), batch, trainer.env
 
     def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
         self._step += 1
@@ -292,12 +303,13 @@ class Actors:
             raise
         if not taken:
             return None
-        log_rewards = np.concatenate([some.log_rewards for some in taken])
-        self.used += len(log_rewards)
-        conditions = None if self._conditions is None else np.concatenate([some.conditions for some in taken])
-        return Drawn(_joined([some.objects for some in taken]), log_rewards, conditions)
+        drawn = taken[0]
+        for some in taken[1:]:
+            drawn = drawn + some
+        self.used += len(drawn)
+        return Drawn(drawn)
 
-    def _some(self, wanted: Wanted) -> list[_Some]:
+    def _some(self, wanted: Wanted) -> list[Trajectories]:
         """What is there, once it is enough: all of it where a buffer takes what is more than a batch."""
         # So many must come if each object is to be used no more often than it may be.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
@@ -306,7 +318,7 @@ class Actors:
         while True:
             before = self.received + self.lost
             self._collect()
-            have = sum(len(some.log_rewards) for _, some in self._ready)
+            have = sum(len(some) for _, some in self._ready)
             self._refill(have, wanted.most)
             if have >= enough:
                 return self._taken(have if wanted.more else wanted.most)
@@ -332,14 +344,20 @@ class Actors:
                     raise RuntimeError(message) from error
                 continue
             self._in_a_row = 0
-            step, some = future.result()
-            if isinstance(some, str):
+            step, walks = future.result()
+            if isinstance(walks, str):
                 self.close()
-                raise RuntimeError(f"an actor failed with {some}. Mend it, give it by `actors.make = ...`, and train on")
-            self.received += len(some.log_rewards)
+                raise RuntimeError(f"an actor failed with {walks}. Mend it, give it by `actors.make = ...`, and train on")
+            try:
+                some = Trajectories._again(self._env, walks.moves, walks.offsets, walks.instances, walks.log_rewards, walks.conditions, None)
+            except (ValueError, IndexError) as refused:
+                self.close()
+                message = "an actor walked where the trainer's environment doesn't lead: let `make` give a trainer of the same environment"
+                raise RuntimeError(f"{message} ({refused})") from refused
+            self.received += len(some)
             self._ready.append((step, some))
         old = self._step - self.max_staleness
-        self.stale += sum(len(some.log_rewards) for step, some in self._ready if step < old)
+        self.stale += sum(len(some) for step, some in self._ready if step < old)
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self, have: int, most: int) -> None:
@@ -351,21 +369,22 @@ class Actors:
         values = [(name, tensor.detach().cpu().numpy().copy()) for name, tensor in self._parameters]
         while len(self._flying) < self.tasks:
             conditions = None if self._conditions is None else self._conditions(self.batch)
-            given = (self.make, self._run, self._step, values, self.batch, conditions, next(self._seeds))
+            number = next(self._seeds)
+            given = (self.make, self._run, self._step, values, self.batch, conditions, self.epsilon[number % len(self.epsilon)], number)
             try:
                 self._flying.add(self._executor.submit(_drawn, *given))
             except RuntimeError as error:
                 raise _broken("actors", self._executor, error) from error
 
-    def _taken(self, most: int) -> list[_Some]:
+    def _taken(self, most: int) -> list[Trajectories]:
         """So many of what is there, the oldest first; the rest stays."""
-        taken: list[_Some] = []
+        taken: list[Trajectories] = []
         while most > 0 and self._ready:
             step, some = self._ready.pop(0)
-            if len(some.log_rewards) > most:
-                self._ready.insert(0, (step, some.part(slice(most, None))))
-            taken.append(some.part(slice(most)))
-            most -= len(taken[-1].log_rewards)
+            if len(some) > most:
+                self._ready.insert(0, (step, some[most:]))
+            taken.append(some[:most])
+            most -= len(taken[-1])
         return taken
 
 
@@ -373,12 +392,19 @@ _OWN = threading.local()
 
 
 def _drawn(
-    make: Callable[[int], "Trainer"], run: str, step: int, values: list[tuple[str, Any]], n: int, conditions: Any, seed: int
-) -> tuple[int, _Some | str]:
-    """In a worker: objects of the policy with these parameters, and log R of each; or the error of who made the trainer or its reward."""
+    make: Callable[[int], "Trainer"],
+    run: str,
+    step: int,
+    values: list[tuple[str, Any]],
+    n: int,
+    conditions: Any,
+    epsilon: float,
+    number: int,
+) -> tuple[int, _Walks | str]:
+    """In a worker: trajectories of the policy with these parameters, and log R of each; or the error of who made the trainer or its reward."""
     try:
         if getattr(_OWN, "run", None) != run:
-            _OWN.trainer, _OWN.run = make(seed), run
+            _OWN.trainer, _OWN.run = make(number), run
         parameters = dict(_OWN.trainer.named_parameters())
         theirs, mine = [(name, value.shape) for name, value in values], [(name, tuple(p.shape)) for name, p in parameters.items()]
         if sorted(theirs) != sorted(mine):
@@ -386,20 +412,15 @@ def _drawn(
         with torch.no_grad():
             for name, value in values:
                 parameters[name].copy_(torch.tensor(value))
-        objects, log_rewards = _OWN.trainer.sample_with_rewards(n, conditions)
+        trainer = _OWN.trainer
+        # Each call has a stream of its own: no two workers draw the same.
+        drawn = trainer.rewarded(Sampler(trainer.env, trainer, epsilon=epsilon).sample(n, conditions=conditions, seed=number))
+        under = None if drawn.conditions is None else drawn.conditions
+        walks = _Walks(drawn._paths.walked().numpy(), drawn.offsets, drawn._paths.instances(), drawn.log_rewards, under)
     except Exception as error:
         # As text: not every error can be sent.
         return step, f"{type(error).__name__}: {error}"
-    return step, _Some(objects, log_rewards, conditions)
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Objects of several draws, in order."""
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return sum(parts[1:], parts[0])
+    return step, walks
 
 
 def _checked(executor: Any) -> Executor:

@@ -9,10 +9,16 @@ function of it besides, so that one network is sharp at one temperature and flat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Literal, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
+
+import torch
 
 from . import _gfn
 from ._settings import Settings, plain, variant
+
+if TYPE_CHECKING:
+    from .envs import Environment
+    from .networks import Network
 
 Backward = Literal["uniform", "shared_torso", "separate"]
 Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
@@ -24,6 +30,22 @@ class Policy(Settings):
     def _module(self) -> Any:
         """A network in Python."""
         return None
+
+    def build(
+        self,
+        env: Environment,
+        seed: int = 0,
+        *,
+        flow: bool = False,
+        n_conditions: int = 0,
+        device: str | torch.device = "cpu",
+        double: bool = False,
+    ) -> Network:
+        """The network of these settings for an environment: a `torch.nn.Module`. With `flow` it estimates log F of states, too; with
+        `n_conditions` it is told of so many numbers; `double` is double precision."""
+        from .networks import Network
+
+        return Network.build(env, self, seed, flow=flow, n_conditions=n_conditions, device=device, double=double)
 
 
 def _layers(hidden: Any, activation: str = "relu", layer_norm: Any = False, noise: Any = None) -> dict[str, Any]:
@@ -108,15 +130,35 @@ class EdgeMlp(Policy):
         return _perceptron(self)
 
 
+class _OwnNetwork(Policy):
+    """What policies around a module share: the module is a `torch.nn.Module`, or any function with parameters of its own."""
+
+    _takes: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        module = self._module()
+        if isinstance(module, type) or not (callable(module) and hasattr(module, "named_parameters")):
+            raise TypeError(f"module is {module!r:.200}: expected a torch.nn.Module that takes {self._takes}")
+
+    def _module(self) -> Any:
+        return getattr(self, "module")
+
+
 @dataclass(frozen=True)
-class GraphModule(_Graphs):
+class GraphModule(_OwnNetwork, _Graphs):
     """A network of your own: a `torch.nn.Module` (or any function, with `parameters` of its own) from a `GraphBatch` to embeddings of
     nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains the module's parameters and saves them.
 
     What a state gets must depend neither on its batch mates nor on chance: no batch normalisation in training mode, no dropout. Up to
     isomorphism the module must not read `node_labels`. A trainer refuses such modules. Buffers of whole numbers aren't saved.
     `symmetry`: what the library's heads are told, as in `GraphNet`.
+
+    What classes and attributes stand for is the environment's: of molecules and fragments `env.encoding` says it by name. Where graphs
+    without nodes are asked of alone, a graph of one node is asked of with them, and what it gets is left away: no batch is without nodes.
     """
+
+    _takes = "a GraphBatch"
 
     module: Callable[[_gfn.GraphBatch], Any]
     node_width: int
@@ -128,14 +170,6 @@ class GraphModule(_Graphs):
     logit_scale: Sequence[int] | None = None
     symmetry: Literal["auto", "seen", "unseen"] = "auto"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.module, type) or not (callable(self.module) and hasattr(self.module, "named_parameters")):
-            raise TypeError(f"module is {self.module!r:.200}: expected a torch.nn.Module that takes a GraphBatch")
-
-    def _module(self) -> Any:
-        return self.module
-
     def _values(self) -> dict[str, Any]:
         return {
             "node_width": plain(self.node_width, "node_width"),
@@ -144,6 +178,69 @@ class GraphModule(_Graphs):
             "pair_walks": plain(self.pair_walks, "pair_walks"),
             "symmetry": variant(self.symmetry),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class DagModule(_OwnNetwork):
+    """A network of your own for `BayesianStructure`, of `v` variables: a `torch.nn.Module` from adjacency matrices `[n, v, v]`, 1 at
+    `[k, i, j]` where graph `k` has the edge from `i` to `j` and else 0, to embeddings of nodes `[n, v, node_width]` and of graphs
+    `[n, graph_width]`. Under conditions it gets those of each graph, `[n, C]`, as a second argument.
+
+    The matrices are of the trainer's kind and on its device; the embeddings must be, too. The library adds the heads: an edge's logit is
+    made of the embeddings of both its nodes and of the graph. Otherwise as `GraphModule`; variables aren't alike, so the module may tell
+    them apart.
+    """
+
+    _takes = "adjacency matrices"
+
+    module: Callable[..., Any]
+    node_width: int
+    graph_width: int
+    backward: Literal["uniform", "shared_torso"] = "uniform"
+    initial_log_z: float | None = None
+    initial_exit_bias: float = 0.0
+    logit_scale: Sequence[int] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "node_width": plain(self.node_width, "node_width"),
+            "graph_width": plain(self.graph_width, "graph_width"),
+            "backward": variant(self.backward),
+            "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class VectorModule(_OwnNetwork):
+    """A network of your own for environments of vectors: a `torch.nn.Module` from `n` states to their embeddings `[n, width]`. The
+    library adds the heads, a linear layer, as the last layer of `Mlp` is, trains the module's parameters and saves them.
+
+    What the module is shown of states is chosen by `inputs`: `one_hot`, for each entry a block of numbers that are 0 but for a 1 at the
+    entry's value, `[n, entries * values]`, in the trainer's kind; `entries`, the entries themselves, `[n, entries]`, as int64, for
+    embeddings. Under conditions it gets those of each state, `[n, C]`, as a second argument.
+
+    What a state gets must depend neither on its batch mates nor on chance, as with `GraphModule`. `heads`: as those of `Mlp`.
+    """
+
+    _takes = "states"
+
+    module: Callable[..., Any]
+    width: int
+    inputs: Literal["one_hot", "entries"] = "one_hot"
+    backward: Literal["uniform", "shared_torso"] = "shared_torso"
+    initial_log_z: float | None = None
+    heads: int = 1
+    logit_scale: Sequence[int] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "width": plain(self.width, "width"),
+            "inputs": self.inputs,
+            "backward": variant(self.backward),
+            "heads": plain(self.heads, "heads"),
             "estimators": _estimators(self),
         }
 
@@ -181,6 +278,28 @@ class SequenceNet(Policy):
         kind: Any = {"transformer": {"heads": self.heads}} if self.kind == "transformer" else self.kind
         net = {"kind": kind, "width": plain(self.width, "width"), "layers": plain(self.layers, "layers")}
         return {"net": net, "estimators": _estimators(self)}
+
+
+@dataclass(frozen=True)
+class SequenceModule(_OwnNetwork):
+    """A network of your own for sequences that are written from left to right: a `torch.nn.Module` from tokens `[n, length]`, which are
+    0 where nothing is written yet, and the numbers of tokens that are written `[n]`, both int64, to embeddings `[n, width]` of what is
+    written. Under conditions it gets those of each sequence, `[n, C]`, as a third argument.
+
+    Each state is read from its start: it is `VectorModule` with `inputs="entries"`, told of lengths besides, and `SequenceNet`, which
+    keeps what it has read, is the faster of the two for long sequences. There is one way back from each state, so P_B has nothing to learn.
+    """
+
+    _takes = "tokens and lengths"
+
+    module: Callable[..., Any]
+    width: int
+    initial_log_z: float | None = None
+    logit_scale: Sequence[int] | None = None
+
+    def _values(self) -> dict[str, Any]:
+        width = plain(self.width, "width")
+        return {"width": width, "inputs": "prefixes", "backward": "Uniform", "heads": 1, "estimators": _estimators(self)}
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,8 @@ class Wanted:
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """What a `FreshSource` gives: objects, log R of each where it is known (else the reward is asked), and in a trainer with conditions
-    those that they were found under, `[n, n_conditions]`."""
+    those that they were found under, `[n, n_conditions]`. In place of objects there may be `Trajectories`, which know both: the way that was
+    taken is learned from then, and none drawn."""
 
     objects: Any
     log_rewards: Any = None

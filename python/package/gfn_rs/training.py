@@ -6,8 +6,9 @@ import errno
 import json
 import os
 import sys
+import time
 import warnings as _warnings
-from typing import Any, Callable, Iterator, Literal, Sequence, get_type_hints
+from typing import Any, Callable, Iterator, Literal, NamedTuple, Sequence, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +26,13 @@ from ._settings import AT_ONCE, checked, plain, variant
 from .conditioning import Conditioning
 from .envs import Environment
 from .executors import Actors
+from .loading import noted
+from .networks import Network
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import Reward
 from .schedules import InverseRoot, Linear, Number, schedule
+from .trajectories import Trajectories
 from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
 
 States = Any  # Graphs, or a numpy array, as the environment says
@@ -46,6 +50,45 @@ class TrainingWarning(UserWarning):
 
 
 Columns = dict[str, npt.NDArray[Any]]
+
+# Batches that are drawn without a step before it is said.
+_NEVER_ADVANCED = 3
+
+
+class Stored(NamedTuple):
+    """What a replay buffer holds."""
+
+    objects: States
+    """The objects, as `Trainer.sample` shows them."""
+    log_rewards: npt.NDArray[np.float64]
+    """log R of each."""
+    conditions: torch.Tensor | None
+    """The condition of each, `[n, C]`; None without conditions."""
+
+
+def _paths(trajectories: Any) -> _gfn.Paths:
+    if not isinstance(trajectories, Trajectories):
+        raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
+    return trajectories._paths
+
+
+def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
+    """Refuses a network that was built for something else, and one that is trained already."""
+    if network._trained:
+        raise ValueError("policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)")
+    if network.env is not env and network.env != env:
+        raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
+    for name, built, asked in (
+        ("n_conditions", network.n_conditions, n_conditions),
+        ("device", network._made["device"], device),
+        ("double", network._made["double"], double),
+    ):
+        if built != asked:
+            raise ValueError(f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same")
+    if heads["paths"] and not network._made.get("paths"):
+        raise ValueError("the objective estimates numbers of paths, for which a policy that is built before has no head: expected its settings")
+    if heads["flow"] and not network.has_flow:
+        raise ValueError("the objective learns from state flows, and the policy was built without: expected build(env, flow=True)")
 
 
 class Trainer(Made):
@@ -97,7 +140,7 @@ class Trainer(Made):
         self,
         env: Environment,
         reward: Reward | RewardFunction | Sequence[Reward | RewardFunction],
-        policy: Policy,
+        policy: Policy | Network,
         objective: Objective | None = None,
         *,
         batch: int = 128,
@@ -130,6 +173,8 @@ class Trainer(Made):
         double: bool = False,
     ) -> None:
         objective = TrajectoryBalance() if objective is None else objective
+        built = policy if isinstance(policy, Network) else None
+        policy = policy.settings if isinstance(policy, Network) else policy
         for what, value, expected in (
             ("env", env, Environment),
             ("policy", policy, Policy),
@@ -192,27 +237,31 @@ class Trainer(Made):
         description: dict[str, Any] = {"gfn_rs": described(env, policy, reward)}
         if others.description:
             description["parts"] = others.description
-        vars(self).update(given, env=env, reward=reward, policy=policy, objective=objective, conditions=conditions, seed=seed)
-        self._warned, self._told = 0, False
+        # `batch` is what draws one.
+        vars(self).update({name: value for name, value in given.items() if name != "batch"}, batch_size=batch)
+        vars(self).update(env=env, reward=reward, policy=policy, objective=objective, conditions=conditions, seed=seed)
+        self._warned = 0
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
-        self._session = _gfn.Session(
-            env._env,
-            rewards=of_rewards,
-            policy=policy._text(),
-            module=policy._module(),
-            objective=objective._text(),
-            loss=objective._loss(),
-            conditions=drawn_from,
-            n_conditions=n_conditions,
-            training=json.dumps(training, allow_nan=False),
-            description=json.dumps(description, allow_nan=False),
-            parts=others,
-            replay=None if replay is None else replay._text(),
-            seed=seed,
-            device=str(device),
-            double=bool(double),
-        )
+        session: dict[str, Any] = {"rewards": of_rewards, "policy": policy._text(), "module": policy._module()}
+        session |= {"objective": objective._text(), "loss": objective._loss(), "conditions": drawn_from, "n_conditions": n_conditions}
+        session |= {"training": json.dumps(training, allow_nan=False), "description": json.dumps(description, allow_nan=False)}
+        made = {"seed": seed, "n_conditions": n_conditions, "double": bool(double)}
+        session |= {"parts": others, "replay": None if replay is None else replay._text()}
+        session |= {"seed": seed, "device": str(device), "double": bool(double)}
+        # Which heads the objective asks for, the extension adds.
+        session |= {"note": json.dumps({"env": noted(env), "policy": noted(policy), "made": made}, allow_nan=False)}
+        self._session = _gfn.Session(env._env, **session)
+        self._network: Network | None = None
+        self._drawn, self._began = 0, time.perf_counter()
+        self._of_scores: tuple[_gfn.Scores, float] | None = None
+        if built is not None:
+            # Settings that don't fit were refused above, before the policy is taken from whoever has it.
+            _check_built(built, env, n_conditions, str(device), bool(double), self._session.heads())
+            self._session = _gfn.Session(env._env, **session, built=built._session)
+            built._take(self._session)
+            built._trained = True
+            self._network = built
         if not self._session.explores():
             vars(self)["epsilon"] = 0.0
         if fresh is not None and isinstance(fresh.function, Actors):
@@ -352,17 +401,84 @@ class Trainer(Made):
         self._session.record(None if path is None else os.fsdecode(path))
         return self
 
-    def loss(self, step: int | None = None) -> torch.Tensor:
-        """Draws a batch and gives its loss as a tensor with gradients: for an optimizer or a loop of your own. `parameters` is what to
-        train. It is no step: the batch is the policy's own alone, whatever else `fit` takes batches from (it warns once), nothing is
-        counted, and schedules stand where `steps_done` is, or at `step`: `loss(step=k)` in step k of your loop."""
-        if any(value is not None for value in self.objective._parts().values()):
-            name = type(self.objective).__name__
-            raise ValueError(f"{name} learns from intrinsic rewards or a target network, which a loss alone doesn't have: train by `fit`")
-        if not self._told and (of_fit := self._of_fit_alone()):
-            self._told = True
-            _warnings.warn(f"a loss is of fresh trajectories of the policy, {' and '.join(of_fit)} for `fit` alone", TrainingWarning, 2)
-        return self._session.loss(None if step is None else count(step, "step"))
+    @property
+    def network(self) -> Network:
+        """The policy as a module of torch: called with states it says what it makes of them, and a `Sampler` draws of it."""
+        if self._network is None:
+            made = {"seed": self.seed, "n_conditions": self._n_conditions, "device": str(self.device), "double": bool(self.double)}
+            made |= self._session.heads()
+            self._network = Network(self.env, self.policy, self._session, made)
+            self._network._trained = True
+        return self._network
+
+    def batch(self) -> Trajectories:
+        """The batch of the next step, of all that the trainer draws from: fresh trajectories, replayed, given, searched ones. With `score`,
+        `loss` and `advance` it is what `step` does, for a loop and an optimizer of your own:
+
+            batch = trainer.batch()
+            scores = trainer.score(batch)
+            loss = trainer.loss(scores)
+            loss.backward(); optimizer.step(); optimizer.zero_grad()
+            trainer.advance(batch, scores)
+        """
+        self._check_learning()
+        self._drawn, self._began = self._drawn + 1, time.perf_counter()
+        if self._drawn == _NEVER_ADVANCED:
+            message = "batches are drawn and no step is counted: call `advance(batch, scores)`, or schedules, priorities and averages stand still"
+            _warnings.warn(message, TrainingWarning, stacklevel=2)
+        return Trajectories(self.env, self._session.draw_batch())
+
+    def score(self, trajectories: Trajectories) -> _gfn.Scores:
+        """What policy and reward say of trajectories, with gradients: a batch of the trainer's, a part of one, or any others of the
+        environment. All that the objective asks for is in it."""
+        return self._session.score(_paths(trajectories))
+
+    def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
+        """The loss of scores by the objective, with gradients; of the batch of the next step without any, for whoever needs no more."""
+        if scores is None:
+            scores = self.score(self.batch())
+        if not isinstance(scores, _gfn.Scores):
+            raise TypeError(f"scores is a {type(scores).__name__}: expected what `score(batch)` gave")
+        loss = self._session.loss(scores)
+        self._of_scores = (scores, float(loss.detach()))
+        return loss
+
+    def advance(self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None) -> dict[str, Any]:
+        """Ends a step that your own loop made: priorities and a teacher learn of the scores, averages follow, schedules move on, and the
+        step is counted and kept in `history` and the record. `loss` is the number that `history` has; without it the one that `loss(scores)` gave.
+        What the step was like, by name."""
+        if not isinstance(scores, _gfn.Scores):
+            raise TypeError(f"scores is a {type(scores).__name__}: expected what `score(batch)` gave")
+        if loss is None:
+            if self._of_scores is None or self._of_scores[0] is not scores:
+                raise ValueError("nobody knows the loss of these scores: expected a number for it, or `loss(scores)` before")
+            loss = self._of_scores[1]
+        columns, failed = self._session.end_step(_paths(trajectories), scores, float(loss))
+        self._drawn, self._of_scores = 0, None
+        columns["seconds"] = [time.perf_counter() - self._began for _ in columns["seconds"]]
+        self._keep(columns, warn=failed is None)
+        if failed is not None:
+            raise failed
+        return {name: values[-1] for name, values in columns.items()}
+
+    def rewarded(self, trajectories: Trajectories) -> Trajectories:
+        """The same trajectories with what the reward says of their objects. These calls aren't counted."""
+        return Trajectories(self.env, self._session.rewarded(_paths(trajectories)))
+
+    @property
+    def lr_factor(self) -> float:
+        """The factor on learning rates that `lr_scale` has for the next step, for an optimizer of your own."""
+        return self._session.lr_factor()
+
+    @property
+    def buffer(self) -> Stored | None:
+        """What the replay buffer holds, oldest first; None without one."""
+        stored = self._session.stored()
+        return None if stored is None else Stored(*stored)
+
+    def remember(self, trajectories: Trajectories) -> int:
+        """Offers trajectories to the replay buffer; how many stayed. Those without log R are asked the reward."""
+        return self._session.remember(_paths(trajectories))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's parameters by name: the tensors themselves, not copies. While another thread trains, leave them and their gradients

@@ -8,6 +8,7 @@ use gfn::graph::{
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use serde::Deserialize;
 
 use super::answers::{Answers, Question};
@@ -118,36 +119,6 @@ fn is_connected(graph: &GraphState) -> bool {
     part.len() == n as usize
 }
 
-/// Forward moves of a batch of graphs, as arrays of one length.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "Moves")]
-pub(crate) struct Moves {
-    /// The place in the batch of the graph that each is a move of, int64.
-    graph: Py<PyAny>,
-    /// The place of its action type in `types`, int64; `AddNode(attached=True)` is two types, the first node's and the others'.
-    kind: Py<PyAny>,
-    /// The node, or an edge's first one, int64.
-    a: Py<PyAny>,
-    /// The second node of an edge; 0 for others, int64.
-    b: Py<PyAny>,
-    /// The number of each among the type's moves there, int64: the class of the node or the edge that is added; of an attached node its class times the
-    /// number of edge classes, plus the class of its edge; of an attribute that is set the value minus 1, plus the numbers of values of
-    /// all attributes before it.
-    column: Py<PyAny>,
-    /// The names of the action types.
-    types: Vec<String>,
-}
-
-#[pymethods]
-impl Moves {
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.graph.bind(py).len()
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("Moves({} of {})", self.__len__(py)?, self.types.join(", ")))
-    }
-}
-
 /// Rules in Python, asked once about each graph.
 struct AskedRules {
     rules: Rules,
@@ -166,18 +137,21 @@ impl AskedRules {
         })
     }
 
-    fn moves(&self, py: Python<'_>, moves: &[BatchMove]) -> Moves {
+    /// `gfn_rs.Moves` of these.
+    fn moves<'py>(&self, py: Python<'py>, moves: &[BatchMove]) -> PyResult<Bound<'py, PyAny>> {
         let column = |of: fn(&BatchMove) -> usize| {
-            moves.iter().map(|each| of(each) as i64).collect::<Vec<_>>().into_pyarray(py).into_any().unbind()
+            moves.iter().map(|each| of(each) as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
         };
-        Moves {
-            graph: column(|each| each.row),
-            kind: column(|each| each.kind.0),
-            a: column(|each| each.action.a as usize),
-            b: column(|each| each.action.b as usize),
-            column: column(|each| each.action.class as usize),
-            types: self.names.clone(),
-        }
+        let columns = (
+            column(|each| each.row),
+            py.None(),
+            column(|each| each.kind.0),
+            column(|each| each.action.a as usize),
+            column(|each| each.action.b as usize),
+            column(|each| each.action.class as usize),
+            PyTuple::new(py, &self.names)?,
+        );
+        py.import("gfn_rs.steps")?.getattr("Moves")?.call1(columns)
     }
 }
 
@@ -196,7 +170,7 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
             self.rules.told("restrict", new.len(), |function| {
                 let py = function.py();
                 let graphs = Bound::new(py, Graphs::new(graphs.clone(), None))?;
-                Ok(function.call1((graphs, Bound::new(py, self.moves(py, &new))?))?.unbind())
+                Ok(function.call1((graphs, self.moves(py, &new)?))?.unbind())
             })
         })
     }

@@ -8,6 +8,9 @@ mod declared_vectors;
 mod erased;
 mod graphs;
 mod vectors;
+mod walked;
+
+use std::sync::OnceLock;
 
 use declared::Declared;
 use declared_vectors::DeclaredVectors;
@@ -22,7 +25,6 @@ use pyo3::{PyTraverseError, PyVisit};
 use serde::Deserialize;
 
 pub(crate) use asked::Failures;
-pub(crate) use declared::Moves;
 pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
 pub(crate) use graphs::GraphSpec;
@@ -31,7 +33,8 @@ pub(crate) use vectors::{VectorSpec, Vectors};
 use crate::errors::raised;
 use crate::inside::Inside;
 use crate::kept::Kept;
-use crate::molecules::{Reading, lines, read_lines};
+use crate::molecules::{Encoding, Reading, lines, read_lines};
+use crate::session::unbroken;
 use crate::settings::read;
 use crate::states::Graphs;
 
@@ -70,6 +73,16 @@ pub(crate) enum EnvKind {
 pub(crate) struct Env {
     pub(crate) spec: EnvSpec,
     made: Made,
+    /// What is walked by hand, made when it is first asked for.
+    walked: OnceLock<Walked>,
+}
+
+/// An environment that is walked by hand, and what its rules raise.
+pub(crate) struct Walked {
+    pub(crate) kind: EnvKind,
+    failures: Failures,
+    /// Holds the rules as long as it is there.
+    _kept: Kept,
 }
 
 /// An environment, or what one is made of that asks rules of Python: each trainer has one of its own, so that what its rules raise is
@@ -105,7 +118,7 @@ impl Env {
             let made = spec.build().map(EnvKind::Vectors).map_err(raised)?;
             (EnvSpec::Vectors(spec), Made::Once(made))
         };
-        let env = Self { spec, made };
+        let env = Self { spec, made, walked: OnceLock::new() };
         if let Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) = &env.made {
             reading.warn_of_fragments(py)?;
         }
@@ -138,6 +151,14 @@ impl Env {
         }
     }
 
+    /// What stands for what in graphs of molecules, by name: classes of nodes, values of their attributes, the same of edges.
+    fn encoding(&self) -> PyResult<Encoding> {
+        match &self.made {
+            Made::Once(EnvKind::Graphs { reading: Some(reading), env }) => Ok(reading.encoding(env.schema())),
+            _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
+        }
+    }
+
     /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match &self.made {
@@ -148,6 +169,25 @@ impl Env {
 }
 
 impl Env {
+    /// The result of something that is done by hand; what rules raise meanwhile is raised.
+    pub(crate) fn by_hand<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&EnvKind) -> gfn::Result<T> + Send,
+    ) -> PyResult<T> {
+        let _inside = Inside::enter(py)?;
+        let Walked { kind, failures, .. } = match self.walked.get() {
+            Some(walked) => walked,
+            None => {
+                let kept = Kept::default();
+                let (kind, failures) = self.fresh(&kept)?;
+                self.walked.get_or_init(|| Walked { kind, failures, _kept: kept })
+            }
+        };
+        let done = py.detach(|| unbroken(|| work(kind)))?;
+        failures.take().map_or_else(|| done.map_err(raised), Err)
+    }
+
     /// The environment for a trainer, which keeps its rules, and what they raise.
     pub(crate) fn fresh(&self, kept: &Kept) -> PyResult<(EnvKind, Failures)> {
         let failures = Failures::default();

@@ -1,7 +1,10 @@
 //! An objective in Python: a function of the log-probabilities of a batch.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use gfn::objective::{Objective, RegressionLoss, Scores as Seen};
 use gfn::objective::{Quantities, Quantity};
+use gfn::train::BatchScores;
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyTypeError;
@@ -14,22 +17,62 @@ use crate::tensors;
 
 /// What an objective sees of a batch of B trajectories with T transitions in all: tensors of torch with gradients, and where each
 /// trajectory's transitions begin and end.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "Scores")]
+#[pyclass(frozen, module = "gfn_rs", name = "Scores")]
 pub(crate) struct Scores {
     /// log P_F of each transition, `[T]`.
+    #[pyo3(get)]
     log_pf: Py<PyAny>,
     /// log P_B of each transition, `[T]`.
+    #[pyo3(get)]
     log_pb: Py<PyAny>,
     /// log R of each trajectory's object, `[B]`, with the correction for symmetry, if there is one.
+    #[pyo3(get)]
     log_reward: Py<PyAny>,
     /// log Z for each trajectory, `[B]`; None unless asked for.
+    #[pyo3(get)]
     log_z: Option<Py<PyAny>>,
     /// log F of each state that isn't the last of its trajectory, `[T]`; None unless asked for.
+    #[pyo3(get)]
     log_flow: Option<Py<PyAny>>,
     /// The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[B + 1]`, an array of numpy.
+    #[pyo3(get)]
     offsets: Py<PyAny>,
     /// The trajectory of each transition, `[T]`, a tensor.
+    #[pyo3(get)]
     trajectory: Py<PyAny>,
+    /// What a trainer's loss is computed of, where a trainer scored a batch.
+    batch: Option<Mutex<BatchScores>>,
+}
+
+impl Scores {
+    /// Scores of a batch, as a trainer gives them: with all estimates that there are.
+    pub(crate) fn held(py: Python<'_>, scores: BatchScores) -> PyResult<Self> {
+        let shown = Self::shown(py, scores.whole(), true, true)?;
+        Ok(Self { batch: Some(Mutex::new(scores)), ..shown })
+    }
+
+    /// What a trainer's loss is computed of; None of scores that an objective was called with.
+    pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
+        self.batch.as_ref().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn shown(py: Python<'_>, scores: &Seen, log_z: bool, flow: bool) -> PyResult<Self> {
+        let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
+        let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
+        let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
+        let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
+        let estimate = |quantity, wanted: bool| scores.get(quantity).filter(|_| wanted).map(tensor).transpose();
+        Ok(Self {
+            log_pf: tensor(&scores.log_pf)?,
+            log_pb: tensor(&scores.log_pb)?,
+            log_reward: tensor(&scores.log_reward)?,
+            log_z: estimate(Quantity::LogZ, log_z)?,
+            log_flow: estimate(Quantity::LogFlow, flow)?,
+            trajectory: tensor(&trajectory)?,
+            offsets: offsets.into_pyarray(py).into_any().unbind(),
+            batch: None,
+        })
+    }
 }
 
 #[pymethods]
@@ -52,20 +95,7 @@ pub(super) struct Called {
 
 impl Called {
     fn ask(&self, py: Python<'_>, scores: &Seen) -> PyResult<Tensor> {
-        let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
-        let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
-        let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
-        let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
-        let estimate = |quantity, wanted: bool| scores.get(quantity).filter(|_| wanted).map(tensor).transpose();
-        let seen = Scores {
-            log_pf: tensor(&scores.log_pf)?,
-            log_pb: tensor(&scores.log_pb)?,
-            log_reward: tensor(&scores.log_reward)?,
-            log_z: estimate(Quantity::LogZ, self.log_z)?,
-            log_flow: estimate(Quantity::LogFlow, self.flow)?,
-            trajectory: tensor(&trajectory)?,
-            offsets: offsets.into_pyarray(py).into_any().unbind(),
-        };
+        let seen = Scores::shown(py, scores, self.log_z, self.flow)?;
         let answer = self.function.bind(py).call1((Bound::new(py, seen)?,))?;
         tensors::from_python(&answer).map_err(|_| {
             let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());

@@ -10,6 +10,7 @@ use tch::Tensor;
 
 use crate::errors::passed_on;
 use crate::kept::Object;
+use crate::layers::{Held, Paths, other_states};
 use crate::objects::{Border, finished};
 use crate::reward::numbers;
 use crate::tensors;
@@ -24,8 +25,13 @@ pub(super) struct CalledFresh<S> {
     pub(super) seed: u64,
 }
 
-/// Objects, log R of each where it is known, and their conditions where there are any.
-type Given<S> = (S, Option<Vec<f64>>, Option<Tensor>);
+/// What the function gave.
+enum Given<S> {
+    /// Objects, log R of each where it is known, and their conditions where there are any.
+    Objects { objects: S, log_rewards: Option<Vec<f64>>, conditions: Option<Tensor> },
+    /// Whole trajectories, which know the same.
+    Paths(Py<Paths>),
+}
 
 const WHO: &str = "what the fresh source gave";
 
@@ -38,6 +44,9 @@ impl<S: Rows> CalledFresh<S> {
         }
         let (objects, log_rewards, conditions): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
             answer.extract()?;
+        if let Ok(paths) = objects.cast::<Paths>() {
+            return Ok(Some(Given::Paths(paths.clone().unbind())));
+        }
         let objects = (self.border.read)(&objects, WHO)?;
         let log_rewards = (!log_rewards.is_none())
             .then(|| numbers(&log_rewards, objects.len(), "the fresh source", "log R"))
@@ -48,7 +57,7 @@ impl<S: Rows> CalledFresh<S> {
                 tensors::from_python(&py.import("gfn_rs._conditions")?.call_method1("checked", checked)?)
             })
             .transpose()?;
-        Ok(Some((objects, log_rewards, conditions)))
+        Ok(Some(Given::Objects { objects, log_rewards, conditions }))
     }
 }
 
@@ -58,12 +67,15 @@ impl<E: ReplayEnv> Persist<E> for CalledFresh<E::States> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for CalledFresh<E::States> {
+impl<E: ReplayEnv + Clone + 'static, P: Policy<E>> Source<E, P> for CalledFresh<E::States>
+where
+    E::States: 'static,
+{
     fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
         let seed = rng.below(1 << 53) as u64;
         let asked = tch::no_grad(|| Python::attach(|py| self.ask(wanted, seed, py)));
-        let Some((objects, log_rewards, conditions)) = asked.map_err(passed_on("the fresh source"))? else {
+        let Some(given) = asked.map_err(passed_on("the fresh source"))? else {
             if wanted.least > 0 {
                 let remedy = "give at least `wanted.least` objects, or a trainer a buffer (`replay=Replay()`) that fills a batch in their place";
                 return Err(Error::missing(
@@ -74,9 +86,24 @@ impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for CalledFresh<E::States> {
             }
             return Ok(None);
         };
-        if let (Some(source), Some(conditions)) = (&context.conditions, &conditions) {
-            source.check(conditions)?;
-        }
+        let check = |conditions: Option<&Tensor>| match (&context.conditions, conditions) {
+            (Some(source), Some(conditions)) => source.check(conditions),
+            _ => Ok(()),
+        };
+        let (objects, log_rewards, conditions) = match given {
+            Given::Objects { objects, log_rewards, conditions } => (objects, log_rewards, conditions),
+            Given::Paths(paths) => {
+                let held = paths.get().lock();
+                // Each was walked from the start by this process.
+                let held: &Held<E> = held.as_any().downcast_ref().ok_or_else(other_states)?;
+                if held.env().fingerprint()? != context.env.fingerprint()? {
+                    return Err(other_states());
+                }
+                check(held.batch.trajectories.conditions())?;
+                return Ok(Some(held.batch.trajectories.clone()));
+            }
+        };
+        check(conditions.as_ref())?;
         // With draws of its own, so that what is looked at twice is drawn once.
         finished(&context.env, &objects, &mut Rng::seeded(seed))?;
         let sampler = Sampler::new(&context.env, &context.policy).max_steps(context.config.max_steps);

@@ -150,7 +150,7 @@ impl Parts {
         rng: &mut Rng,
     ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
     where
-        E: ReplayEnv + 'static,
+        E: ReplayEnv + Clone + 'static,
         AnyPolicy<E, D>: Policy<E> + Send + 'static,
         E::States: 'static,
         D: 'static,

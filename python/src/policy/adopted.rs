@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use gfn::nn::Scope;
 use gfn::{Error, Result};
 use pyo3::prelude::*;
 use tch::Tensor;
@@ -30,6 +31,11 @@ impl Adopted {
     pub(super) fn tensors(&self) -> Vec<(String, Tensor)> {
         let tensors = self.tensors.lock().unwrap_or_else(PoisonError::into_inner);
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
+    }
+
+    /// Has them trained and saved with a torso, under the module's names for them.
+    pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
+        self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
     }
 
     /// Refuses a module that has other tensors now: what is trained and saved would not be what it computes with.

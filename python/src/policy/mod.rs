@@ -1,14 +1,18 @@
 //! Policies by their settings.
 
 mod adopted;
+mod asked;
 mod chosen;
 mod module;
+mod rows;
 mod several;
 
 pub(crate) use adopted::Adopted;
 pub(crate) use chosen::AnyPolicy;
 pub(crate) use module::PyBatch;
 pub(crate) use several::{Network, Networks, Policies, Prior};
+
+use module::View;
 
 use std::sync::Arc;
 
@@ -77,7 +81,7 @@ impl<'a> Plan<'a> {
                     estimators.insert(head.to_owned(), value);
                 }
             }
-            if needs.paths && name == "Mlp" {
+            if needs.paths && ["Mlp", "VectorModule", "SequenceModule"].contains(&name.as_str()) {
                 settings.insert("paths".to_owned(), Value::Bool(true));
             }
         }
@@ -132,8 +136,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
             boxed(net.map(GraphPolicy))
         }
         ("GraphModule", Some(network)) => {
-            let network = network.clone();
-            module::of_graphs(network, &plan.settings, env, device, kind, plan.rng)
+            module::of_graphs(network, &plan.settings, env, View::Batch, (device, kind), plan.rng)
         }
         ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
         _ => Err(plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)")),
@@ -144,22 +147,28 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
 pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete<AnyVectorEnv>> {
     let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
     let features = KHot::new(gfn::env::VectorRules::width(&env.0), vectors.values);
-    match plan.name.as_str() {
-        "Mlp" => headed(
+    let layout = || {
+        let expected = "an environment whose states are written from left to right";
+        vectors.sequence.ok_or_else(|| raised(Error::config("the policy", &plan.name, expected)))
+    };
+    match (plan.name.as_str(), &plan.module) {
+        ("Mlp", None) => headed(
             plan.config()
                 .and_then(|config: MlpPolicyConfig| MlpPolicy::new(env, features, config, device, kind, plan.rng)),
         ),
-        "SequenceNet" => {
-            let layout = vectors.sequence.ok_or_else(|| {
-                let expected = "an environment whose states are written from left to right";
-                raised(Error::config("the policy", "SequenceNet", expected))
-            })?;
+        ("VectorModule", Some(network)) => rows::of_vectors(network, &plan.settings, vectors, (device, kind), plan.rng),
+        ("SequenceModule", Some(network)) => {
+            layout()?;
+            rows::of_vectors(network, &plan.settings, vectors, (device, kind), plan.rng)
+        }
+        ("SequenceNet", None) => {
+            let layout = layout()?;
             boxed(plan.config().and_then(|config: SequencePolicyConfig| {
                 SequencePolicy::new(env, layout, config, device, kind, plan.rng)
             }))
         }
-        "Uniform" => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("vectors (there are Mlp, SequenceNet and Uniform)")),
+        ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
+        _ => Err(plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)")),
     }
 }
 
@@ -169,22 +178,26 @@ pub(crate) fn of_structures(
     env: &GraphEnv<BayesianStructure>,
 ) -> PyResult<Discrete<GraphEnv<BayesianStructure>>> {
     let (device, kind) = (plan.device, plan.kind);
-    match plan.name.as_str() {
-        "Mlp" => headed(plan.config().and_then(|config: MlpPolicyConfig| {
+    match (plan.name.as_str(), &plan.module) {
+        ("Mlp", None) => headed(plan.config().and_then(|config: MlpPolicyConfig| {
             MlpPolicy::new(env, AdjacencyFeatures::new(env.n_nodes()), config, device, kind, plan.rng)
         })),
-        "GraphNet" => {
+        ("GraphNet", None) => {
             boxed(plan.config().and_then(|config: GraphNetConfig| {
                 Ok(GraphPolicy(GraphNet::new(env, config, device, kind, plan.rng)?))
             }))
         }
-        "EdgeTransformer" => boxed(
+        ("EdgeTransformer", None) => boxed(
             plan.config()
                 .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng))
                 .map(GraphPolicy),
         ),
-        "Uniform" => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer and Uniform)")),
+        ("DagModule", Some(network)) => {
+            let view = View::Adjacency(env.n_nodes() as i64);
+            module::of_graphs(network, &plan.settings, env, view, (device, kind), plan.rng)
+        }
+        ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
+        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)")),
     }
 }
 

@@ -1,20 +1,17 @@
-//! A network of graphs that is a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
+//! Networks of graphs that are a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use gfn::graph::GraphBatch;
+use gfn::graph::{GraphBatch, GraphEnv, GraphRules};
 use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
 use gfn::policy::GraphPolicy;
 use gfn::{Result, Rng};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use serde::Deserialize;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
+use super::asked::Asked;
 use super::{Adopted, Discrete, boxed, estimators};
-use crate::env::AnyGraphEnv;
 use crate::errors::{passed_on, raised};
 use crate::kept::Object;
 use crate::tensors;
@@ -50,75 +47,85 @@ impl PyBatch {
     }
 }
 
+/// What a module is shown of graphs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum View {
+    /// Nodes and messages.
+    Batch,
+    /// The adjacency matrix of each; all graphs have so many nodes.
+    Adjacency(i64),
+}
+
 #[derive(Debug)]
 struct ModuleTorso {
-    module: Object,
+    asked: Asked,
     widths: (i64, i64),
-    /// Where its answers must be, and of which kind.
-    made_for: (Device, Kind),
-    /// `true` if it has something to learn, and nobody was told yet that it doesn't.
-    learns: AtomicBool,
+    view: View,
 }
 
 impl ModuleTorso {
     fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
+        match self.view {
+            _ if batch.is_empty() => {
+                let (device, kind) = self.asked.made_for;
+                let none = |width| Tensor::zeros([0, width], (kind, device));
+                Ok(Embedded { nodes: none(self.widths.0), graphs: none(self.widths.1) })
+            }
+            View::Batch => self.ask_of_batch(py, batch, conditions),
+            View::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
+        }
+    }
+
+    /// A batch without a node gets a graph of one node behind the others, whose rows are left away: networks of others take the greatest
+    /// number of nodes, say, which none have. Graphs without nodes are asked in company then, as they are elsewhere.
+    fn ask_of_batch(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
+        let (graphs, nodes) = (batch.len() as i64, batch.node_classes().size()[0]);
+        let more = i64::from(nodes == 0);
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
+        let of_nodes = |rows: &Tensor, value: i64| match more {
+            0 => tensor(rows),
+            _ => tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device()))),
+        };
+        // The last graph's are those of the one behind it.
+        let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let seen = PyBatch {
-            n_graphs: batch.len(),
-            node_classes: tensor(batch.node_classes())?,
-            node_attributes: tensor(batch.node_attributes())?,
-            node_labels: tensor(batch.node_labels())?,
-            batch: tensor(batch.node_graph())?,
+            n_graphs: (graphs + more) as usize,
+            node_classes: of_nodes(batch.node_classes(), 0)?,
+            node_attributes: of_nodes(batch.node_attributes(), 0)?,
+            node_labels: of_nodes(batch.node_labels(), 0)?,
+            batch: of_nodes(batch.node_graph(), graphs)?,
             edge_index: tensor(batch.edge_index())?,
             edge_classes: tensor(batch.edge_classes())?,
             edge_attributes: tensor(batch.edge_attributes())?,
-            conditions: conditions.map(tensor).transpose()?,
+            conditions: conditions.map(of_graphs).transpose()?,
         };
-        let answer = self.module.bind(py).call1((Bound::new(py, seen)?,))?;
-        let pair = answer.cast::<PyTuple>().map_err(|_| {
-            PyTypeError::new_err(
-                "the module gave one value: expected a pair, embeddings of nodes [N, D] and of graphs [B, G]",
-            )
-        })?;
-        if pair.len() != 2 {
-            return Err(PyValueError::new_err(format!(
-                "the module gave {} values: expected embeddings of nodes [N, D] and of graphs [B, G]",
-                pair.len()
-            )));
-        }
-        let checked = |place: usize, what: &str| {
-            let tensor = tensors::from_python(&pair.get_item(place)?)?;
-            let (device, kind) = self.made_for;
-            // Anything else would end in the middle of the backward pass.
-            if (tensor.device(), tensor.kind()) == (device, kind) {
-                Ok(tensor)
-            } else {
-                Err(PyTypeError::new_err(format!(
-                    "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, as the trainer is",
-                    tensor.kind(),
-                    tensor.device()
-                )))
-            }
-        };
-        let embedded = Embedded { nodes: checked(0, "nodes")?, graphs: checked(1, "graphs")? };
-        self.check_learning(py, &embedded)?;
-        Ok(embedded)
+        let answer = self.asked.call(py, vec![Bound::new(py, seen)?.into_any()], None)?;
+        let (of_node, of_graph) = self.widths;
+        let embedded = self.asked.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
+        Ok(Embedded { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
     }
 
-    /// Warns, once, of a module that is to be trained and gives embeddings that no gradient leads away from.
-    fn check_learning(&self, py: Python<'_>, embedded: &Embedded) -> PyResult<()> {
-        if embedded.nodes.requires_grad() || embedded.graphs.requires_grad() || !self.learns.load(Relaxed) {
-            return Ok(());
+    fn ask_of_adjacency(
+        &self,
+        py: Python<'_>,
+        batch: &GraphBatch<'_>,
+        n: i64,
+        conditions: Option<&Tensor>,
+    ) -> PyResult<Embedded> {
+        let ((device, kind), graphs) = (self.asked.made_for, batch.len() as i64);
+        if let Some(other) = batch.arrays.sizes().find(|&size| size as i64 != n) {
+            return Err(PyValueError::new_err(format!(
+                "a graph has {other} nodes: expected {n}, as the environment has"
+            )));
         }
-        if py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()? {
-            self.learns.store(false, Relaxed);
-            let warning = py.import("gfn_rs.training")?.getattr("TrainingWarning")?;
-            let message =
-                c"the module's embeddings have no gradients (are they detached, or computed under no_grad?): \
-                            the heads alone are trained";
-            PyErr::warn(py, &warning, message, 1)?;
-        }
-        Ok(())
+        let (of_node, of_graph) = self.widths;
+        let ends = batch.edge_index();
+        let places = ends.get(0) * n + ends.get(1).remainder(n);
+        let adjacency =
+            Tensor::zeros([graphs * n * n], (kind, device)).index_fill(0, &places, 1.0).view([graphs, n, n]);
+        let answer = self.asked.call(py, vec![tensors::to_python(py, &adjacency)?], conditions)?;
+        let embedded = self.asked.pair(&answer, &[graphs, n, of_node], &[graphs, of_graph])?;
+        Ok(Embedded { nodes: embedded.nodes.reshape([graphs * n, of_node]), ..embedded })
     }
 }
 
@@ -156,21 +163,16 @@ fn unseen() -> Symmetry {
 }
 
 /// A policy around a module.
-pub(super) fn of_graphs(
-    module: Object,
+pub(super) fn of_graphs<R: GraphRules + 'static>(
+    module: &Object,
     settings: &Value,
-    env: &AnyGraphEnv,
-    device: Device,
-    kind: Kind,
+    env: &GraphEnv<R>,
+    view: View,
+    made_for: (Device, Kind),
     rng: &mut Rng,
-) -> PyResult<Discrete<AnyGraphEnv>> {
-    let asked: Settings = serde_json::from_value(settings.clone())
-        .map_err(|error| PyValueError::new_err(format!("GraphModule: {error}")))?;
-    if asked.backward == BackwardPolicy::Separate {
-        return Err(PyValueError::new_err(
-            "backward is \"separate\": expected \"uniform\" or \"shared_torso\", as there is one module",
-        ));
-    }
+) -> PyResult<Discrete<GraphEnv<R>>> {
+    let asked: Settings =
+        serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
     let config = GraphNetConfig {
         backward: asked.backward,
         pair_walks: asked.pair_walks,
@@ -180,18 +182,13 @@ pub(super) fn of_graphs(
         ..GraphNetConfig::default()
     };
     let adopted = Adopted::new(module.clone())?;
-    let tensors = adopted.tensors();
     let mut taken = Ok(());
     let torso = |scope: &mut Scope<'_>| {
-        taken = tensors.iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor));
-        ModuleTorso {
-            module: module.clone(),
-            widths: (asked.node_width, asked.graph_width),
-            made_for: (device, kind),
-            learns: AtomicBool::new(tensors.iter().any(|(_, tensor)| tensor.requires_grad())),
-        }
+        taken = adopted.join(scope);
+        let asked_of = Asked::new(module.clone(), &adopted, made_for);
+        ModuleTorso { asked: asked_of, widths: (asked.node_width, asked.graph_width), view }
     };
-    let net = GraphNet::with_torso(env, torso, config, device, kind, rng);
+    let net = GraphNet::with_torso(env, torso, config, made_for.0, made_for.1, rng);
     taken.map_err(raised)?;
     Ok(boxed(net.map(GraphPolicy))?.of_module(adopted))
 }

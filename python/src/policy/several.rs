@@ -1,5 +1,7 @@
 //! The policies of a trainer: its own, the prior that it is relative to, a teacher's.
 
+use std::any::Any;
+
 use gfn::distribution::Distribution;
 use gfn::env::Env;
 use gfn::policy::Policy;
@@ -23,6 +25,8 @@ pub(crate) struct Prior {
 /// What Python asked for.
 pub(crate) struct Networks {
     pub(crate) own: Network,
+    /// The policy itself, where it was built before: an `AnyPolicy` of the environment's type.
+    pub(crate) built: Option<Box<dyn Any + Send>>,
     pub(crate) prior: Option<Prior>,
     pub(crate) teacher: Option<Network>,
     pub(crate) made_for: (Device, Kind),
@@ -38,15 +42,21 @@ pub(crate) struct Policies<E: Env, D> {
 
 impl Networks {
     /// Makes them, the trainer's own first.
-    pub(crate) fn build<E: Env, D: Distribution<Actions = E::Actions>>(
+    pub(crate) fn build<E: Env + 'static, D: Distribution<Actions = E::Actions> + 'static>(
         self,
         rng: &mut Rng,
         make: impl Fn(Plan<'_>) -> PyResult<AnyPolicy<E, D>>,
     ) -> PyResult<Policies<E, D>> {
-        let Self { own, prior, teacher, made_for: (device, kind), needs } = self;
+        let Self { own, built, prior, teacher, made_for: (device, kind), needs } = self;
         let one =
             |(text, module): Network, needs, rng: &mut Rng| make(Plan::new(&text, module, device, kind, rng, needs)?);
-        let own = one(own, needs, rng)?;
+        let own = match built {
+            None => one(own, needs, rng)?,
+            Some(built) => *built.downcast().map_err(|_| {
+                let expected = "one that was built for an environment of the same class";
+                raised(Error::config("policy", "a policy of another environment", expected))
+            })?,
+        };
         // A teacher learns by trajectory balance, and a prior says P_F alone.
         let plain = Needs { flow: false, paths: false, ..needs };
         // The weights of a prior are written over: it draws from a stream of its own.

@@ -1,5 +1,6 @@
 //! From settings to a trainer.
 
+use std::any::Any;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -48,13 +49,16 @@ use crate::states::{show_diffusion, show_graphs, show_points, show_structures, s
 pub(super) struct TrainerSettings<'a> {
     pub(super) rewards: Vec<Handed<Object>>,
     pub(super) policy: (&'a str, Option<Object>),
+    /// The policy itself, where it was built before.
+    pub(super) built: Option<Box<dyn Any + Send>>,
     pub(super) objective: (&'a str, Option<Object>),
     pub(super) conditions: Option<Conditions>,
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
     pub(super) parts: Parts,
-    /// What checkpoints say that the run is, as JSON.
+    /// What checkpoints say that the run is, as JSON, and a note for whoever loads them.
     pub(super) description: &'a str,
+    pub(super) note: &'a str,
 }
 
 /// All of a trainer but environment, reward and policy.
@@ -66,6 +70,7 @@ struct Rest {
     parts: Parts,
     made_for: (Device, Kind),
     description: Value,
+    note: Value,
     failures: Failures,
 }
 
@@ -94,10 +99,15 @@ pub(super) fn session(
         conditions: width,
     };
     let description = read("a description", asked.description)?;
+    let mut note: Value = read("a note", asked.note)?;
+    if let Some(made) = note.get_mut("made").and_then(Value::as_object_mut) {
+        made.insert("flow".to_owned(), needs.flow.into());
+        made.insert("paths".to_owned(), needs.paths.into());
+    }
     let mut parts = asked.parts;
     let (prior, teacher) = parts.take_networks();
     let own = (asked.policy.0.to_owned(), asked.policy.1);
-    let networks = Networks { own, prior, teacher, made_for: (device, kind), needs };
+    let networks = Networks { own, built: asked.built, prior, teacher, made_for: (device, kind), needs };
     let rest = Rest {
         objective,
         config,
@@ -106,14 +116,18 @@ pub(super) fn session(
         parts,
         made_for: (device, kind),
         description,
+        note,
         failures: failures.clone(),
     };
     let mut rng = Rng::seeded(seed);
     let reward = Rewards::read(asked.rewards, rest.conditions.as_deref())?;
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, reading }, _) => {
-            let border =
-                Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
+            let border = Border {
+                show: show_graphs(reading.clone()),
+                read: read_graphs(reading.clone(), env.schema().clone()),
+                features: None,
+            };
             let reward =
                 reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
@@ -219,7 +233,7 @@ struct EnvParts<E: Env, D> {
 /// A trainer of an environment whose states can be listed.
 fn listed<E>(given: EnvParts<E, GraphActionCategorical>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + 'static,
+    E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
     E::States: 'static,
 {
     let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
@@ -241,7 +255,7 @@ fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<u
 /// A trainer of any other.
 fn continuous<E, D>(given: EnvParts<E, D>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv + 'static,
+    E: ReplayEnv + Clone + 'static,
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
@@ -260,12 +274,21 @@ fn trainer<E, D>(
     distinct: Distinct<E>,
 ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
 where
-    E: ReplayEnv + 'static,
+    E: ReplayEnv + Clone + 'static,
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
-    let Rest { objective, config, replay, conditions, mut parts, made_for: (device, kind), description, failures } =
-        rest;
+    let Rest {
+        objective,
+        config,
+        replay,
+        conditions,
+        mut parts,
+        made_for: (device, kind),
+        description,
+        note,
+        failures,
+    } = rest;
     let EnvParts { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
     let Policies { own, teacher } = policies;
     let novelty = parts.novelty(&border, device, kind, &mut rng)?;
@@ -274,7 +297,8 @@ where
     let priority = parts.priority(&failures);
     let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let built = || -> gfn::Result<_> {
-        let mut trainer = Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?;
+        let mut trainer =
+            Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?.noted(&note)?;
         if let Some(conditions) = conditions {
             trainer = trainer.with_conditions(conditions::Shared(conditions));
         }

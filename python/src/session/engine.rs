@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
-use gfn::objective::{Origin, score};
 use gfn::optim::Schedule;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
@@ -18,6 +17,7 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
+use super::own_loop::ByHand;
 use super::sampled::{self, Alike, in_batches};
 use super::shared::{Shared, named};
 use crate::conditions::Conditions;
@@ -33,7 +33,7 @@ const AT_ONCE: usize = 4096;
 const WALKS_AT_ONCE: usize = 8192;
 
 /// A batch of states, to be shown once the interpreter is there.
-pub(super) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+pub(crate) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
 /// A step that was made.
 pub(super) struct Made {
@@ -43,7 +43,7 @@ pub(super) struct Made {
 }
 
 /// A trainer of some states and some policy.
-pub(super) trait Engine: Send {
+pub(super) trait Engine: ByHand + Send {
     /// Steps, until `n` are made or one fails.
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>);
     /// Objects, and with `rewarded` log R of each; under conditions `[n, C]`, if the trainer has them.
@@ -58,8 +58,6 @@ pub(super) trait Engine: Send {
     fn prefill(&mut self, n: usize) -> Result<usize>;
     /// Records what training draws in this file from now on, or no more.
     fn record(&mut self, path: Option<&Path>);
-    /// The loss of a batch; schedules are read at this step, or at the next.
-    fn loss(&mut self, step: Option<usize>) -> Result<Tensor>;
     /// `true` if actions are mixed with uniform ones.
     fn explores(&self) -> bool;
     fn parameters(&self) -> Vec<(String, Tensor)>;
@@ -82,8 +80,8 @@ pub(super) type ExactOf<E, P> =
 
 /// A trainer and how its states leave it.
 pub(super) struct Trained<E: ReplayEnv, P> {
-    trainer: Trainer<E, P>,
-    border: Border<E::States>,
+    pub(super) trainer: Trainer<E, P>,
+    pub(super) border: Border<E::States>,
     describe: Describe<E>,
     /// Where all that training draws is written, if anywhere.
     record: Option<TrainingRecord<E>>,
@@ -114,8 +112,39 @@ where
         Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared, steps: Arc::default() }
     }
 
+    /// Steps, made in this way, until `n` are made or one fails.
+    pub(super) fn make_steps(
+        &mut self,
+        n: usize,
+        make: &mut dyn FnMut(&mut Trainer<E, P>) -> Result<StepStats>,
+    ) -> (Vec<Made>, Option<Error>) {
+        let mut made = Vec::with_capacity(n.min(1 << 16));
+        let (watch, shared) = (Watch::new(), &self.shared);
+        match shared.check().and_then(|()| shared.changed_mode()) {
+            Ok(false) => {}
+            Ok(true) => self.trainer.policy_changed(),
+            Err(error) => return (made, Some(error)),
+        }
+        let steps = &self.steps;
+        let mut note = |_: &Trainer<E, P>, record: &mut Record| {
+            steps.store(record.step, Relaxed);
+            made.push(Made { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
+            watch.look()?;
+            shared.check_tensors()?;
+            Ok(ControlFlow::Continue(()))
+        };
+        let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
+        // What is recorded of a step is there before a signal ends the run.
+        let ended = match &mut self.record {
+            None => fit.observe(&mut note).run_by(&mut self.trainer, make),
+            Some(record) => fit.observe(record).observe(&mut note).run_by(&mut self.trainer, make),
+        };
+        self.steps.store(self.trainer.steps_done(), Relaxed);
+        (made, ended.err())
+    }
+
     /// Refuses conditions that the trainer's own source could not have drawn.
-    fn check(&self, conditions: Option<&Tensor>) -> Result<()> {
+    pub(super) fn check(&self, conditions: Option<&Tensor>) -> Result<()> {
         match (&self.conditions, conditions) {
             (Some(source), Some(conditions)) => source.check(conditions),
             _ => Ok(()),
@@ -123,7 +152,7 @@ where
     }
 
     /// The result of `look` where weights are without noise, if the policy has noisy layers.
-    fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
+    pub(super) fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
         let Self { trainer, rng, .. } = self;
         match trainer.policy().parameters() {
             Some(parameters) => parameters.without_noise(|| look(trainer, rng)),
@@ -156,41 +185,20 @@ where
 }
 
 /// States that are shown later.
-pub(super) fn later<S: Send + 'static>(show: &Show<S>, states: S) -> Shown {
+pub(crate) fn later<S: Send + 'static>(show: &Show<S>, states: S) -> Shown {
     let show = show.clone();
     Box::new(move |py| show(py, &states))
 }
 
 impl<E, P> Engine for Trained<E, P>
 where
-    E: ReplayEnv + 'static,
-    P: Policy<E> + Send,
+    E: ReplayEnv + Clone + 'static,
+    E::States: 'static,
+    P: Policy<E> + Send + 'static,
     P::Dist: 'static,
 {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
-        let mut made = Vec::with_capacity(n.min(1 << 16));
-        let (watch, shared) = (Watch::new(), &self.shared);
-        match shared.check().and_then(|()| shared.changed_mode()) {
-            Ok(false) => {}
-            Ok(true) => self.trainer.policy_changed(),
-            Err(error) => return (made, Some(error)),
-        }
-        let steps = &self.steps;
-        let mut note = |_: &Trainer<E, P>, record: &mut Record| {
-            steps.store(record.step, Relaxed);
-            made.push(Made { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
-            watch.look()?;
-            shared.check_tensors()?;
-            Ok(ControlFlow::Continue(()))
-        };
-        let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
-        // What is recorded of a step is there before a signal ends the run.
-        let ended = match &mut self.record {
-            None => fit.observe(&mut note).run(&mut self.trainer),
-            Some(record) => fit.observe(record).observe(&mut note).run(&mut self.trainer),
-        };
-        self.steps.store(self.trainer.steps_done(), Relaxed);
-        (made, ended.err())
+        self.make_steps(n, &mut Trainer::step)
     }
 
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)> {
@@ -246,28 +254,6 @@ where
 
     fn explores(&self) -> bool {
         self.trainer.context().config.epsilon != Some(Schedule::Constant(0.0))
-    }
-
-    fn loss(&mut self, step: Option<usize>) -> Result<Tensor> {
-        let context = self.trainer.context();
-        if context.objective.origin() == Origin::Given {
-            let remedy =
-                "train by `fit`: a loss is that of trajectories of the policy, from which nothing is learned here";
-            return Err(Error::missing(context.objective.name(), "given trajectories", remedy));
-        }
-        let exploration = context.config.exploration(step.unwrap_or(context.step))?;
-        let sampler =
-            Sampler::new(&context.env, &context.policy).exploration(exploration).max_steps(context.config.max_steps);
-        let trajectories = match &self.conditions {
-            None => sampler.forward(context.config.batch, &mut self.rng)?,
-            Some(source) => {
-                let conditions = source.draw(context.config.batch, &mut self.rng)?;
-                sampler.forward_conditional(&conditions, &mut self.rng)?
-            }
-        };
-        let needs = context.objective.needs();
-        let scores = score(&context.env, context.reward.as_ref(), &context.policy, &trajectories, needs)?;
-        context.objective.loss(&scores, context.config.regression)
     }
 
     fn parameters(&self) -> Vec<(String, Tensor)> {

@@ -1,12 +1,15 @@
 //! A trainer, whatever its states: what `gfn_rs.Trainer` is made of.
 
 mod build;
+mod by_hand;
 mod engine;
 mod exact;
+mod own_loop;
 mod replay;
 mod sampled;
 mod shared;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -26,6 +29,7 @@ use crate::parts::PyParts;
 use crate::reward::Handed;
 use crate::{tensors, threads};
 use engine::{Engine, Made};
+pub(crate) use engine::{Shown, later};
 pub(crate) use exact::{Apart as Distances, Exact};
 
 /// A trainer. It is at work for one caller at a time; any other, a callback of its own among them, gets an error in place of a wait.
@@ -75,6 +79,14 @@ impl Session {
         self.failures.take().map_or_else(|| done.map_err(raised), Err)
     }
 
+    /// The policy, for a trainer that goes on with it: this session is over.
+    fn give_policy(&self) -> PyResult<Box<dyn Any + Send>> {
+        let given = self.engine.try_lock().ok().and_then(|mut held| held.take());
+        let none =
+            || PyRuntimeError::new_err("the policy is at work, or gone: wait until its call returns, or build another");
+        Ok(given.ok_or_else(none)?.into_policy())
+    }
+
     /// The result of reading something off a trainer.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&dyn Engine) -> T + Send) -> PyResult<T> {
         self.work(py, |engine| read(engine))
@@ -82,18 +94,40 @@ impl Session {
 }
 
 /// The result of a job; an error where the library broke off.
-fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
+pub(crate) fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         PyRuntimeError::new_err(format!("the library broke off: {}", text.unwrap_or("for no reason that it tells")))
     })
 }
 
+/// What steps were like, as lists by name.
+fn table<'py>(py: Python<'py>, made: &[Made]) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let column = |of: fn(&Made) -> f64| made.iter().map(of).collect::<Vec<f64>>();
+    table.set_item("step", made.iter().map(|made| made.step).collect::<Vec<_>>())?;
+    table.set_item("loss", column(|made| made.stats.loss))?;
+    table.set_item("log_z", column(|made| made.stats.log_z))?;
+    table.set_item("mean_len", column(|made| made.stats.mean_len))?;
+    table.set_item("grad_norm", column(|made| made.stats.grad_norm))?;
+    table.set_item("seconds", column(|made| made.stats.seconds.iter().sum()))?;
+    table.set_item("reward_calls", made.iter().map(|made| made.reward_calls).collect::<Vec<_>>())?;
+    Ok(table)
+}
+
+/// The note that a run left in a checkpoint, as JSON.
+#[pyfunction]
+pub(crate) fn note_of(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
+    let _inside = Inside::enter(py)?;
+    let checkpoint = py.detach(|| unbroken(|| gfn::train::Checkpoint::load(&path)))?;
+    Ok(checkpoint.map_err(raised)?.note().to_string())
+}
+
 #[pymethods]
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, rewards, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, seed, device, double))]
+    #[pyo3(signature = (env, *, rewards, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, note, seed, device, double, built=None))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
         py: Python<'_>,
@@ -109,22 +143,27 @@ impl Session {
         replay: Option<&str>,
         parts: PyParts,
         description: &str,
+        note: &str,
         seed: u64,
         device: &str,
         double: bool,
+        built: Option<PyRef<'_, Session>>,
     ) -> PyResult<Self> {
         let _inside = Inside::enter(py)?;
+        let built = built.map(|session| session.give_policy()).transpose()?;
         let kept = Kept::default();
         let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
         let asked = build::TrainerSettings {
             rewards: rewards.into_iter().map(|(text, function, kept)| (text, keep(function), kept)).collect(),
             policy: (policy, keep(module)),
+            built,
             objective: (objective, keep(loss)),
             conditions: Conditions::read(conditions, n_conditions, py, &kept).map_err(raised)?,
             training,
             replay,
             parts: parts.read(py, &kept)?,
             description,
+            note,
         };
         threads::prepare();
         let (kind, failures) = env.fresh(&kept)?;
@@ -146,16 +185,7 @@ impl Session {
     /// Makes up to `n` steps and gives what they were like, as lists by name; less than `n` where one failed, with its error.
     fn advance<'py>(&self, py: Python<'py>, n: usize) -> PyResult<(Bound<'py, PyDict>, Option<PyErr>)> {
         let (made, failed) = self.work(py, |engine| engine.advance(n))?;
-        let table = PyDict::new(py);
-        let column = |of: fn(&Made) -> f64| made.iter().map(of).collect::<Vec<f64>>();
-        table.set_item("step", made.iter().map(|made| made.step).collect::<Vec<_>>())?;
-        table.set_item("loss", column(|made| made.stats.loss))?;
-        table.set_item("log_z", column(|made| made.stats.log_z))?;
-        table.set_item("mean_len", column(|made| made.stats.mean_len))?;
-        table.set_item("grad_norm", column(|made| made.stats.grad_norm))?;
-        table.set_item("seconds", column(|made| made.stats.seconds.iter().sum()))?;
-        table.set_item("reward_calls", made.iter().map(|made| made.reward_calls).collect::<Vec<_>>())?;
-        Ok((table, self.failures.take().or(failed.map(raised))))
+        Ok((table(py, &made)?, self.failures.take().or(failed.map(raised))))
     }
 
     /// Draws `n` finished objects from the policy, without exploration; with `rewarded`, gives log R of each, too.
@@ -218,13 +248,6 @@ impl Session {
     /// `true` if actions are mixed with uniform ones.
     fn explores(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |engine| engine.explores())
-    }
-
-    /// Draws a batch and gives its loss, with gradients; schedules stand at `step`, or where the trainer is.
-    #[pyo3(signature = (step))]
-    fn loss<'py>(&self, py: Python<'py>, step: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
-        let loss = self.ask(py, move |engine| engine.loss(step))?;
-        tensors::to_python(py, &loss)
     }
 
     /// Parameters by name: the tensors themselves.

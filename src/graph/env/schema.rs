@@ -35,6 +35,14 @@ impl GraphSchema {
         }
     }
 
+    /// Refuses a graph that doesn't keep to it: more nodes, classes or attributes, edges of another kind.
+    ///
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract), which says what of the graph doesn't fit.
+    pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
+        super::check_fits(self, graph)
+    }
+
     /// The least that these graphs and what action types add to them need.
     pub(super) fn of(actions: &ActionSet, initial: &[GraphState]) -> Self {
         let mut out = Self::plain(initial.first().map_or(GraphKind::Undirected, GraphState::kind), 0);

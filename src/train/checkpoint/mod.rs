@@ -114,6 +114,11 @@ impl Checkpoint {
         })
     }
 
+    /// The note that the run left ([`Trainer::noted`](crate::train::Trainer::noted)); null without one.
+    pub fn note(&self) -> &serde_json::Value {
+        self.manifest.state.get("note").unwrap_or(&serde_json::Value::Null)
+    }
+
     /// The tensors of a section, on the host; empty if there is none of that name.
     pub fn section(&self, section: &str) -> Vec<(String, Tensor)> {
         let inside = |name: &str| Some(name.strip_prefix(section)?.strip_prefix('/')?.to_owned());

@@ -27,6 +27,9 @@ struct State {
     objective_settings: serde_json::Value,
     reward_calls: u64,
     description: serde_json::Value,
+    /// What a program left for itself; earlier versions had none.
+    #[serde(default)]
+    note: serde_json::Value,
     observed: serde_json::Value,
     /// The trainer's settings; earlier versions didn't keep them.
     #[serde(default)]
@@ -92,6 +95,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             objective_settings: objective.settings(),
             reward_calls: self.reward_calls(),
             description: self.description.clone(),
+            note: self.note.clone(),
             observed: self.observed.states.clone(),
             settings: self.settings(),
             replicas: self.n_replicas(),

@@ -18,7 +18,7 @@ pub use progress::Progress;
 
 use super::checkpoint::Observed;
 use super::replicas::agree;
-use super::{Checkpoint, Observer, Record, Trainer};
+use super::{Checkpoint, Observer, Record, StepStats, Trainer};
 use crate::env::Env;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
@@ -160,7 +160,20 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// one to go on from. Replicas replace theirs one by one: where a machine dies in between, they are of two steps, and are refused. [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
-    pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+    pub fn run(self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+        self.run_by(trainer, &mut Trainer::step)
+    }
+
+    /// The same, where something else than [`Trainer::step`] makes each step and counts it: a loop of one's own
+    /// ([`Trainer::advance`]), whose steps observers see like any others.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run), and those of `step`.
+    pub fn run_by(
+        mut self,
+        trainer: &mut Trainer<E, P>,
+        step: &mut dyn FnMut(&mut Trainer<E, P>) -> Result<StepStats>,
+    ) -> Result<Ended> {
         trainer.check_equal_replicas()?;
         if trainer.replica() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must end none before their common step.
@@ -181,7 +194,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             trainer.observed.start(*observer, trainer)?;
         }
         trainer.observed = Observed::of(&mut self.observers)?;
-        let ended = self.train(trainer, &interrupted);
+        let ended = self.train(trainer, step, &interrupted);
         if let (Err(_), Ok(states)) = (&ended, Observed::of(&mut self.observers)) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
@@ -189,7 +202,12 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         ended
     }
 
-    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupted: &dyn Fn() -> bool) -> Result<Ended> {
+    fn train(
+        &mut self,
+        trainer: &mut Trainer<E, P>,
+        step: &mut dyn FnMut(&mut Trainer<E, P>) -> Result<StepStats>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Ended> {
         let mut saved = None;
         let mut progress = (self.progress && trainer.replica() == 0).then(|| {
             let line = Progress::new(self.steps as u64, trainer.context().objective.name());
@@ -198,7 +216,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
             let warned = trainer.warnings().len();
-            let stats = trainer.step()?;
+            let stats = step(trainer)?;
             let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;

@@ -27,6 +27,19 @@ pub(super) fn sum<E: ReplayEnv, P: Policy<E>>(context: &Context<E, P>) -> Result
     parts.map_or(Ok(()), |(group, parameters)| joined::sum(group, parameters))
 }
 
+/// The loss of scores, one finite number.
+pub(super) fn loss_of<E: Env, P>(context: &Context<E, P>, scores: &Scores) -> Result<Tensor> {
+    let objective = context.objective.as_ref();
+    let loss = objective.loss(scores, context.config.regression)?;
+    checks::check_loss(objective, &loss)?;
+    let value = loss.double_value(&[]);
+    if value.is_finite() {
+        return Ok(loss);
+    }
+    let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
+    Err(Error::non_finite("loss", context.step, value, remedy))
+}
+
 /// The scores of a batch, and the way back from them.
 pub(super) struct Scored<E: Env> {
     /// Of the whole batch, over all replicas. Where they were scored in chunks or by several replicas they are leaves, which collect the
@@ -81,15 +94,7 @@ impl<E: ReplayEnv> Scored<E> {
 
     /// The loss, one finite number.
     pub(super) fn loss<P>(&self, context: &Context<E, P>) -> Result<Tensor> {
-        let objective = context.objective.as_ref();
-        let loss = objective.loss(&self.scores, context.config.regression)?;
-        checks::check_loss(objective, &loss)?;
-        let value = loss.double_value(&[]);
-        if value.is_finite() {
-            return Ok(loss);
-        }
-        let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
-        Err(Error::non_finite("loss", context.step, value, remedy))
+        loss_of(context, &self.scores)
     }
 
     /// Adds the gradients of a loss of the scores to the parameters, as far as these scores are this replica's own.

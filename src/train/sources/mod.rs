@@ -9,7 +9,8 @@ mod thompson;
 
 pub use object_search::{Found, ObjectSearch};
 pub(in crate::train) use replay::{Relabelling, Replay, Searching};
-pub(in crate::train) use shares::{Batch, Sources};
+pub use shares::Batch;
+pub(in crate::train) use shares::Sources;
 pub(in crate::train) use teacher::Teacher;
 pub use teacher::{TeacherConfig, teacher_log_rewards};
 pub(in crate::train) use thompson::Thompson;

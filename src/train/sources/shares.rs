@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::objective::{Origin, Scores};
 use crate::optim::Average;
 use crate::policy::Policy;
+use crate::quantity::Values;
 use crate::replay::SourceCounts;
 use crate::rollout::{Container, ReplayEnv, Trajectories};
 use crate::train::Context;
@@ -27,15 +28,62 @@ pub(in crate::train) struct Sources<E: Env, P> {
     pub(in crate::train) reward_calls: u64,
 }
 
-/// A training batch.
-pub(in crate::train) struct Batch<E: Env> {
-    pub(in crate::train) trajectories: Trajectories<E>,
+/// A training batch ([`Trainer::draw`](crate::train::Trainer::draw)).
+pub struct Batch<E: Env> {
+    /// What is learned from.
+    pub trajectories: Trajectories<E>,
     /// The number of those drawn in this step, by the policy, a teacher or local search, or in the policy's place: they come first.
-    pub(in crate::train) fresh: usize,
+    pub fresh: usize,
     /// `true` if the policy as it is drew all of them.
     pub(in crate::train) on_policy: bool,
-    /// The rows of each other source.
+    /// The rows of each other source; none where the batch is of nobody's.
     rows: Vec<Range<usize>>,
+    /// What the first of several updates on it scored.
+    old: Option<Values>,
+}
+
+// Deriving either would ask it of the environment.
+impl<E: Env> Clone for Batch<E> {
+    fn clone(&self) -> Self {
+        let Self { trajectories, fresh, on_policy, rows, old: _ } = self;
+        Self {
+            trajectories: trajectories.clone(),
+            fresh: *fresh,
+            on_policy: *on_policy,
+            rows: rows.clone(),
+            old: self.old_values(),
+        }
+    }
+}
+
+impl<E: Env> std::fmt::Debug for Batch<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch")
+            .field("trajectories", &self.trajectories)
+            .field("fresh", &self.fresh)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: Env> Batch<E> {
+    /// What the first of several updates on it scored.
+    pub(in crate::train) fn old_values(&self) -> Option<Values> {
+        let share =
+            |values: &Values| values.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect();
+        self.old.as_ref().map(share)
+    }
+
+    /// Keeps scores for further updates, if they are the first.
+    pub(in crate::train) fn keep_old(&mut self, scores: &Scores) {
+        self.old.get_or_insert_with(|| scores.to_old());
+    }
+}
+
+impl<E: Env> From<Trajectories<E>> for Batch<E> {
+    /// A batch of trajectories that a loop of one's own has from elsewhere: none of them counts as drawn in this step.
+    fn from(trajectories: Trajectories<E>) -> Self {
+        Self { trajectories, fresh: 0, on_policy: false, rows: Vec::new(), old: None }
+    }
 }
 
 impl<E: Env, P> Default for Sources<E, P> {
@@ -93,7 +141,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             self.reward_calls += part.len() as u64;
             self.keep(part, context)?;
         }
-        Ok(Batch { trajectories: joined(parts)?, fresh, on_policy, rows })
+        Ok(Batch { trajectories: joined(parts)?, fresh, on_policy, rows, old: None })
     }
 
     /// The policy's own trajectories, or those drawn in its place; replayed ones take the place of those that aren't there.

@@ -62,6 +62,12 @@ impl MoleculeCodec {
         &self.0.config
     }
 
+    /// The charges that an atom can have, by the value of its attribute: 0 first.
+    #[must_use]
+    pub fn charges(&self) -> &[i8] {
+        &self.0.charges
+    }
+
     /// The molecule that a state is.
     ///
     /// # Errors

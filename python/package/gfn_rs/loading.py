@@ -1,0 +1,103 @@
+"""Policies from files: to sample without the program that trained them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from . import _borders, _gfn
+from ._checks import there
+from ._settings import Settings
+from .networks import Network
+
+if TYPE_CHECKING:
+    from .envs import Environment
+    from .policies import Policy
+
+
+def noted(value: Any) -> Any:
+    """Settings as JSON from which they can be made again; what can't be written (rules, modules, functions) is named."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [noted(item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": {str(name): noted(item) for name, item in value.items()}}
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist()}
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, _gfn.Graphs):
+        arrays = _borders.arrays(value)
+        return {"graphs": {name: array.tolist() if isinstance(array, np.ndarray) else array for name, array in arrays.items()}}
+    if isinstance(value, Settings) and is_dataclass(value):
+        held = {field.name: noted(getattr(value, field.name)) for field in fields(value)}
+        if hasattr(value, "_fragments"):
+            held["_fragments"] = value._fragments
+        return {"class": type(value).__name__, "values": held}
+    return {"own": type(value).__name__}
+
+
+class _Own(Exception):
+    """Something that can't be made from a file."""
+
+
+def _made(note: Any) -> Any:
+    import gfn_rs
+
+    if not isinstance(note, dict):
+        return note
+    if "own" in note:
+        raise _Own(note["own"])
+    if "class" in note:
+        kind, values = getattr(gfn_rs, note["class"]), {name: _made(value) for name, value in note["values"].items()}
+        if "_fragments" in values:
+            return kind._again(*(values[name] for name in ("max_fragments", "library", "_fragments")))
+        return kind(**values)
+    (name, held), *_ = note.items()
+    if name == "array":
+        return np.asarray(held)
+    if name == "graphs":
+        return _gfn.Graphs.of(**held)
+    if name == "dict":
+        return {key: _made(value) for key, value in held.items()}
+    return {"list": list, "tuple": tuple}[name](_made(item) for item in held)
+
+
+def load(path: str | os.PathLike[str], *, env: Environment | None = None, policy: Policy | None = None, device: str = "cpu") -> Network:
+    """The policy of a checkpoint, a folder that `Trainer.save` wrote: a network that a `Sampler` draws from, and no trainer.
+
+    Environment and network are made as the checkpoint says; what it can't hold is to be given: an environment with rules of your own,
+    a policy whose network is your own module. Of a file that `torch.save(network.state_dict(), path)` wrote, which says neither, both are.
+    """
+    path = there(path)
+    if os.path.isfile(path):
+        if env is None or policy is None:
+            raise ValueError(f"{path} holds values of parameters alone: expected env and policy beside it, or the folder of a checkpoint")
+        values = torch.load(path, map_location=device, weights_only=True)
+        if not isinstance(values, dict):
+            raise ValueError(f"{path} holds a {type(values).__name__}: expected what `torch.save(network.state_dict(), path)` wrote")
+        double = any(value.dtype == torch.float64 for value in values.values())
+        network = policy.build(env, flow=any(name.startswith("flow.") for name in values), device=device, double=double)
+        network.load_state_dict(values)
+        return network
+    note = json.loads(_gfn.note_of(path))
+    if not isinstance(note, dict) or "made" not in note:
+        raise ValueError(f"{path} doesn't say how its policy is made (Rust or an earlier version wrote it): `Trainer.restore` takes its parameters over")
+    parts = {"env": env, "policy": policy}
+    for name, given in parts.items():
+        if given is None:
+            try:
+                parts[name] = _made(note[name])
+            except _Own as own:
+                raise ValueError(f"the checkpoint's {name} has a {own} of your own, which no file holds: expected it, load(path, {name}=...)") from None
+    network = Network.build(parts["env"], parts["policy"], **{**note["made"], "device": device})  # type: ignore[arg-type]
+    network._session.restore(path)
+    return network

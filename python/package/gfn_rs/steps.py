@@ -1,0 +1,210 @@
+"""Environments by hand: states, moves and steps, without a policy or a trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _gfn
+from ._checks import chosen, count
+
+Whole = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moves:
+    """Moves of a batch of states, as arrays of one length. `moves[3]`, `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are moves, too."""
+
+    state: Whole
+    """The place in the batch of the state that each is a move of."""
+    slot: Whole | None
+    """The number of each among all moves of its state, legal or not: a network gives a logit for each. None where rules are asked, which
+    names say enough to."""
+    kind: Whole
+    """The place of its type in `types`; `AddNode(attached=True)` is two types, the first node's and the others'."""
+    a: Whole
+    """Of graphs the node, or an edge's first one."""
+    b: Whole
+    """The second node of an edge; 0 for others."""
+    column: Whole
+    """The number of each among the type's moves there: the class of the node or the edge that is added; of an attached node its class times
+    the number of edge classes, plus the class of its edge; of an attribute that is set the value minus 1, plus the numbers of values of
+    all attributes before it. Of vectors it is the slot."""
+    types: tuple[str, ...]
+    """The names of the types of moves."""
+    backward: bool = False
+    """True for moves that lead back."""
+
+    @property
+    def graph(self) -> Whole:
+        """`state`, where states are graphs."""
+        return self.state
+
+    @property
+    def is_exit(self) -> Flags:
+        """True for exits, which end a trajectory and leave its state as it is."""
+        exits = [kind for kind, name in enumerate(self.types) if name == "exit"]
+        return np.isin(self.kind, exits)
+
+    def of(self, state: int) -> Moves:
+        """Those of one state of the batch."""
+        return self[self.state == count(state, "state")]
+
+    def draw(self, rng: np.random.Generator) -> Moves:
+        """One move of each state, all of a state's with the same probability. States without a move have none."""
+        order = np.lexsort((rng.random(len(self)), self.state))
+        return self[order[np.unique(self.state[order], return_index=True)[1]]]
+
+    def describe(self) -> list[str]:
+        """Each in words: its type, its nodes, its number among the type's moves there."""
+        rows = zip(self.kind.tolist(), self.a.tolist(), self.b.tolist(), self.column.tolist())
+        return [f"{self.types[kind]}({a}, {b}, {column})" for kind, a, b, column in rows]
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def __getitem__(self, index: Any) -> Moves:
+        rows = chosen(index, len(self), "moves")
+        some = {name: getattr(self, name)[rows] for name in ("state", "kind", "a", "b", "column")}
+        return replace(self, **some, slot=None if self.slot is None else self.slot[rows])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moves):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        way = "backward " if self.backward else ""
+        return f"Moves({len(self)} {way}moves of {len(np.unique(self.state))} states: {', '.join(self.types)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """Which moves are legal: those of state k are `legal[ptr[k]:ptr[k + 1]]`, and a move's place among them is its slot."""
+
+    ptr: Whole
+    """Where the slots of each state begin, `[n + 1]`."""
+    legal: Flags
+    """True for each slot that is legal, state by state."""
+    has_exit: bool
+    """True if the last slot of every state is the exit."""
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+    def of(self, state: int) -> Flags:
+        """Those of one state."""
+        row = int(chosen(count(state, "state"), len(self), "states")[0])
+        return self.legal[self.ptr[row] : self.ptr[row + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What a step led to, a row for each state."""
+
+    states: Any
+    """The states after it; those that took the exit are as they were."""
+    reverse: Whole
+    """The slot of the move that undoes it, among the moves of the other direction of the state after it; -1 for exits, which nothing undoes."""
+    exit: Flags
+    """True where the exit was taken."""
+    done: Flags
+    """True where no step follows in this direction."""
+
+
+class Walkable:
+    """What every environment whose moves can be listed does by hand."""
+
+    _env: _gfn.Env
+
+    @property
+    def move_types(self) -> tuple[str, ...]:
+        """The names of the types of moves, in the order of their slots."""
+        return tuple(self._env.types())
+
+    @property
+    def n_instances(self) -> int:
+        """The number of initial states."""
+        return self._env.n_instances()
+
+    def initial(self, n: int = 1, instance: int | npt.ArrayLike = 0) -> Any:
+        """`n` initial states; those of an instance, or of one for each, where there are several."""
+        n = count(n)
+        instances = np.asarray(instance)
+        if instances.dtype.kind not in "iu" or instances.shape not in ((), (n,)):
+            raise TypeError(f"instance is {instance!r:.200}: expected a whole number, or one for each of {n} states")
+        if instances.size and instances.min() < 0:
+            raise IndexError(f"instance is {instances.min()}: expected 0 to {self.n_instances - 1}")
+        return self._env.initial(np.ascontiguousarray(np.broadcast_to(instances, n), dtype=np.int64))
+
+    def moves(self, states: Any, backward: bool = False) -> Moves:
+        """All legal moves of states, or the legal moves back from them: state by state, in the order of their slots."""
+        return self._moves(self._env.moves(states, _flag(backward)), backward)
+
+    def masks(self, states: Any, backward: bool = False) -> Masks:
+        """Which slots are legal."""
+        return Masks(*self._env.masks(states, _flag(backward)))
+
+    def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
+        """Takes one move of each state; `moves` are those, in the order of the states, or their slots. An illegal one is a ValueError."""
+        return self._step(states, moves, False)
+
+    def backward_step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
+        """The same backwards."""
+        return self._step(states, moves, True)
+
+    def is_initial(self, states: Any) -> Flags:
+        """True for each initial state."""
+        return self._env.is_initial(states)
+
+    def keys(self, states: Any) -> list[bytes]:
+        """What tells states apart: keys are equal where two states are one, up to isomorphism where labels mean nothing."""
+        return [bytes(key) for key in self._env.keys(states)]
+
+    def log_automorphisms(self, states: Any) -> npt.NDArray[np.float64]:
+        """log |Aut| of each state, up to isomorphism: the log of the number of relabellings that change nothing, of the nodes that come after
+        the start. 0 where labels mean something."""
+        return self._env.log_automorphisms(states)
+
+    def _named(self, states: Any, state: Whole, slot: Whole, backward: bool) -> Moves:
+        return self._moves(self._env.named(states, state, slot, backward), backward)
+
+    def _moves(self, columns: Sequence[Any], backward: bool) -> Moves:
+        state, slot, kind, a, b, column = columns
+        return Moves(state, slot, kind, a, b, column, self.move_types, backward)
+
+    def _step(self, states: Any, moves: Any, backward: bool) -> Step:
+        after, reverse, exit, done = self._env.step(states, _slots(moves, len(states), backward), backward)
+        return Step(after, np.where(exit, -1, reverse), exit, done)
+
+
+def _flag(backward: Any) -> bool:
+    if not isinstance(backward, (bool, np.bool_)):
+        raise TypeError(f"backward is {backward!r:.200}: expected True or False")
+    return bool(backward)
+
+
+def _slots(moves: Any, n: int, backward: bool) -> Whole:
+    """The slot of one move for each of `n` states."""
+    if isinstance(moves, Moves):
+        if moves.backward != backward:
+            way, other = ("backward", "forward") if backward else ("forward", "backward")
+            raise ValueError(f"{other} moves for a step {way}: expected those of `env.moves(states, backward={backward})`")
+        if moves.slot is None:
+            raise ValueError("the moves are those that rules are asked about, which have no slots: expected moves of `env.moves(states)`")
+        if not np.array_equal(moves.state, np.arange(n)):
+            raise ValueError(f"{len(moves)} moves, of the states {moves.state.tolist()!s:.100}: expected one move for each of {n} states, in order")
+        return moves.slot
+    slots = np.asarray(moves)
+    if slots.dtype.kind not in "iu" and slots.size:
+        raise TypeError(f"moves is {moves!r:.200}: expected Moves, or a flat array of slots")
+    if slots.shape != (n,):
+        raise ValueError(f"moves has shape {list(slots.shape)}: expected one move for each of {n} states")
+    return np.ascontiguousarray(slots, dtype=np.int64)

@@ -1,0 +1,328 @@
+"""Trajectories: ways from the initial state to finished objects, and what draws them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from . import _gfn
+from ._checks import chosen, count
+from ._checks import seed as checked_seed
+from ._conditions import checked as checked_conditions
+from ._settings import AT_ONCE
+from .steps import Flags, Moves, Whole
+
+if TYPE_CHECKING:
+    from .envs import Environment
+    from .networks import Network
+    from .training import Trainer
+
+# Logits are divided by it for the most probable move alone.
+_COLD = 1e-9
+
+
+class Trajectories:
+    """A batch of whole trajectories. The T transitions of all of them stand one after the other, trajectory by trajectory; an exit is the
+    last transition of its own. `trajectories[3]`, `trajectories[2:5]`, `trajectories[mask]` are trajectories, and `+` joins two batches.
+    They can be pickled: who reads them walks each again from the start, and refuses moves that its environment forbids.
+    """
+
+    def __init__(self, env: Environment, paths: _gfn.Paths) -> None:
+        self._env, self._paths = env, paths
+
+    @staticmethod
+    def of(
+        env: Environment,
+        moves: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        *,
+        instance: npt.ArrayLike = 0,
+        log_rewards: npt.ArrayLike | None = None,
+        conditions: Any = None,
+    ) -> Trajectories:
+        """Trajectories of moves from anywhere: the slots of all of them, one after the other, and where each trajectory begins, `[n + 1]`.
+        Each move is checked. Of points a move is a row of numbers, as `actions` has them."""
+        at, of_moves = np.asarray(offsets), np.asarray(moves)
+        if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) == 0 or at.min() < 0:
+            raise ValueError(f"offsets is {offsets!r:.200}: expected whole numbers that rise from 0 to the number of moves, one more than trajectories")
+        n = len(at) - 1
+        if of_moves.size and of_moves.dtype.kind not in "iuf":
+            raise TypeError(f"moves is {moves!r:.200}: expected slots, or rows of numbers")
+        kind = np.float64 if of_moves.dtype.kind == "f" else np.int64
+        known = None if log_rewards is None else np.asarray(log_rewards, dtype=np.float64)
+        if known is not None and known.shape != (n,):
+            raise ValueError(f"log_rewards has shape {list(known.shape)}: expected one number for each of {n} trajectories")
+        under = None
+        if conditions is not None:
+            under = checked_conditions(conditions, n, np.shape(conditions)[-1] if np.ndim(conditions) else 1, "conditions is")
+        return Trajectories._again(env, of_moves.astype(kind), at, np.broadcast_to(np.asarray(instance), n), known, under, None)
+
+    @staticmethod
+    def _again(
+        env: Environment,
+        moves: npt.NDArray[Any],
+        offsets: npt.NDArray[Any],
+        instances: npt.NDArray[Any],
+        log_rewards: Any,
+        conditions: torch.Tensor | None,
+        scored: tuple[torch.Tensor, torch.Tensor] | None,
+    ) -> Trajectories:
+        at, of = (np.ascontiguousarray(values, dtype=np.int64) for values in (offsets, instances))
+        known = None if log_rewards is None else list(log_rewards)
+        return Trajectories(env, env._env.replay(torch.from_numpy(np.ascontiguousarray(moves)), at, of, known, conditions, scored))
+
+    def __reduce__(self) -> Any:
+        moves, known = self._paths.walked().numpy(), self.log_rewards
+        return Trajectories._again, (self._env, moves, self.offsets, self._paths.instances(), known, self.conditions, self._paths.scored())
+
+    @property
+    def env(self) -> Environment:
+        """The environment that they are of."""
+        return self._env
+
+    @cached_property
+    def offsets(self) -> Whole:
+        """The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[n + 1]`."""
+        return self._paths.offsets()
+
+    @property
+    def lengths(self) -> Whole:
+        """Transitions of each trajectory, the exit among them, `[n]`."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def trajectory(self) -> Whole:
+        """The trajectory of each transition, `[T]`."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @cached_property
+    def states(self) -> Any:
+        """The state before each transition, `[T]`."""
+        return self._paths.states()
+
+    @cached_property
+    def next_states(self) -> Any:
+        """The state after each transition, `[T]`; an exit leaves it as it is."""
+        return self._paths.next_states()
+
+    @cached_property
+    def terminal(self) -> Any:
+        """The finished object of each trajectory, `[n]`."""
+        return self._paths.terminal()
+
+    @cached_property
+    def actions(self) -> torch.Tensor:
+        """The forward actions: slots, `[T]`; of points rows of numbers, `[T, k]`."""
+        return self._paths.actions(False)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """The forward moves by name; `state` is the place in `states`. Of environments whose moves can be listed."""
+        slots = self.actions.numpy()
+        return self._env._named(self.states, np.arange(len(slots)), slots, False)
+
+    @cached_property
+    def reverse(self) -> Whole:
+        """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for exits."""
+        return np.where(self.is_exit, -1, self._paths.actions(True).numpy())
+
+    @cached_property
+    def is_exit(self) -> Flags:
+        """True for each exit, `[T]`."""
+        return self._paths.is_exit()
+
+    @cached_property
+    def _scored(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        return self._paths.scored()
+
+    @property
+    def log_pf(self) -> torch.Tensor:
+        """log P_F of each transition under the policy that drew it, without exploration and without gradient, `[T]`."""
+        return self._of_policy()[0]
+
+    @property
+    def log_pb(self) -> torch.Tensor:
+        """log P_B of each transition, `[T]`; 0 for exits."""
+        return self._of_policy()[1]
+
+    def _of_policy(self) -> tuple[torch.Tensor, torch.Tensor]:
+        if self._scored is None:
+            raise ValueError("no policy has scored these trajectories: `trainer.score(batch)` does, with gradients, and a `Sampler`'s have scores")
+        return self._scored
+
+    @cached_property
+    def log_rewards(self) -> npt.NDArray[np.float64] | None:
+        """log R of each object where it is known, `[n]`; None where nobody has asked a reward."""
+        return self._paths.log_rewards()
+
+    def with_log_rewards(self, log_rewards: npt.ArrayLike | torch.Tensor) -> Trajectories:
+        """The same trajectories with log R of each object, `[n]`."""
+        if isinstance(log_rewards, torch.Tensor):
+            log_rewards = log_rewards.detach().cpu().numpy()
+        known = np.asarray(log_rewards, dtype=np.float64)
+        if known.shape != (len(self),):
+            raise ValueError(f"log_rewards has shape {list(known.shape)}: expected one number for each of {len(self)} trajectories")
+        return Trajectories(self._env, self._paths.with_log_rewards(known.tolist()))
+
+    @cached_property
+    def conditions(self) -> torch.Tensor | None:
+        """The condition of each trajectory, `[n, C]`; None without conditions."""
+        return self._paths.conditions()
+
+    @cached_property
+    def n_fresh(self) -> int:
+        """Of a trainer's batch, how many were drawn in this step: they come first, those replayed or given behind them."""
+        return self._paths.n_fresh()
+
+    def to_transitions(self) -> Transitions:
+        """Each transition by itself."""
+        last = np.zeros(len(self.trajectory), dtype=bool)
+        last[self.offsets[1:] - 1] = True
+        log_rewards = np.full(len(last), np.nan)
+        if self.log_rewards is not None:
+            log_rewards[last] = self.log_rewards
+        return Transitions(self, np.arange(len(last)), last, log_rewards)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: Any) -> Trajectories:
+        return Trajectories(self._env, self._paths.select(chosen(index, len(self), "trajectories").tolist()))
+
+    def __add__(self, other: Trajectories) -> Trajectories:
+        if not isinstance(other, Trajectories):
+            return NotImplemented
+        return Trajectories(self._env, self._paths.join(other._paths))
+
+    def __repr__(self) -> str:
+        return f"Trajectories({len(self)} of {type(self._env).__name__}, {len(self.trajectory)} transitions)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transitions:
+    """Single transitions of trajectories, which can be chosen from as arrays can."""
+
+    trajectories: Trajectories
+    """What they are transitions of."""
+    rows: Whole
+    """The place of each among the transitions of these, `[T]`."""
+    is_last: Flags
+    """True for those that end a trajectory, `[T]`."""
+    log_rewards: npt.NDArray[np.float64]
+    """log R of the object that each finishes; not a number where it finishes none, or nobody has asked a reward, `[T]`."""
+
+    @cached_property
+    def states(self) -> Any:
+        """The states before."""
+        return self.trajectories.states[self.rows]
+
+    @cached_property
+    def next_states(self) -> Any:
+        """The states after."""
+        return self.trajectories.next_states[self.rows]
+
+    @cached_property
+    def actions(self) -> torch.Tensor:
+        """The forward actions."""
+        return self.trajectories.actions[torch.from_numpy(self.rows)]
+
+    @cached_property
+    def is_exit(self) -> Flags:
+        """True for exits."""
+        return self.trajectories.is_exit[self.rows]
+
+    @cached_property
+    def trajectory(self) -> Whole:
+        """The trajectory of each."""
+        return self.trajectories.trajectory[self.rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Transitions:
+        some = chosen(index, len(self), "transitions")
+        return Transitions(self.trajectories, self.rows[some], self.is_last[some], self.log_rewards[some])
+
+    def __repr__(self) -> str:
+        return f"Transitions({len(self)} of {self.trajectories!r})"
+
+
+class Sampler:
+    """Draws trajectories of a policy: `policy` is a network that was built (`GraphNet().build(env)`), or a trainer, whose own it is.
+
+    `epsilon` is the share of uniform moves, `temperature` divides logits, `exit_bias` is added to the exit's, `noise` to the deviation of
+    Gaussian steps. They change what is drawn, not what the trajectories' `log_pf` says, which is the policy's own.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        policy: Network | Trainer,
+        *,
+        epsilon: float = 0.0,
+        temperature: float = 1.0,
+        exit_bias: float = 0.0,
+        noise: float = 0.0,
+    ) -> None:
+        from .networks import Network
+        from .training import Trainer
+
+        network = policy.network if isinstance(policy, Trainer) else policy
+        if not isinstance(network, Network):
+            kind = policy.__name__ if isinstance(policy, type) else type(policy).__name__
+            raise TypeError(f"policy is {kind}: expected a network that was built, like GraphNet().build(env), or a Trainer")
+        if env is not network.env and env != network.env:
+            raise ValueError(f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one environment")
+        self.env, self.policy = network.env, network
+        given = {"epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+                raise TypeError(f"{name} is {value!r:.200}: expected a number")
+        self._explored = _Explored(**{name: float(value) for name, value in given.items()})
+
+    def sample(
+        self,
+        n: int,
+        *,
+        conditions: Any = None,
+        instances: Sequence[int] | None = None,
+        greedy: bool = False,
+        seed: int | None = None,
+    ) -> Trajectories:
+        """Draws `n` trajectories; under a condition each, `[n, C]`, where the policy has conditions, from an initial state each, where the
+        environment has several instances (drawn uniformly unless named). `greedy` takes the most probable move of each state, and any of
+        those that are. A `seed` gives the same trajectories again; else each call draws new ones."""
+        n = count(n, least=1, most=AT_ONCE)
+        explored = self._explored
+        if not isinstance(greedy, (bool, np.bool_)):
+            raise TypeError(f"greedy is {greedy!r:.200}: expected True or False")
+        if greedy:
+            if explored != _Explored(0.0, 1.0, 0.0, 0.0):
+                raise ValueError("greedy moves of a sampler that explores: expected a Sampler without epsilon, temperature, exit_bias and noise")
+            explored = _Explored(0.0, _COLD, 0.0, 0.0)
+        of = None if instances is None else [count(instance, "instances", most=2**32 - 1) for instance in instances]
+        if of is not None and len(of) != n:
+            raise ValueError(f"{len(of)} instances for {n} trajectories: expected one for each")
+        under, stream = self.policy._conditions(conditions, n), None if seed is None else checked_seed(seed)
+        return Trajectories(self.env, self.policy._session.draw_paths(n, of, under, explored, stream))
+
+    def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
+        """Draws a trajectory to each of these finished objects, backwards by P_B."""
+        under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else checked_seed(seed)
+        return Trajectories(self.env, self.policy._session.draw_back(objects, under, stream))
+
+    def __repr__(self) -> str:
+        return f"Sampler({self.env!r}, {self.policy.settings!r})"
+
+
+@dataclass(frozen=True)
+class _Explored:
+    epsilon: float
+    temperature: float
+    exit_bias: float
+    noise: float

@@ -1,0 +1,99 @@
+//! A loop of one's own, in four parts: it is `Trainer::step`, bit for bit.
+
+use gfn::env::VectorStates;
+use gfn::nn::{MlpConfig, Parameters};
+use gfn::objective::{Objective, TrajectoryBalance};
+use gfn::optim::{Adam, Optimizer, Schedule};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::{Container, Sampler};
+use gfn::testing::Words;
+use gfn::train::{AverageFor, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+type Learner = Trainer<Words, MlpPolicy<KHot>>;
+
+fn trainer(config: TrainerConfig) -> Learner {
+    tch::set_num_threads(1);
+    let env = Words::new(2, 3);
+    let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
+    let config_of_policy = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config_of_policy, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(words.rows().map(|word| word.iter().filter(|&&letter| letter == 1).count() as f64).collect())
+    };
+    let objective: Box<dyn Objective> = Box::new(TrajectoryBalance);
+    Trainer::new(env, reward, policy.unwrap(), objective, config, Rng::seeded(1)).unwrap()
+}
+
+/// With all that a step depends on: replay by loss, exploration that falls off, an average that samples.
+fn whole() -> Learner {
+    let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
+    let epsilon = Some(Schedule::Linear { from: 0.5, to: 0.0, steps: 10 });
+    let trainer = trainer(TrainerConfig { batch: 8, source, epsilon, replay_after: 2, ..TrainerConfig::default() });
+    let draw = Draw::LossPrioritised { exponent: 1.0 };
+    let buffer = ReplayBuffer::new(ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw }).unwrap();
+    trainer.with_replay(buffer).with_average(0.9, AverageFor::Sampling).unwrap()
+}
+
+fn parameters(trainer: &Learner) -> &Parameters {
+    Policy::<Words>::parameters(trainer.policy()).unwrap()
+}
+
+fn values(trainer: &Learner) -> Vec<Tensor> {
+    parameters(trainer).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
+}
+
+fn own_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
+    let mut batch = trainer.draw().unwrap();
+    let scores = trainer.score(&mut batch).unwrap();
+    let loss = trainer.loss(&scores).unwrap();
+    loss.backward();
+    adam.scale_lr(trainer.context().config.lr_scale.at(trainer.steps_done())).unwrap();
+    adam.step().unwrap();
+    trainer.advance(batch, &scores, loss.double_value(&[])).unwrap().loss
+}
+
+#[test]
+fn an_own_loop_makes_the_same_steps() {
+    let (mut ours, mut own) = (whole(), whole());
+    let mut adam = Adam::new(parameters(&own), own.context().config.adam).unwrap();
+    for step in 1..=8 {
+        assert_eq!(ours.step().unwrap().loss.to_bits(), own_step(&mut own, &mut adam).to_bits(), "step {step}");
+        assert_eq!(values(&ours), values(&own), "step {step}");
+        assert_eq!((own.steps_done(), own.reward_calls()), (step, ours.reward_calls()));
+    }
+    // The priorities of what is replayed followed, too.
+    let drawn = |trainer: &Learner| trainer.latest().map(|batch| batch.terminal_states().clone());
+    assert_eq!(drawn(&ours), drawn(&own));
+}
+
+#[test]
+fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
+    let mut trainer = whole();
+    let env = Words::new(2, 3);
+    let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(3)).unwrap();
+    assert_eq!(trainer.remember(&others).unwrap(), 5);
+    assert_eq!((trainer.replay().unwrap().len(), trainer.reward_calls()), (5, 5));
+    let mut batch = others.into();
+    let scores = trainer.score(&mut batch).unwrap();
+    let loss = trainer.loss(&scores).unwrap();
+    trainer.advance(batch, &scores, loss.double_value(&[])).unwrap();
+    assert_eq!((trainer.steps_done(), trainer.n_fresh()), (1, 0));
+    assert_eq!(trainer.latest().unwrap().len(), 5);
+}
+
+#[test]
+fn what_can_not_be_done_by_hand_is_refused() {
+    let mut chunked = trainer(TrainerConfig { batch: 4, chunk: Some(3), ..TrainerConfig::default() });
+    assert!(matches!(chunked.draw(), Err(Error::Missing { .. })));
+    let mut one = trainer(TrainerConfig { batch: 4, ..TrainerConfig::default() });
+    let (mut first, mut second) = (one.draw().unwrap(), one.draw().unwrap());
+    assert!(matches!(one.remember(&first.trajectories), Err(Error::Missing { .. })));
+    let (scores, _) = (one.score(&mut first).unwrap(), one.score(&mut second).unwrap());
+    let part = second.trajectories.select(0..2).unwrap();
+    let error = one.advance(part.into(), &scores, 0.0).unwrap_err().to_string();
+    assert!(error.contains("a batch with its own scores"), "{error}");
+    assert_eq!(one.steps_done(), 0);
+}

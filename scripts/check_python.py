@@ -22,7 +22,7 @@ PINS = ROOT / "scripts" / "libtorch.txt"
 NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist mypy".split()
 # A network of theirs is trained, without what else they bring.
 LAYERS = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
-# What the examples, the notebook and the guide's page use.
+# What the examples, the notebooks and the guide's page use.
 EXAMPLES = "rdkit matplotlib nbclient nbformat ipykernel".split()
 # Of the system's C library and its kin, which are there.
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|gomp)\.so|ld-linux")

@@ -1,10 +1,13 @@
-"""The examples run: scripts with few steps, notebooks as they are but for the number of steps."""
+"""The examples run: scripts with few steps, notebooks as they are, to the claims at their ends."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -48,19 +51,41 @@ def test_pictures_of_molecules_are_drawn(tmp_path):
     assert "<svg" in picture.read_text()
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.ipynb")))
-def test_notebooks_run(name, tmp_path):
-    import nbclient
-    import nbformat
+NOTEBOOKS = sorted(path.stem for path in (EXAMPLES / "notebooks").glob("*.ipynb"))
 
-    notebook = nbformat.read(EXAMPLES / name, as_version=4)
+
+def executed(name, folder, monkeypatch, **changes):
+    """The cells of code of a notebook that was run in a folder, with some of its numbers changed."""
+    notebook = nbformat.read(EXAMPLES / "notebooks" / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in code), "outputs are stored: clear them"
-    # As a reader would set it for a quick look.
-    assert sum(cell.source.count("STEPS = ") for cell in code) == 1
-    for cell in code:
-        cell.source = cell.source.replace("STEPS = 500", "STEPS = 5")
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    for number, value in changes.items():
+        assert any(f"{number} = " in cell.source for cell in code)
+        for cell in code:
+            cell.source = re.sub(rf"^{number} = \S+", f"{number} = {value}", cell.source, flags=re.MULTILINE)
+    # One thread, as other tests run at the same time.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+    return code
+
+
+def test_there_are_five_notebooks_and_their_links_lead_somewhere():
+    assert NOTEBOOKS == ["first_graphs", "many_machines", "molecules", "own_environment_and_network", "structures"]
+    for name in NOTEBOOKS:
+        path = EXAMPLES / "notebooks" / f"{name}.ipynb"
+        links = re.findall(r"\]\(([^)]+)\)", "".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"))
+        assert links and all((path.parent / link).exists() for link in links), f"{name}: {links}"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
+    code = executed(name, tmp_path, monkeypatch)
     kinds = {kind for cell in code for output in cell.outputs for kind in output.get("data", {})}
     assert {"image/svg+xml", "image/png"} <= kinds
+    assert "assert " in code[-1].source and ".tv < " in code[-1].source
+
+
+def test_claims_of_a_notebook_fail_without_training(tmp_path, monkeypatch):
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="AssertionError"):
+        executed("first_graphs", tmp_path, monkeypatch, STEPS=5)

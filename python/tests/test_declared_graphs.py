@@ -51,6 +51,18 @@ def test_nodes_of_the_start_are_told_apart_or_not():
     assert exact(gfn.GraphEnv([gfn.AddEdge()], 4, start=4, scaffold="distinct")).n_states == 2**edges
 
 
+def test_what_was_never_there_is_not_put_back():
+    """A path of three nodes has two edges to lose; the third pair of nodes never had one."""
+    assert exact(gfn.GraphEnv([gfn.RemoveEdge()], 3, start=graphs_of(nx.path_graph(3)), labelled=True)).n_states == 4
+    path = gfn.Graphs.of([3], [[0, 1], [1, 2]], [0, 2], directed=False, edge_classes=[0, 1])
+    env = gfn.GraphEnv([gfn.RemoveEdge()], 3, start=path, edge_classes=2)
+    assert env.check() == (4, 4) and exact(env).n_states == 4
+    both = graphs_of(nx.path_graph(4), nx.cycle_graph(4)) + graphs_of(nx.star_graph(3))
+    env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=both, labelled=True)
+    # Both come to the graph without edges.
+    refused(lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1), ValueError, "no two instances lead to the same graph")
+
+
 def test_graphs_that_are_taken_apart_are_learned():
     env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=complete(4), scaffold="alike")
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
@@ -140,7 +152,7 @@ def test_several_graphs_are_instances():
         counts = np.bincount(graphs.n_edges[kinds == kind], minlength=4)
         weights = np.array([math.comb(3, k) * math.exp(k) for k in range(4)])
         assert np.abs(counts / counts.sum() - weights / weights.sum()).sum() < 0.1
-    refused(trainer.exact, ValueError, "one start: make an environment")
+    refused(trainer.exact, ValueError, "one start, which has one log Z: make an environment")
     refused(lambda: gfn.Trainer(env, count_edges, NET).fit(1), (ValueError, RuntimeError), "log Z of each instance")
 
 
@@ -158,11 +170,11 @@ def test_the_parameters_of_several_starts_are_taken_over_for_one(tmp_path):
     [
         (dict(start=gfn.Graphs.from_graph6([])), ValueError, "no graph"),
         (dict(start=gfn.Graphs.from_graph6(["B?", "C?"])), ValueError, "as many nodes"),
-        (dict(start=gfn.Graphs.from_graph6(["E?"])), ValueError, "at most 4"),
-        (dict(start=[0, 1]), TypeError, "initial"),
-        (dict(start="B?"), TypeError, "initial"),
-        (dict(start=-1), ValueError, "initial"),
-        (dict(start=nx.Graph()), TypeError, "initial"),
+        (dict(start=gfn.Graphs.from_graph6(["E???"])), ValueError, "at most 4"),
+        (dict(start=[0, 1]), TypeError, "start"),
+        (dict(start="B?"), TypeError, "start"),
+        (dict(start=-1), ValueError, "start"),
+        (dict(start=nx.Graph()), TypeError, "start"),
         (dict(scaffold="equal"), ValueError, "scaffold"),
         (dict(scaffold=1), TypeError, "scaffold"),
         (dict(scaffold=True), TypeError, "scaffold"),
@@ -196,11 +208,14 @@ class Acyclic(gfn.GraphRules):
         return np.array(moves.types)[moves.kind] != "add_edge"
 
 
-class Ethers(gfn.GraphRules):
-    """Molecules with an oxygen alone are finished."""
+SMALL = ("C", "O", "CC")
+
+
+class Larger(gfn.GraphRules):
+    """The smallest molecules aren't finished."""
 
     def can_exit(self, graphs):
-        return np.array(["O" in smiles for smiles in graphs.smiles], dtype=bool)
+        return ~np.isin(graphs.smiles, SMALL)
 
 
 def states_of(env):
@@ -213,20 +228,20 @@ def test_molecules_under_rules_are_those_of_the_setting_that_says_so():
     free = states_of(gfn.Molecules(**sizes))
     assert sorted(own.states.smiles) == sorted(theirs.states.smiles) and own.n_states < free.n_states
     assert own.log_z == pytest.approx(theirs.log_z)
-    ethers = states_of(gfn.Molecules(**sizes, rules=Ethers()))
-    ends = np.isfinite(ethers.log_rewards)
-    assert ends.tolist() == ["O" in smiles for smiles in ethers.states.smiles] and 0 < ends.sum() < len(ends)
+    larger = states_of(gfn.Molecules(**sizes, rules=Larger()))
+    ends = np.isfinite(larger.log_rewards)
+    assert ends.tolist() == [smiles not in ("", *SMALL) for smiles in larger.states.smiles] and larger.n_states == free.n_states
     # Kekule forms are counted as before.
     assert states_of(gfn.Molecules(6, elements=["C"], rules=gfn.GraphRules())).log_z == pytest.approx(states_of(gfn.Molecules(6, elements=["C"])).log_z)
 
 
 def test_molecules_under_rules_are_looked_at_and_learned():
-    env = gfn.Molecules(3, elements=["C", "O"], charges=False, rules=Ethers())
+    env = gfn.Molecules(3, elements=["C", "O"], charges=False, rules=Larger())
     assert env.check().states == states_of(env).n_states
     trainer = gfn.Trainer(env, flat, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
     before = trainer.exact().tv
     assert trainer.fit(300).exact().tv < 0.1 < before
-    assert all("O" in smiles for smiles in trainer.sample(100).smiles)
+    assert set(trainer.sample(100).smiles).isdisjoint(SMALL)
     assert env.accepts(["CO", "CCCC"]).tolist() == [True, False]
 
 
@@ -344,4 +359,4 @@ def test_rewards_and_environments_of_others_are_told_apart():
     for env in (gfn.GraphBuilding(3), gfn.Molecules(3)):
         refused(lambda env=env: gfn.Trainer(env, gfn.SizeReward(), NET), TypeError, "SizeReward")
     refused(lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.SizeReward(), gfn.Mlp((8,))), TypeError, "SizeReward")
-    refused(lambda: gfn.Trainer(gfn.Cut(graphs_of(GRAPHS[0])), gfn.RingReward(), gfn.Mlp((8,))), TypeError, "")
+    refused(lambda: gfn.Trainer(gfn.Cut(graphs_of(GRAPHS[0])), gfn.RingReward(), gfn.Mlp((8,))), TypeError, "Mlp")

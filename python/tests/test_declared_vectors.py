@@ -107,13 +107,23 @@ def test_mistakes_in_rules_are_raised(method):
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
 
-def test_moves_back_that_lead_nowhere_are_found():
-    """1 can't be reached, so a move back to it would take half of P_B for nothing."""
-    moves = [(0, 0, 2), (0, 1, 2)]
-    with pytest.raises(ValueError, match="back"):
-        gfn.VectorEnv(1, 3, moves)
+class Never(gfn.VectorRules):
+    """No move to 1."""
 
-    class Told(gfn.VectorRules):
+    def restrict(self, states, moves):
+        return moves.number != 2
+
+
+def test_moves_back_that_lead_nowhere_are_found():
+    """Rules keep walks from 1, so a move back to it would take half of P_B for nothing."""
+    moves = [(0, 0, 2), (0, 1, 2), (0, 0, 1)]
+    with pytest.raises(ValueError, match="back"):
+        gfn.VectorEnv(1, 3, moves, Never())
+    # What no move leads to needs no rules.
+    assert gfn.VectorEnv(1, 3, moves[:2]).check() == (2, 2)
+    assert gfn.VectorEnv(2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], initial=[1, 2]).check() == (9, 9)
+
+    class Told(Never):
         def is_reachable(self, states):
             return states[:, 0] != 1
 

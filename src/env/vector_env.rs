@@ -217,10 +217,7 @@ impl<R: VectorRules> DiscreteEnv for VectorEnv<R> {
         let width = n_moves + usize::from(has_exit);
         let mut legal = vec![false; states.len() * width];
         for (legal, row) in legal.chunks_exact_mut(width.max(1)).zip(states.rows()) {
-            // From a start that isn't zeros, rules that undo single entries would go on.
-            if direction == Direction::Forward || self.0.starts().is_empty() || !is_initial(&self.0, row) {
-                self.0.mark(direction, row, &mut legal[..n_moves]);
-            }
+            self.0.mark(direction, row, &mut legal[..n_moves]);
             if has_exit {
                 legal[n_moves] = self.0.can_end(row);
             }

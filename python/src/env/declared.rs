@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, BatchMove, Free, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema,
     GraphState, GraphStates, MoveMask, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
@@ -130,7 +130,9 @@ impl Declared {
         let Some(start) = starts.first().cloned() else {
             return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
         };
-        let mut env = GraphEnv::new(Free, actions, start).and_then(|env| env.with_schema(schema))?;
+        let takes = self.actions.iter().all(Action::takes_away);
+        let left = Left(takes.then(|| starts.clone()).unwrap_or_default());
+        let mut env = GraphEnv::new(left, actions, start).and_then(|env| env.with_schema(schema))?;
         if starts.len() > 1 {
             env = env.with_instances(starts)?;
         }
@@ -161,6 +163,13 @@ impl Declared {
 }
 
 impl Action {
+    fn takes_away(&self) -> bool {
+        matches!(
+            self,
+            Self::RemoveNode { .. } | Self::RemoveEdge {} | Self::ClearNodeAttribute {} | Self::ClearEdgeAttribute {}
+        )
+    }
+
     /// Its name, and that of the one that it undoes.
     fn twins(&self) -> (&'static str, &'static str) {
         match self {
@@ -174,6 +183,30 @@ impl Action {
             Self::ClearEdgeAttribute {} => ("ClearEdgeAttribute", "SetEdgeAttribute"),
         }
     }
+}
+
+/// The starts that moves only take away from, each by its instance; none where some move adds.
+struct Left(Vec<GraphState>);
+
+impl GraphRules for Left {
+    /// Moves back would else put what was never there.
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.0.is_empty() || self.0.get(graph.instance() as usize).is_some_and(|start| is_part(graph, start))
+    }
+}
+
+/// `true` if all that a graph has another one has, too, under the same labels.
+fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
+    let kept = |now: Attributes, then: Attributes| {
+        now.values().iter().zip(then.values()).all(|(now, then)| *now == 0 || now == then)
+    };
+    let mut nodes = graph.nodes().zip(whole.nodes());
+    graph.n_nodes() <= whole.n_nodes()
+        && nodes.all(|(now, then)| now.class == then.class && kept(now.attributes, then.attributes))
+        && graph.edges().all(|(a, b)| {
+            let both = graph.edge(a, b).zip(whole.edge(a, b));
+            both.is_some_and(|(now, then)| now.class == then.class && kept(now.attributes, then.attributes))
+        })
 }
 
 /// `true` if there is a way between any two nodes.

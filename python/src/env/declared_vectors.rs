@@ -1,6 +1,6 @@
 //! Environments of vectors that are declared in Python: moves that set one entry, and rules that are asked about batches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gfn::env::{BatchRules, Direction, Rows, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
@@ -59,9 +59,31 @@ impl DeclaredVectors {
                 return Err(Error::config("initial", got, expected));
             }
         }
+        let zeros = [vec![0; width]];
+        let undoes = if starts.is_empty() { &zeros[..] } else { &starts };
+        let undoes = undoes.iter().map(|start| self.undoes(start)).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
-        let env = any_vectors(VectorEnv(Steps { width, moves: self.moves.clone(), starts, fixed, instances, rules }));
+        let env =
+            any_vectors(VectorEnv(Steps { width, moves: self.moves.clone(), starts, undoes, fixed, instances, rules }));
         Ok(Vectors { env, values, sequence: None })
+    }
+}
+
+impl DeclaredVectors {
+    /// Of each move whether there is anything to undo by it: whether moves lead from the start to the value before it. Else a way back
+    /// would go on below where it began.
+    fn undoes(&self, start: &[u16]) -> Vec<bool> {
+        let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
+        let mut known = 0;
+        while known < reached.len() {
+            known = reached.len();
+            for &(entry, before, after) in &self.moves {
+                if reached.contains(&(entry, before)) {
+                    reached.insert((entry, after));
+                }
+            }
+        }
+        self.moves.iter().map(|&(entry, before, _)| reached.contains(&(entry, before))).collect()
     }
 }
 
@@ -90,6 +112,8 @@ struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
+    /// Of each start the moves that there can be to undo.
+    undoes: Vec<Vec<bool>>,
     /// The entries that no move changes, and the number of the start that has these there.
     fixed: Vec<usize>,
     instances: HashMap<Vec<u16>, u32>,
@@ -112,6 +136,9 @@ impl VectorRules for Steps {
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
         let &(entry, before, after) = self.moves.get(slot)?;
         let (from, to) = if direction == Direction::Forward { (before, after) } else { (after, before) };
+        if direction == Direction::Backward && !self.undoes_from(row)[slot] {
+            return None;
+        }
         let value = row.get_mut(entry).filter(|value| **value == from)?;
         *value = to;
         Some(slot)
@@ -126,8 +153,9 @@ impl VectorRules for Steps {
         if self.starts.len() < 2 { 0 } else { self.instances.get(&of(&self.fixed, row)).copied().unwrap_or(0) }
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
-        for (legal, &(entry, before, after)) in legal.iter_mut().zip(&self.moves) {
-            *legal = row[entry] == if direction == Direction::Forward { before } else { after };
+        let undoes = (direction == Direction::Backward).then(|| self.undoes_from(row));
+        for (k, (legal, &(entry, before, after))) in legal.iter_mut().zip(&self.moves).enumerate() {
+            *legal = undoes.map_or(row[entry] == before, |undoes| undoes[k] && row[entry] == after);
         }
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
@@ -144,6 +172,11 @@ impl VectorRules for Steps {
 }
 
 impl Steps {
+    /// The moves that there can be to undo in a vector of this start.
+    fn undoes_from(&self, row: &[u16]) -> &[bool] {
+        &self.undoes[self.instance(row) as usize]
+    }
+
     fn of_states(&self, method: &str, states: &VectorStates) -> Vec<bool> {
         self.rules
             .ask(method, states.len(), |function| Ok(function.call1((entries(function.py(), states)?,))?.unbind()))

@@ -67,7 +67,11 @@ fn log_weights<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, scores: &Sco
 pub(super) fn one_instance<E: Env>(env: &E) -> Result<()> {
     match env.n_instances() {
         1 => Ok(()),
-        n => Err(Error::config("the environment's instances", n, "one, which has one log Z")),
+        n => {
+            let expected = "one start, which has one log Z: make an environment of the one that is asked about, and a trainer that takes \
+                            the parameters over by `restore`";
+            Err(Error::config("the environment's instances", n, expected))
+        }
     }
 }
 

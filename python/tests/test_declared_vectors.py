@@ -121,7 +121,7 @@ def test_moves_back_that_lead_nowhere_are_found():
         gfn.VectorEnv(1, 3, moves, Never())
     # What no move leads to needs no rules.
     assert gfn.VectorEnv(1, 3, moves[:2]).check() == (2, 2)
-    assert gfn.VectorEnv(2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], initial=[1, 2]).check() == (9, 9)
+    assert gfn.VectorEnv(2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], start=[1, 2]).check() == (9, 9)
 
     class Told(Never):
         def is_reachable(self, states):

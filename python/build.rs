@@ -1,6 +1,6 @@
 //! Compiles the shim that hands tensors to and fro, and links what the Python package torch brings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -15,6 +15,11 @@ fn main() {
         return;
     };
     let Some(root) = lib.parent() else { return };
+    let Some(minor) = torch_minor(root) else {
+        println!("cargo::error=no header of libtorch in {} says its version: a PyTorch of 2.12 or newer is needed", root.display());
+        return;
+    };
+    println!("cargo:rustc-env=GFN_TORCH={minor}");
     let Some(include) = python_include() else {
         println!(
             "cargo::error=the headers of Python were not found: install them (python3-dev), or name an interpreter that has them (PYO3_PYTHON)"
@@ -49,4 +54,14 @@ fn python_include() -> Option<PathBuf> {
     let out = Command::new(python).args(["-c", ask]).output().ok()?;
     let include = PathBuf::from(String::from_utf8(out.stdout).ok()?.trim());
     include.join("Python.h").is_file().then_some(include)
+}
+
+/// The minor version of a libtorch: `2.13`.
+fn torch_minor(root: &Path) -> Option<String> {
+    let header = std::fs::read_to_string(root.join("include/torch/headeronly/version.h")).ok()?;
+    let number = |name: &str| {
+        let line = header.lines().find_map(|line| line.strip_prefix("#define TORCH_VERSION_")?.strip_prefix(name))?;
+        line.trim().parse::<u32>().ok()
+    };
+    Some(format!("{}.{}", number("MAJOR")?, number("MINOR")?))
 }

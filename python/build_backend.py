@@ -4,58 +4,84 @@ pip builds in an environment of its own, where torch can't be imported, so it is
 """
 
 import os
+import re
+import shlex
 import sysconfig
 from pathlib import Path
 
 import maturin
 from maturin import (  # noqa: F401 - the hooks that pip asks for
+    build_sdist,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
     prepare_metadata_for_build_wheel,
 )
 
-WANTED = "2.13."
-CHECKOUT = Path(__file__).resolve().parent.parent
+# Those that torch-sys compiles against and that pass the tests: docs/setup.md. What is built is linked to one of them.
+MINORS = ("2.12", "2.13", "2.14", "2.15")
+HERE = Path(__file__).resolve().parent
+# What torch-sys 0.26 lacks for torch 2.14 and newer.
+NEWER = HERE / "python" / "shim" / "torch_sys.h" if (HERE / "python").is_dir() else HERE / "shim" / "torch_sys.h"
 
 
 def _version(torch):
     """The version of the torch in a folder, or an empty text."""
-    named = torch / "version.py"
-    lines = named.read_text().splitlines() if named.is_file() else []
-    found = [line.split("=")[1].strip(" '\"") for line in lines if line.startswith("__version__")]
-    return found[0] if found else ""
+    for name, pattern in (("version.py", r"(?m)^__version__ *= *['\"]([^'\"]+)"), ("build-version", r"(\S+)")):
+        found = re.search(pattern, (torch / name).read_text()) if (torch / name).is_file() else None
+        if found:
+            return found.group(1)
+    return ""
+
+
+def _minor(version):
+    """The minor version if it is one that fits and a release, or an empty text."""
+    release = re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", version)
+    return release.group(1) if release and release.group(1) in MINORS else ""
 
 
 def _libtorch():
     """The folder that holds lib/ and include/ of a libtorch that fits."""
+    wanted = f"gfn-rs is linked to a release of torch {', '.join(MINORS[:-1])} or {MINORS[-1]}"
     if os.environ.get("LIBTORCH"):
-        return os.environ["LIBTORCH"]
+        named = Path(os.environ["LIBTORCH"])
+        version = _version(named)
+        # One that doesn't say what it is is left to torch-sys.
+        if version and not _minor(version):
+            raise RuntimeError(f"{wanted}, and LIBTORCH names torch {version} in {named}: unset it, or name another")
+        return named
     installed = Path(sysconfig.get_path("platlib")) / "torch"
     version = _version(installed)
-    if version.startswith(WANTED):
-        return str(installed)
-    fetched = CHECKOUT / ".libtorch" / "torch"
-    if fetched.is_dir():
-        return str(fetched)
+    if _minor(version):
+        return installed
+    fetched = HERE.parent / ".libtorch" / "torch"
+    if not version and _minor(_version(fetched)):
+        return fetched
     there = f"torch {version} is installed" if version else "no torch is installed"
-    raise RuntimeError(
-        f"gfn-rs is linked to torch {WANTED}x, and {there} in {installed.parent}: "
-        f"pip install 'torch=={WANTED}*' first, or export LIBTORCH"
-    )
+    raise RuntimeError(f"{wanted}, and {there} in {installed.parent}: pip install 'torch=={MINORS[-1]}.*' first, or export LIBTORCH")
+
+
+def _told():
+    """Tells torch-sys and the build script of the extension by the environment."""
+    libtorch = _libtorch()
+    minor = _minor(_version(libtorch))
+    os.environ["LIBTORCH"] = str(libtorch)
+    if minor:
+        # torch-sys knows one version only; those that are known to fit are above.
+        os.environ["LIBTORCH_BYPASS_VERSION_CHECK"] = "1"
+    if minor in ("2.14", "2.15"):
+        os.environ["CC_SHELL_ESCAPED_FLAGS"] = "1"
+        flags = f"-std=c++20 -include {shlex.quote(str(NEWER))}"
+        os.environ["CXXFLAGS"] = f"{os.environ.get('CXXFLAGS', '')} {flags}".strip()
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    os.environ["LIBTORCH"] = _libtorch()
+    _told()
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    os.environ["LIBTORCH"] = _libtorch()
+    _told()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
-
-
-def build_sdist(sdist_directory, config_settings=None):
-    return maturin.build_sdist(sdist_directory, config_settings)
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel

@@ -34,6 +34,8 @@ use pyo3::prelude::*;
 fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     gfn::runtime::differentiate_by(backward::backward);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    // `gfn_rs/__init__.py` reads it in the file, before it loads it beside a torch of another version.
+    module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))?;
     module.add_class::<conditioning::Conditioner>()?;
     module.add_class::<env::Env>()?;
     module.add_class::<layers::Paths>()?;

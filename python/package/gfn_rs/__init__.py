@@ -8,24 +8,38 @@
 """
 
 import atexit as _atexit
+import mmap as _mmap
 import os as _os
+import re as _re
 import time as _time
 from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
 from importlib.metadata import version as _version
+from importlib.util import find_spec as _find_spec
 
 # First: its libraries are those that the extension is linked to. There must be one libtorch in a process.
 import torch as _torch
 
 
-def _wanted() -> str:
-    """The minor version of torch that the extension was built with; it can't say so itself, as it doesn't load beside another."""
-    return "2.13"
+def _linked() -> str:
+    """The minor version of torch that the extension was built with: read in its file, as it can't be loaded beside another."""
+    spec = _find_spec("gfn_rs._gfn")
+    if spec is None or spec.origin is None:
+        raise ImportError("the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout")
+    with open(spec.origin, "rb") as file, _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_READ) as whole:
+        # `find` is fast where `re` looks at each byte.
+        at = whole.find(b"gfn-rs is linked to torch ")
+        found = _re.match(rb"\D+(\d+\.\d+);", whole[at : at + 40]) if at >= 0 else None
+    if found is None:
+        raise ImportError(f"{spec.origin} doesn't say what torch it was built with: build it anew, pip install ./python")
+    return found.group(1).decode()
 
 
-if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
+# A release: what comes before it (2.13.0a0, 2.13.0.dev20260101) has other symbols and another layout of objects.
+_release = _re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", _torch.__version__)
+if _release is None or _release.group(1) != _linked():
     raise ImportError(
-        f"gfn-rs is linked to the libraries of torch {_wanted()}, and this is torch {_torch.__version__}: "
-        f"pip install 'torch=={_wanted()}.*'"
+        f"gfn-rs is linked to the libraries of torch {_linked()}, and this is torch {_torch.__version__}"
+        f"{'' if _release else ', which is no release'}: pip install 'torch=={_linked()}.*', or build gfn-rs anew with the torch that you have"
     )
 
 from . import _gfn  # noqa: E402

@@ -10,6 +10,7 @@ _Integers = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[np.float64]
 
 __version__: str
+__torch__: str
 
 def set_threads(n: int) -> None:
     """Gives the library and torch so many threads, for the rest of the process; before its first trainer. A process that is forked from

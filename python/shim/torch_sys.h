@@ -1,0 +1,27 @@
+// Read before each file of torch-sys 0.26, which is made for torch 2.13, where torch is 2.14 or newer (build_backend.py): functions
+// that are gone there, by those that took their place. The library calls none of them.
+#pragma once
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 14
+namespace torch {
+
+inline Tensor cholesky(const Tensor& self, bool upper) {
+  return at::linalg_cholesky(self, upper);
+}
+
+inline Tensor& cholesky_out(Tensor& out, const Tensor& self, bool upper) {
+  return at::linalg_cholesky_out(out, self, upper);
+}
+
+inline std::tuple<Tensor, Tensor> qr(const Tensor& self, bool some) {
+  return at::linalg_qr(self, some ? "reduced" : "complete");
+}
+
+inline std::tuple<Tensor&, Tensor&> qr_out(Tensor& q, Tensor& r, const Tensor& self, bool some) {
+  return at::linalg_qr_out(q, r, self, some ? "reduced" : "complete");
+}
+
+}  // namespace torch
+#endif

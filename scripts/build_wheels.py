@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Builds the wheels of the Python package, one for each torch and each interpreter that is found, and tries each of them.
+
+  build_wheels.py [--torch 2.13]... [--python python3.12]... [--out FOLDER] [--stubs]
+
+For each, in an environment of its own: torch is installed, the wheel is built and installed, ring-4 is trained for ten steps, and its
+exact distribution is taken. What passes lies in the folder `--out` under a version that names torch, 0.1.0+torch213, and asks for that
+torch. Ends with a table, and with an error where one failed. Needs what `pip install ./python` needs: Rust, a C++ compiler, Python's headers.
+
+torch brings the libraries of CUDA, several gigabytes, unless pip is told of an index without them (PIP_EXTRA_INDEX_URL). With `--stubs`
+it comes without, and with stubs for what is missing (scripts/check_python.py; `make setup` comes first).
+"""
+
+import argparse
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import check_python
+
+ROOT = check_python.ROOT
+PYTHONS = ["python3.%d" % minor for minor in range(10, 15)]
+# The platform that torch's own wheels ask for, and the newest symbols that it has. A wheel that asks for more isn't of that platform.
+PLATFORM = "manylinux_2_28"
+SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
+SMOKE = """
+import gfn_rs as gfn
+trainer = gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, lr_scale=gfn.Constant(1.0)).fit(10)
+assert 0.0 <= trainer.exact().tv <= 1.0
+"""
+
+
+class Failed(Exception):
+    """A step that failed, in a line."""
+
+
+def run(what, *command, **settings):
+    """Runs a command; `Failed` with the last lines that it wrote."""
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, **settings)
+    if done.returncode != 0:
+        print("\n".join(done.stdout.splitlines()[-40:]), file=sys.stderr)
+        raise Failed("%s failed (exit code %d)" % (what, done.returncode))
+    return done.stdout
+
+
+def minors():
+    """The versions of torch that fit, of which the build backend has the list."""
+    found = re.search(r"^MINORS = \((.*)\)$", (ROOT / "python" / "build_backend.py").read_text(), re.MULTILINE)
+    return re.findall(r"\d+\.\d+", found.group(1))
+
+
+def interpreters(asked):
+    """Those of the names that can be run, by name. pyenv has commands that only say that there is no such version."""
+    found = {}
+    for name in asked or PYTHONS:
+        try:
+            done = subprocess.run([name, "-c", "import sys; print(sys.executable)"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            found[name] = done.stdout.strip()
+    return found
+
+
+def newest_symbols(wheel):
+    """What the extension asks of the system's libraries: the newest version of each, as numbers."""
+    with zipfile.ZipFile(str(wheel)) as archive, tempfile.TemporaryDirectory() as folder:
+        name = next(name for name in archive.namelist() if re.fullmatch(r"gfn_rs/_gfn[^/]*\.so", name))
+        listed = run("objdump", "objdump", "-T", archive.extract(name, folder))
+    found = {kind: [tuple(map(int, version.split("."))) for version in re.findall(r"\b%s_([\d.]+)" % kind, listed)] for kind in SYMBOLS}
+    return {kind: max(versions) for kind, versions in found.items() if versions}
+
+
+def renamed(wheel, minor, out):
+    """Writes the wheel under a version that names torch, which it asks for, and under the platform that it runs on."""
+    needs = newest_symbols(wheel)
+    name, version, python, abi, platform = wheel.stem.split("-")
+    if all(newest <= SYMBOLS[kind] for kind, newest in needs.items()):
+        platform = platform.replace("linux_", PLATFORM + "_", 1)
+    local = "%s+torch%s" % (version, minor.replace(".", ""))
+    new = out / "-".join([name, local, python, abi, platform + ".whl"])
+    before, after = "%s-%s.dist-info/" % (name, version), "%s-%s.dist-info/" % (name, local)
+    edits = {
+        "METADATA": [(r"^Version: .*$", "Version: " + local), (r"^Requires-Dist: torch\b(?!_).*$", "Requires-Dist: torch==%s.*" % minor)],
+        "WHEEL": [(r"^Tag: .*$", "Tag: " + "-".join([python, abi, platform]))],
+    }
+    record = []
+    with zipfile.ZipFile(str(wheel)) as old, zipfile.ZipFile(str(new), "w", zipfile.ZIP_DEFLATED) as archive:
+        for item in old.infolist():
+            target, content = item.filename.replace(before, after), old.read(item)
+            if target == after + "RECORD":
+                continue
+            for pattern, text in edits.get(target[len(after) :], []) if target.startswith(after) else []:
+                edited, count = re.subn(pattern, text, content.decode(), flags=re.MULTILINE)
+                if count != 1:
+                    raise Failed("%s has %d lines for %s" % (item.filename, count, pattern))
+                content = edited.encode()
+            archive.writestr(target, content)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            record.append("%s,sha256=%s,%d" % (target, digest, len(content)))
+        archive.writestr(after + "RECORD", "\n".join(record + [after + "RECORD,,", ""]))
+    return new, needs
+
+
+def build(minor, interpreter, folder, out, stubs):
+    """One wheel, built and tried; its path, and what it asks of the system."""
+    run("making an environment", interpreter, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    if stubs:
+        run("installing torch %s" % minor, *pip, "install", "--no-deps", "torch==%s.*" % minor)
+        run("installing what torch needs", *pip, "install", *check_python.NEEDED)
+        check_python.stub_cuda(Path(run("looking for torch", python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
+    else:
+        run("installing torch %s" % minor, *pip, "install", "torch==%s.*" % minor, "numpy")
+    torch = {"LIBTORCH", "LIBTORCH_USE_PYTORCH", "PYO3_PYTHON"}
+    settings = {name: value for name, value in os.environ.items() if name not in torch}
+    settings.update(PYO3_PYTHON=str(python))
+    run("building", *pip, "wheel", "--no-deps", "-C", "build-args=--compatibility linux", "-w", folder, ROOT / "python", env=settings)
+    (wheel,) = folder.glob("*.whl")
+    wheel, needs = renamed(wheel, minor, out)
+    try:
+        run("installing the wheel", *pip, "install", "--no-deps", wheel)
+        run("training with it", python, "-c", SMOKE, cwd=str(folder))
+    except Failed:
+        wheel.unlink()
+        raise
+    return wheel, needs
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch", action="append", metavar="MINOR", help="a minor version of torch, one of %s; all by default" % ", ".join(minors()))
+    parser.add_argument("--python", action="append", metavar="COMMAND", help="an interpreter; %s to %s, as far as they are there, by default" % (PYTHONS[0], PYTHONS[-1]))
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "wheels", help="the folder for the wheels; out/wheels by default")
+    parser.add_argument("--stubs", action="store_true", help="torch without the libraries of CUDA, with stubs in their place")
+    options = parser.parse_args()
+    for minor in options.torch or []:
+        if minor not in minors():
+            parser.error("--torch %s: wheels are built for %s (docs/setup.md has the table)" % (minor, ", ".join(minors())))
+    found = interpreters(options.python)
+    missing = [name for name in options.python or [] if name not in found]
+    if missing or not found:
+        parser.error("no interpreter of the name %s can be run" % (", ".join(missing) or " or ".join(PYTHONS)))
+    tools = [tool for tool in ("cargo", "objdump", os.environ.get("CXX", "c++").split()[0]) if shutil.which(tool) is None]
+    if tools:
+        parser.error("not found: %s (Rust is from rustup.rs, the others are in gcc and binutils)" % ", ".join(tools))
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    rows, failed = [], False
+    for minor in options.torch or minors():
+        for name, interpreter in found.items():
+            print("build_wheels: torch %s, %s" % (minor, name), flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    wheel, needs = build(minor, interpreter, Path(folder), out, options.stubs)
+                    rows.append((minor, name, wheel.name, ", ".join("%s %s" % (kind, ".".join(map(str, newest))) for kind, newest in needs.items())))
+                except Failed as why:
+                    failed = True
+                    rows.append((minor, name, str(why), ""))
+    print("\n%-6s %-11s %-60s %s" % ("torch", "Python", "wheel in %s" % out, "needs"))
+    for row in rows:
+        print("%-6s %-11s %-60s %s" % row)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

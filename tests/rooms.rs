@@ -43,27 +43,27 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("group", 160),
     ("tensor", 120),
     ("io", 330),
-    ("env", 1_550),
+    ("env", 1_580),
     ("condition", 610),
     ("graph", 4_335),
     ("distribution", 640),
     ("quantity", 240),
     ("nn", 3_450),
-    ("policy", 1_270),
+    ("policy", 1_345),
     ("rollout", 1_310),
     ("objective", 1_690),
     ("replay", 960),
     ("optim", 690),
     ("metrics", 1_030),
-    ("train", 4_560),
-    ("testing", 690),
+    ("train", 4_740),
+    ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 56_570;
-const MAX_CORE: u64 = 24_645;
-const MAX_EXPORTED: u64 = 304;
+const MAX_CODE: u64 = 58_300;
+const MAX_CORE: u64 = 24_960;
+const MAX_EXPORTED: u64 = 308;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import pickle
 
 import gfn_rs as gfn
 import numpy as np
@@ -128,6 +129,8 @@ MADE = {
     "trainers with steps": (lambda: small().fit(1), 500),
     "trainers with sources": (lambda: beside_all().fit(1), 300),
     "trainers with a prior": (lambda: beside_all(small()), 300),
+    "networks": (lambda: gfn.Mlp((4,)).build(gfn.HyperGrid(1, 2)), 1_000),
+    "trainers of networks": (lambda: small(policy=gfn.Mlp((4,)).build(gfn.HyperGrid(1, 2))).fit(1), 300),
     "refused trainers": (lambda: pytest.raises(ValueError, small, batch=0), 2_000),
     "graphs": (
         lambda: gfn.Graphs.of(np.array([2, 2]), np.array([[0, 1]]), np.array([0, 1, 1]), directed=False).edge_index,
@@ -142,7 +145,36 @@ def test_what_is_made_is_given_back(make, times):
     assert grown(make, times, 200) < LIMIT
 
 
+def own_step(it):
+    """A step in parts, and what can be read of it."""
+    batch = it.batch()
+    scores = it.score(batch)
+    it.loss(scores).backward()
+    it.advance(batch, scores)
+    return batch.states, batch.moves, batch.terminal, batch[:2] + batch[2:], batch.to_transitions()[0].states, it.buffer
+
+
+def walked(env):
+    """A walk by hand."""
+    states = env.initial(4)
+    moves = env.moves(states)
+    step = env.step(states, moves.draw(np.random.default_rng(0)))
+    return env.keys(step.states), env.masks(states), env.log_automorphisms(states)
+
+
+def drawn(network):
+    """Trajectories of a network, scored, and sent."""
+    walks = gfn.Sampler(network.env, network, epsilon=0.1).sample(8)
+    network.score(walks.with_log_rewards(np.zeros(8))).log_pf.sum().backward()
+    network(walks.terminal).log_pf.sum().backward()
+    return pickle.loads(pickle.dumps(walks)).moves, gfn.Sampler(network.env, network).backward(walks.terminal)
+
+
 USED = {
+    "own steps": (lambda: small(replay=gfn.Replay(10, after=0)), own_step, 1_000),
+    "walks by hand": (lambda: gfn.GraphBuilding(3), walked, 1_000),
+    "trajectories": (lambda: gfn.GraphNet(embedding=4).build(gfn.GraphBuilding(3), flow=True), drawn, 300),
+    "batches that are refused": (small, lambda it: pytest.raises(TypeError, it.score, 3), 1_000),
     "arrays of graphs": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), looks, 1_000),
     "networkx": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.sample(3).networkx(), 500),
     "pictures": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.sample(3)._repr_svg_(), 300),

@@ -132,8 +132,11 @@ def test_a_network_is_a_module_of_torch(tmp_path):
     double = copy.deepcopy(network).double()
     assert double(states).log_pf.dtype == torch.float64 and torch.allclose(double(states).log_pf.float(), said, atol=1e-6)
     assert network.to("cpu") is network and network.float() is network
+    walks = gfn.Sampler(env, network).sample(2).with_log_rewards([0.0, 0.0])
+    assert network.score(walks).log_z.requires_grad
     with torch.no_grad():
         assert not network(states).log_pf.requires_grad
+        assert not any(tensor.requires_grad for tensor in (network.score(walks).log_pf, network.score(walks).log_z))
     frozen = copy.deepcopy(network).requires_grad_(False)
     assert not frozen(states).log_pf.requires_grad
     assert len(repr(network)) > 100

@@ -155,7 +155,7 @@ class Network(torch.nn.Module):
             raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
         if trajectories.log_rewards is None:
             raise ValueError("nobody has asked a reward about these trajectories: expected log R of each, trajectories.with_log_rewards(values)")
-        return self._session.score(trajectories._paths)
+        return self._session.score(trajectories._paths, torch.is_grad_enabled())
 
     @property
     def has_flow(self) -> bool:

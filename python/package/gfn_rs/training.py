@@ -431,7 +431,7 @@ class Trainer(Made):
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
         """What policy and reward say of trajectories, with gradients: a batch of the trainer's, a part of one, or any others of the
         environment. All that the objective asks for is in it."""
-        return self._session.score(_paths(trajectories))
+        return self._session.score(_paths(trajectories), torch.is_grad_enabled())
 
     def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
         """The loss of scores by the objective, with gradients; of the batch of the next step without any, for whoever needs no more."""

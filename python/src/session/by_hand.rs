@@ -104,9 +104,12 @@ impl Session {
         Ok(Paths::new(self.ask(py, |engine| engine.draw_batch())?))
     }
 
-    /// The scores of trajectories, with gradients.
-    fn score(&self, py: Python<'_>, batch: &Paths) -> PyResult<Scores> {
-        let scores = self.ask(py, |engine| engine.score(batch.lock().as_mut()))?;
+    /// The scores of trajectories, with gradients where `grad`.
+    fn score(&self, py: Python<'_>, batch: &Paths, grad: bool) -> PyResult<Scores> {
+        let scores = self.ask(py, |engine| {
+            let score = || engine.score(batch.lock().as_mut());
+            if grad { tch::with_grad(score) } else { tch::no_grad(score) }
+        })?;
         Scores::held(py, scores)
     }
 

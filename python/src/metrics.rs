@@ -1,16 +1,16 @@
 //! Figures of samples and of objectives that need no trainer.
 
 use gfn::env::Reals;
-use gfn::metrics::NoiseFloor as Floor;
+use gfn::metrics::NoiseFloor;
 use gfn::{Result, Rng};
 use gfn_gym::transport;
 use gfn_molecules::pareto;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use crate::errors::raised;
 use crate::inside::Inside;
-use crate::pickled::{Again, again};
 use crate::watch::Watch;
 
 /// Points, a row each, that `gfn_rs.metrics` has looked at.
@@ -57,47 +57,16 @@ pub(crate) fn hypervolume(
 
 /// How far the samples of a perfect sampler are from the target.
 #[pyfunction]
-pub(crate) fn noise_floor(
-    py: Python<'_>,
+pub(crate) fn noise_floor<'py>(
+    py: Python<'py>,
     target: PyReadonlyArray1<'_, f64>,
     n: usize,
     rounds: usize,
     seed: u64,
-) -> PyResult<NoiseFloor> {
+) -> PyResult<Bound<'py, PyDict>> {
     let target = target.as_array().to_vec();
     let _inside = Inside::enter(py)?;
-    let floor = py.detach(|| Floor::simulate(&target, n, rounds, &mut Rng::seeded(seed))).map_err(raised)?;
-    let Floor { tv, tv_sd, jsd, jsd_sd } = floor;
-    Ok(NoiseFloor { tv, tv_sd, jsd, jsd_sd })
-}
-
-/// How far the samples of a perfect sampler are from the target: what to see beside distances that come from samples.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "NoiseFloor")]
-pub(crate) struct NoiseFloor {
-    /// The mean total variation.
-    tv: f64,
-    /// Its standard deviation.
-    tv_sd: f64,
-    /// The mean Jensen-Shannon divergence (natural logarithm).
-    jsd: f64,
-    /// Its standard deviation.
-    jsd_sd: f64,
-}
-
-#[pymethods]
-impl NoiseFloor {
-    #[new]
-    #[pyo3(signature = (*, tv, tv_sd, jsd, jsd_sd))]
-    fn new(tv: f64, tv_sd: f64, jsd: f64, jsd_sd: f64) -> Self {
-        Self { tv, tv_sd, jsd, jsd_sd }
-    }
-
-    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
-        again(slf, &["tv", "tv_sd", "jsd", "jsd_sd"])
-    }
-
-    fn __repr__(&self) -> String {
-        let Self { tv, tv_sd, jsd, jsd_sd } = self;
-        format!("NoiseFloor(tv={tv:.6} +- {tv_sd:.6}, jsd={jsd:.6} +- {jsd_sd:.6})")
-    }
+    let floor = py.detach(|| NoiseFloor::simulate(&target, n, rounds, &mut Rng::seeded(seed))).map_err(raised)?;
+    let NoiseFloor { tv, tv_sd, jsd, jsd_sd } = floor;
+    [("tv", tv), ("tv_sd", tv_sd), ("jsd", jsd), ("jsd_sd", jsd_sd)].into_py_dict(py)
 }

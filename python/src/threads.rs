@@ -5,7 +5,6 @@ use std::sync::Once;
 use gfn::runtime::{DeviceKind, Runtime, Threads};
 use pyo3::prelude::*;
 
-use crate::counts::count;
 use crate::errors::raised;
 
 /// One thread for what the library does itself, as torch gets one for small networks, unless another number was chosen: a step is so
@@ -24,6 +23,6 @@ pub(crate) fn prepare() {
 /// one: the others aren't there.
 #[pyfunction]
 pub(crate) fn set_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
-    let n = count(n, "threads", 1)?;
+    let n = n.py().import("gfn_rs._checks")?.call_method1("count", (n, "threads", 1))?.extract()?;
     Runtime::new(Threads { rayon: n, libtorch: n }, DeviceKind::Cpu).map(|_| ()).map_err(raised)
 }

@@ -22,6 +22,18 @@ const PHRASES: &[(&str, &str)] = &[
         "choose a loss that grows more slowly (`RegressionLoss`), or train in f64",
         "choose a `regression` that grows more slowly, or train with `double=True`",
     ),
+    (
+        "one; `StateGraph::build_of` lists the states of each",
+        "one start: make an environment of the one that is asked about, and take the parameters over by `restore`",
+    ),
+    (
+        "one, whose distribution can be told",
+        "one start: make an environment of the one that is asked about, and take the parameters over by `restore`",
+    ),
+    (
+        "one, whose log Z can be estimated",
+        "one start: make an environment of the one that is asked about, and take the parameters over by `restore`",
+    ),
     ("use the pruned or sampled metrics", "estimate from samples (`evaluate`)"),
     (
         "call `Runtime::new` once, before anything uses rayon or libtorch",

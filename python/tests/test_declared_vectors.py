@@ -5,6 +5,7 @@ import math
 import gfn_rs as gfn
 import numpy as np
 import pytest
+from refusals import refused
 
 GRID = [(axis, value, value + 1) for axis in range(2) for value in range(2)]
 
@@ -52,7 +53,9 @@ def test_rules_restrict_states_and_ends():
     [
         (dict(changes=[]), ValueError),
         (dict(changes=[(0, 1)]), ValueError),
-        (dict(changes=[(0, 1, 0)]), ValueError),
+        (dict(changes=[(0, 0, 1), (0, 1, 0)]), ValueError),
+        (dict(changes=[[0, 0, 1], [0, 1]]), ValueError),
+        (dict(changes=[(0, 2, 3)]), ValueError),
         (dict(changes=[(0, 0, 0)]), ValueError),
         (dict(changes=[(2, 0, 1)]), ValueError),
         (dict(changes=[(0, 0, 3)]), ValueError),
@@ -64,6 +67,18 @@ def test_rules_restrict_states_and_ends():
         (dict(width="two"), (TypeError, ValueError)),
         (dict(rules=OffDiagonal), TypeError),
         (dict(rules=3), TypeError),
+        (dict(start=[]), ValueError),
+        (dict(start=[[]]), ValueError),
+        (dict(start=0), ValueError),
+        (dict(start="here"), ValueError),
+        (dict(start=[0.0, 1.0]), ValueError),
+        (dict(start=[0, 3]), ValueError),
+        (dict(start=[0, -1]), ValueError),
+        (dict(start=[0, 0, 0]), ValueError),
+        (dict(start=[[0, 0], [0]]), ValueError),
+        (dict(start=[[[0, 0]]]), ValueError),
+        (dict(start=np.zeros((0, 2), dtype=int)), ValueError),
+        (dict(start=[[0, 0], [0, 1]]), ValueError),
     ],
 )
 def test_what_is_declared_wrongly_is_refused(settings, kind):
@@ -111,3 +126,54 @@ def test_moves_back_that_lead_nowhere_are_found():
 
 def test_environments_of_arrays_can_be_compared():
     assert gfn.VectorEnv(2, 3, np.array(GRID)) == gfn.VectorEnv(2, 3, np.array(GRID)) != gfn.VectorEnv(2, 3, np.array(GRID[:3]))
+
+
+def test_moves_lead_up_and_down():
+    """One entry rises from 0, by one or by two; the other falls from 2."""
+    moves = [(0, 0, 1), (0, 1, 2), (0, 0, 2), (1, 2, 1), (1, 1, 0)]
+    env = gfn.VectorEnv(2, 3, moves, start=[0, 2])
+    assert env.check() == (9, 9)
+    trainer = gfn.Trainer(env, first, gfn.Mlp((64, 64)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 400))
+    exact = trainer.exact()
+    assert exact.states[0].tolist() == [0, 2]
+    assert (exact.n_states, exact.log_z) == (9, pytest.approx(math.log(3 * sum(math.exp(k) for k in range(3)))))
+    assert trainer.fit(400).exact().tv < 0.03 < exact.tv
+
+
+# Cycles of two, of three, from the start and behind it, and one that few walks come to.
+RARE = [(0, value, value + 1) for value in range(9)] + [(0, value, 10) for value in range(8)] + [(0, 9, 8)]
+
+
+@pytest.mark.parametrize(
+    "moves, values",
+    [
+        ([(0, 0, 1), (0, 1, 0)], 2),
+        ([(0, 0, 1), (0, 1, 2), (0, 2, 0)], 3),
+        ([(0, 0, 1), (0, 1, 2), (0, 2, 1)], 3),
+        ([(0, 0, 1), (0, 1, 2), (0, 2, 3), (0, 3, 1), (0, 2, 4)], 5),
+        (RARE, 11),
+    ],
+)
+def test_walks_that_come_round_are_refused(moves, values):
+    with pytest.raises(ValueError, match=r"no sequence of forward moves leads back.*(comes round to \[|on or behind a cycle)"):
+        gfn.VectorEnv(1, values, moves)
+
+
+def test_several_starts_are_told_apart_by_what_no_move_changes():
+    env = gfn.VectorEnv(2, 4, [(0, value, value + 1) for value in range(3)], start=np.array([[0, 0], [2, 1]]))
+    assert env.check() == (6, 6)
+    policy = gfn.Mlp((32, 32))
+    trainer = gfn.Trainer(env, first, policy, gfn.DetailedBalance(), batch=64, lr=1e-2, lr_scale=gfn.Linear(1, 0, 400)).fit(400)
+    objects = trainer.sample(20_000)
+    for start, least in ((0, 0), (1, 2)):
+        counts = np.bincount(objects[objects[:, 1] == start, 0], minlength=4)
+        weights = np.exp(np.arange(4)) * (np.arange(4) >= least)
+        assert np.abs(counts / counts.sum() - weights / weights.sum()).sum() < 0.06
+    refused(trainer.exact, ValueError, "one start")
+    refused(lambda: gfn.Trainer(env, first, policy).fit(1), (ValueError, RuntimeError), "log Z of each instance")
+    refused(lambda: gfn.VectorEnv(2, 4, [(0, 0, 1)], start=[[0, 1], [2, 1]]), ValueError, "start 0 and start 1")
+
+
+def test_environments_are_equal_where_their_starts_are():
+    made = [gfn.VectorEnv(2, 3, GRID[:2], start=start) for start in (np.array([0, 0]), np.array([[0, 0]]), np.array([0, 1]))]
+    assert made[0] == made[1] != made[2]

@@ -1,6 +1,7 @@
 """Results go through pickle and `copy` as they are; a trainer doesn't, and says what to do."""
 
 import copy
+import dataclasses
 import pickle
 
 import gfn_rs as gfn
@@ -15,23 +16,23 @@ def trainers():
     return grid, graphs
 
 
-def shown(result):
-    """All that a result shows, but its methods."""
-    names = [name for name in dir(result) if not name.startswith("_")]
-    return {name: getattr(result, name) for name in names if not callable(getattr(result, name))}
-
-
 def equal(one, other):
-    assert type(one) is type(other)
-    if isinstance(one, (float, int, str, tuple, type(None), gfn.Graphs)):
-        assert one == other or one != one
-    elif isinstance(one, np.ndarray):
-        assert one.dtype == other.dtype and np.array_equal(one, other)
-    else:
-        # Something is there to be lost.
-        assert len(shown(one)) >= 2 and repr(one) == repr(other)
-        for name, value in shown(one).items():
-            equal(value, shown(other)[name])
+    """By what dataclasses themselves say, which compares arrays entry by entry; and kinds of numbers beside."""
+    assert one == other and repr(one) == repr(other) and type(one) is type(other)
+    for field in dataclasses.fields(one):
+        kinds = [getattr(getattr(result, field.name), "dtype", None) for result in (one, other)]
+        assert kinds[0] == kinds[1], field.name
+
+
+def another(value):
+    """A value of the same kind that isn't equal to it."""
+    if isinstance(value, np.ndarray):
+        other = value.copy()
+        other.flat[-1] = not value.flat[-1]
+        return other
+    if isinstance(value, (tuple, gfn.Graphs)):
+        return value[::-1]
+    return 7 if value is None else None
 
 
 def misaligned(data):
@@ -61,13 +62,40 @@ def test_results_are_pickled(trainers):
         assert again.modes(every) == sampled.modes(every) == sampled.n_distinct and len(again) == 20
 
 
+def test_results_are_equal_where_all_of_them_is(trainers):
+    for trainer in trainers:
+        sampled, exact = trainer.evaluate(20), trainer.exact()
+        tested = trainer.evaluate_on(exact.states[np.isfinite(exact.log_rewards)])
+        for result in (exact, exact.of_objects, sampled, sampled.elbo, sampled.top_k(3), tested, tested.correlation, gfn.noise_floor(exact.target, 9)):
+            values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+            assert result != values and type(result)(**values) == result
+            for name, value in values.items():
+                assert dataclasses.replace(result, **{name: another(value)}) != result, name
+                with pytest.raises(dataclasses.FrozenInstanceError):
+                    setattr(result, name, value)
+    # An evaluation's own distances aren't those of objects, though they may be the same numbers.
+    exact = trainers[0].exact()
+    assert exact != exact.of_objects and exact.of_objects == gfn.Distances(**{name: getattr(exact, name) for name in vars(exact.of_objects)})
+
+
+def test_results_hold_arrays_and_numbers(trainers):
+    exact, sampled = trainers[0].exact(), trainers[0].evaluate(20)
+    for result, names in ((exact, ("probs", "target", "log_rewards")), (sampled, ("log_rewards", "log_weights"))):
+        assert all(getattr(result, name).dtype == np.float64 for name in names)
+    assert exact.groups.dtype == sampled.groups.dtype == sampled.lengths.dtype == sampled.top_k(2).rows.dtype == np.int64
+    assert type(exact.n_states) is type(exact.n_objects) is int and type(exact.tv) is type(sampled.top_k(2).mean_reward) is float
+    assert isinstance(sampled.interval, tuple) and isinstance(exact, gfn.Distances)
+
+
 def test_results_that_do_not_fit_together_are_refused(trainers):
-    parts = trainers[0].evaluate(5).__getnewargs_ex__()[1]
-    for name in ("log_weights", "lengths", "groups"):
+    sampled = trainers[0].evaluate(5)
+    for name in ("states", "log_weights", "lengths", "groups"):
         with pytest.raises(ValueError, match="5 objects"):
-            gfn.Sampled(**{**parts, name: parts[name][:3]})
+            dataclasses.replace(sampled, **{name: getattr(sampled, name)[:3]})
+    with pytest.raises(ValueError, match="5 objects"):
+        dataclasses.replace(sampled, groups=sampled.groups + 5)
     with pytest.raises(TypeError, match="states"):
-        gfn.Sampled(**{name: value for name, value in parts.items() if name != "states"})
+        gfn.Sampled(**{name: value for name, value in vars(sampled).items() if name != "states"})
 
 
 def test_a_trainer_is_saved_and_not_pickled_or_copied(trainers):

@@ -64,7 +64,8 @@ def test_parts_are_chosen_by_numbers_and_masks():
     assert 0 < mask.sum() < len(graphs)
     same(graphs[mask], graphs[np.flatnonzero(mask)])
     same(graphs[mask.tolist()], graphs[mask])
-    for places in ([0, 40], [-41], np.array([2**40]), mask[:-1]):
+    # The last one would be -1, were it signed.
+    for places in ([0, 40], [-41], np.array([2**40]), mask[:-1], np.array([2**64 - 1], dtype=np.uint64)):
         with pytest.raises(IndexError):
             graphs[places]
     for wrong in (True, 1.0, np.array([1.0]), [[0], [1]], ["a"], None, {1: 2}):

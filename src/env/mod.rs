@@ -31,6 +31,7 @@ pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use checks::Steps;
+pub use checks::check_walks;
 pub(crate) use checks::{
     KEEP_BACK, MAX_STEPS_BACK, Walked, check_counts, check_listed, describe_move, describe_state, has_more_states,
     random_moves, walk_back,
@@ -50,6 +51,8 @@ pub use vectors::{Entry, Reals, VectorStates, Vectors};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use checks::no_way_back;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use topological::topological;
 
 pub use crate::direction::Direction;
 use crate::{Result, Rng};

@@ -4,18 +4,18 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use super::{
-    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, Walked, restrict,
+    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, check_walks,
+    restrict,
 };
-use crate::{Error, Result, Rng};
+use crate::{Error, Result};
 
-/// Random walks that are looked at before training, and entries of vectors that are tried all together, as a bound on its time.
-const WALKS: usize = 16;
+/// Entries of vectors that are tried all together, as a bound on the time of a check before training.
 const LOOKED_AT: usize = 1 << 18;
 
 /// The moves of one vector: all that the author of a [`VectorEnv`] writes.
 ///
 /// Moves of a direction are numbered, and the numbers are the slots of an action. The exit, where there is one, is the forward slot
-/// behind them and needs no rule of its own. The initial state is the vector of zeros.
+/// behind them and needs no rule of its own. The initial state is the vector of zeros, where [`starts`](Self::starts) gives no other.
 ///
 /// ```
 /// use gfn::env::{Direction, VectorEnv, VectorRules};
@@ -63,6 +63,17 @@ pub trait VectorRules: Send + Sync {
 
     /// The key of a state.
     fn key(&self, row: &[u16]) -> Self::Key;
+
+    /// Where trajectories start, if not at the vector of zeros: several are as many [instances](Env::n_instances).
+    fn starts(&self) -> &[Vec<u16>] {
+        &[]
+    }
+
+    /// The number of the start that leads to a state. Only the vector tells: of several starts, each must have entries of its own that no
+    /// move changes.
+    fn instance(&self, _row: &[u16]) -> u32 {
+        0
+    }
 
     /// Sets `legal[move]` for each legal move; it comes in all false.
     ///
@@ -113,8 +124,11 @@ impl<R> Deref for VectorEnv<R> {
     }
 }
 
-fn is_zero(row: &[u16]) -> bool {
-    row.iter().all(|&x| x == 0)
+fn is_initial<R: VectorRules>(rules: &R, row: &[u16]) -> bool {
+    match rules.starts() {
+        [] => row.iter().all(|&x| x == 0),
+        starts => starts.get(rules.instance(row) as usize).is_some_and(|start| start == row),
+    }
 }
 
 impl<R: VectorRules> VectorEnv<R> {
@@ -136,8 +150,22 @@ impl<R: VectorRules> Env for VectorEnv<R> {
     type States = VectorStates;
     type Actions = Slots;
 
+    fn n_instances(&self) -> u32 {
+        self.0.starts().len().max(1) as u32
+    }
+
     fn initial(&self, instances: &[u32]) -> VectorStates {
-        VectorStates::filled(self.0.width(), instances.len(), 0)
+        match self.0.starts() {
+            [] => VectorStates::filled(self.0.width(), instances.len(), 0),
+            starts => {
+                let rows = instances.iter().map(|&instance| starts[instance as usize].clone()).collect();
+                VectorStates::of_rows(self.0.width(), rows)
+            }
+        }
+    }
+
+    fn instances(&self, states: &VectorStates) -> Vec<u32> {
+        states.rows().map(|row| self.0.instance(row)).collect()
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
@@ -158,7 +186,7 @@ impl<R: VectorRules> Env for VectorEnv<R> {
                 (step.exit[i], step.done[i]) = (true, true);
             } else if let Some(reverse) = rules.apply(direction, row, slot as usize) {
                 step.reverse.0[i] = reverse as u32;
-                step.done[i] = if forward { exit_slot.is_none() && rules.can_end(row) } else { is_zero(row) };
+                step.done[i] = if forward { exit_slot.is_none() && rules.can_end(row) } else { is_initial(rules, row) };
             } else {
                 return Err(self.illegal(direction, states, i, slot));
             }
@@ -167,7 +195,7 @@ impl<R: VectorRules> Env for VectorEnv<R> {
     }
 
     fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        states.rows().map(is_zero).collect()
+        states.rows().map(|row| is_initial(&self.0, row)).collect()
     }
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
@@ -178,8 +206,7 @@ impl<R: VectorRules> Env for VectorEnv<R> {
         // What finding a vector's moves costs: each may be tried on a copy.
         let cost = self.0.n_moves(Direction::Forward).saturating_mul(self.0.width()).max(1);
         let (steps, n) = ((LOOKED_AT / cost).clamp(2, 32), (LOOKED_AT / cost).clamp(8, 128));
-        let rng = &mut Rng::seeded(0);
-        Walked::draw(self, WALKS, steps, rng)?.check(self, n, rng)
+        check_walks(self, steps, n)
     }
 }
 
@@ -190,7 +217,10 @@ impl<R: VectorRules> DiscreteEnv for VectorEnv<R> {
         let width = n_moves + usize::from(has_exit);
         let mut legal = vec![false; states.len() * width];
         for (legal, row) in legal.chunks_exact_mut(width.max(1)).zip(states.rows()) {
-            self.0.mark(direction, row, &mut legal[..n_moves]);
+            // From a start that isn't zeros, rules that undo single entries would go on.
+            if direction == Direction::Forward || self.0.starts().is_empty() || !is_initial(&self.0, row) {
+                self.0.mark(direction, row, &mut legal[..n_moves]);
+            }
             if has_exit {
                 legal[n_moves] = self.0.can_end(row);
             }
@@ -250,6 +280,8 @@ impl<R: VectorRules> EnumerableEnv for VectorEnv<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rng;
+    use crate::env::StateGraph;
 
     /// Steps 0 or 1 to the right of the last entry that is set, by default masks.
     struct Ones {
@@ -342,5 +374,46 @@ mod tests {
         let mut children = states.select(&rows);
         env.step(Direction::Forward, &mut children, &slots).unwrap();
         assert_eq!(env.child_keys(&states, &rows, &slots).unwrap(), env.keys(&children));
+    }
+    /// Steps of one entry, up from 0 and down from 3; a second entry that no move changes says where it started.
+    struct Meeting(Vec<Vec<u16>>);
+
+    impl VectorRules for Meeting {
+        type Key = Vec<u16>;
+        fn width(&self) -> usize {
+            2
+        }
+        fn n_moves(&self, _: Direction) -> usize {
+            1
+        }
+        fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+            let up = (direction == Direction::Forward) == (row[1] == 0);
+            let next = if up { Some(row[0] + 1) } else { row[0].checked_sub(1) };
+            row[0] = next.filter(|&next| slot == 0 && next <= 3)?;
+            Some(0)
+        }
+        fn key(&self, row: &[u16]) -> Vec<u16> {
+            row.to_vec()
+        }
+        fn starts(&self) -> &[Vec<u16>] {
+            &self.0
+        }
+        fn instance(&self, row: &[u16]) -> u32 {
+            row[1].into()
+        }
+    }
+
+    #[test]
+    fn trajectories_start_where_the_rules_say() {
+        let env = VectorEnv(Meeting(vec![vec![0, 0], vec![3, 1]]));
+        let states = env.initial(&[1, 0, 1]);
+        assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
+        assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);
+        crate::testing::check_env(&env, 20, &mut Rng::seeded(0)).unwrap();
+        env.check_contract().unwrap();
+        for instance in 0..2 {
+            assert_eq!(StateGraph::build_of(&env, instance, 10).unwrap().len(), 4);
+        }
+        assert!(matches!(StateGraph::build(&env, 10), Err(Error::Config { .. })));
     }
 }

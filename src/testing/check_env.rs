@@ -1,6 +1,6 @@
 //! Steps, reverses and masks of an environment agree with each other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Coverage;
 use super::ways_back::Followed;
@@ -27,6 +27,7 @@ const ALONE: usize = 8;
 /// - Every legal backward move leads to a state in which its reverse is legal and leads back.
 /// - Every way back ends in the initial state: backward moves are followed from the visited states, and from all that they lead to.
 ///   Beyond 5,000 states four ways back are drawn at random from each visited state instead, which the [`Coverage`] says.
+/// - No walk comes round, and no moves back from what was followed do.
 /// - `done`, `exit`, `is_initial`, `exit_actions` and `child_keys` tell the truth.
 /// - Between two states there are as many moves forward as backward; up to isomorphism
 ///   `N_forward |Aut(child)| = N_backward |Aut(parent)|`.
@@ -113,8 +114,12 @@ fn starts<E: EnumerableEnv>(env: &E, n: usize) -> E::States {
 /// Distinct states that random walks visit, the initial ones first.
 pub(super) fn visited_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
     let mut visited = starts(env, n);
-    let mut known: HashSet<E::Key> = env.keys(&visited).into_iter().collect();
+    let mut known: HashMap<E::Key, usize> = env.keys(&visited).into_iter().zip(0..).collect();
     let mut states = env.initial(&instances_in_turn(env, n));
+    // The states of each walk: one that came round would have no end.
+    let mut walks: Vec<usize> = (0..n).collect();
+    let mut seen: HashSet<(usize, usize)> =
+        env.keys(&states).iter().zip(&walks).filter_map(|(key, &walk)| Some((walk, *known.get(key)?))).collect();
     loop {
         let masks = env.masks(Direction::Forward, &states);
         check_shape(&masks, states.len(), Direction::Forward)?;
@@ -123,9 +128,20 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng)
             return Ok(visited);
         }
         states = states.select(&going);
+        walks = going.iter().map(|&row| walks[row]).collect();
         env.step(Direction::Forward, &mut states, &slots)?;
-        let keys = env.keys(&states).into_iter().enumerate();
-        let new: Vec<usize> = keys.filter_map(|(row, key)| known.insert(key).then_some(row)).collect();
+        let mut new = Vec::new();
+        for (row, key) in env.keys(&states).into_iter().enumerate() {
+            let next = known.len();
+            let place = *known.entry(key).or_insert(next);
+            if place == next {
+                new.push(row);
+            }
+            if !seen.insert((walks[row], place)) {
+                let detail = format!("a walk comes round to {}", describe_state(env, &states, row));
+                return Err(broken("no sequence of forward moves leads back to where it was", detail));
+            }
+        }
         visited.append(states.select(&new));
     }
 }

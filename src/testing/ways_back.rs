@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check_env::{BATCH, Expansion, batches, check_backward};
-use crate::env::{Direction, EnumerableEnv, Rows, describe_state, no_way_back, walk_back};
+use crate::env::{Direction, EnumerableEnv, Rows, describe_state, no_way_back, topological, walk_back};
 use crate::{Result, Rng};
 
 /// States from which backward moves are followed; where there are more, ways back are drawn.
@@ -97,8 +97,15 @@ impl<E: EnumerableEnv> Followed<E> {
         }
         match self.leads_nowhere(env) {
             Some(state) => Err(self.broken(env, state, "from which backward moves lead round and round")),
-            None => Ok(WaysBack::All { states: self.states.len() }),
+            None => self.comes_round().map(|()| WaysBack::All { states: self.states.len() }),
         }
+    }
+
+    /// Checks that no state is its own ancestor: walks may end before they come round.
+    fn comes_round(&self) -> Result<()> {
+        let ends = |state: usize| self.moves.partition_point(|&(child, _)| (child as usize) < state);
+        let parents: Vec<u32> = self.moves.iter().map(|&(_, parent)| parent).collect();
+        topological(&(0..=self.states.len()).map(ends).collect::<Vec<_>>(), &parents).map(drop)
     }
 
     /// The first state from which no way back comes to the initial one.

@@ -29,21 +29,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
     )
 
 from . import _gfn  # noqa: E402
-from ._gfn import (  # noqa: E402
-    Correlation,
-    Distances,
-    Estimate,
-    Exact,
-    GraphBatch,
-    Graphs,
-    NoiseFloor,
-    Sampled,
-    Scores,
-    Tested,
-    TopK,
-    VectorMoves,
-    set_threads,
-)
+from ._gfn import GraphBatch, Graphs, Scores, VectorMoves, set_threads  # noqa: E402
 from .conditioning import (  # noqa: E402
     Condition,
     Conditioning,
@@ -59,8 +45,14 @@ from .conditioning import (  # noqa: E402
 from .declared import (  # noqa: E402
     AddEdge,
     AddNode,
+    ClearEdgeAttribute,
+    ClearNodeAttribute,
+    Env,
+    EnvRules,
     GraphEnv,
     GraphRules,
+    RemoveEdge,
+    RemoveNode,
     SetEdgeAttribute,
     SetNodeAttribute,
     VectorEnv,
@@ -70,15 +62,20 @@ from .envs import (  # noqa: E402
     BayesianStructure,
     BitSequence,
     Box,
+    Clique,
     ColoredGraphs,
     Coverage,
+    Cut,
     Diffusion,
     DiscreteEbm,
+    DominatingSet,
     Encoding,
     Environment,
     Fragments,
     GraphBuilding,
+    GraphProblem,
     HyperGrid,
+    IndependentSet,
     Line,
     Molecules,
     NonAutoregressiveBitSequence,
@@ -130,6 +127,7 @@ from .policies import (  # noqa: E402
     VectorModule,
 )
 from .records import read_record  # noqa: E402
+from .results import Correlation, Distances, Estimate, Exact, NoiseFloor, Sampled, Tested, TopK  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
     CachedReward,
@@ -150,6 +148,7 @@ from .rewards import (  # noqa: E402
     PosteriorTarget,
     Reward,
     RingReward,
+    SizeReward,
     StructureReward,
     TableReward,
     ToyReward,

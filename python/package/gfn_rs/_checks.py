@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+from difflib import get_close_matches
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._settings import LARGEST_SIZE, MOST, Settings
 from .conditioning import Conditioning
@@ -79,20 +82,41 @@ def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
     return int(n)
 
 
-def chosen(index: Any, n: int, what: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The places of what is put in brackets, of `n`: a number, a slice, a list or an array of numbers, a mask of `n` bool."""
-    if isinstance(index, (bool, np.bool_)):
-        raise TypeError(f"{what} can't be chosen by {index!r}: expected a number, a slice, a flat array of whole numbers, or a mask of bool")
-    if isinstance(index, slice):
-        return np.arange(n)[index]
-    rows = np.asarray(index)
-    if rows.dtype == bool and rows.shape != (n,):
-        raise IndexError(f"a mask of shape {list(rows.shape)} for {n} {what}: expected one bool for each")
-    if rows.ndim > 1 or (rows.dtype.kind not in "iub" and rows.size):
-        kind = type(index).__name__
-        raise TypeError(f"{what} can't be chosen by a {kind}: expected a number, a slice, a flat array of whole numbers, or a mask of bool")
-    if rows.dtype == bool:
-        return np.flatnonzero(rows)
-    if rows.size and not (-n <= rows.min() and rows.max() < n):
-        raise IndexError(f"{what} {rows.min()} to {rows.max()} are asked for, of {n}: expected {-n} to {n - 1}")
-    return np.atleast_1d(np.arange(n)[rows.astype(np.int64)])
+def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
+    """The places of what is chosen of `n` things: by a number, a slice, a flat list or array of whole numbers, or a mask."""
+    if not isinstance(index, slice):
+        try:
+            array = np.asarray(index)
+        except (TypeError, ValueError):
+            array = np.asarray(None)
+        if array.shape == (0,):
+            array = array.astype(np.int64)
+        # True is no place, though it is a number to Python; and numpy takes the largest unsigned numbers for negative ones.
+        if array.ndim > 1 or array.dtype.kind not in "iub" or array.shape == () and array.dtype == bool:
+            expected = "a number, a slice, a flat array of whole numbers, or a mask of bool"
+            raise TypeError(f"{what} can't be chosen by a {type(index).__name__}: expected {expected}")
+        index = np.minimum(array, np.uint64(2**63 - 1)) if array.dtype.kind == "u" else array
+    return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
+
+
+# What rules of graphs can be asked, and those of graphs or of vectors.
+OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
+_ASKED = (*OF_GRAPHS, "can_end")
+
+
+def check_rules(rules: Any, *methods: str) -> None:
+    """Refuses what isn't rules, and methods that nobody would call: a misspelt one would forbid nothing without a word."""
+    if rules is None:
+        return
+    if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
+        given = rules.__name__ if isinstance(rules, type) else type(rules).__name__
+        raise TypeError(f"rules is {given}: expected an object with a method of {', '.join(methods)}")
+    for name in dir(rules):
+        if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
+            continue
+        meant = get_close_matches(name.lower(), _ASKED if "restrict" in methods else methods, 1, 0.8)
+        if meant:
+            wanted = meant[0] if meant[0] in methods else "can_exit" if "can_exit" in methods else "can_end"
+            raise TypeError(
+                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another name (`_{name}`) if it is your own"
+            )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _gfn
-from ._checks import count
+from ._checks import OF_GRAPHS, check_rules, count
 from ._checks import seed as checked_seed
 from ._settings import Settings, plain
 from .steps import Walkable
@@ -49,6 +49,11 @@ class Environment(Walkable, Settings):
     def __reduce__(self) -> Any:
         values = [getattr(self, name) for name in self.__dataclass_fields__]  # type: ignore[attr-defined]
         return type(self), tuple(values)
+
+
+def described(graphs: _gfn.Graphs) -> Any:
+    """What a checkpoint says of graphs that an environment starts from."""
+    return [graphs.n_nodes.tolist(), graphs.edges.tolist(), graphs.node_classes.tolist()]
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,10 @@ class Encoding(NamedTuple):
     edge_attributes: list[list[str]]
 
 
-class _Encoded(Environment):
-    """Environments of molecules."""
+class _OfMolecules(Environment):
+    """What the environments of molecules share: rules of yours on top of their own, and what classes stand for."""
+
+    rules: Any
 
     @property
     def encoding(self) -> Encoding:
@@ -119,9 +126,19 @@ class _Encoded(Environment):
         """
         return Encoding(*self._env.encoding())
 
+    def _made(self) -> _gfn.Env:
+        check_rules(self.rules, *OF_GRAPHS)
+        return _gfn.Env(self._text(), self.rules)
+
+    def _values(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name), name) for name in self.__dataclass_fields__ if name != "rules"}  # type: ignore[attr-defined]
+
+    def _described(self) -> Any:
+        return self._values() if self.rules is None else [self._values(), type(self.rules).__name__]
+
 
 @dataclass(frozen=True)
-class Molecules(_Encoded):
+class Molecules(_OfMolecules):
     """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
@@ -134,6 +151,9 @@ class Molecules(_Encoded):
     among the charges that there are (N+ is 1 and O- is 2, unless one of the elements is left out). Where `extra_valences` is above 0,
     another attribute is the number of valences above the smallest that the atom is set to. An edge is a bond, all of class 0, and its
     first attribute the order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens are what is left of an atom's valence.
+
+    `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the environment forbids. It must say the
+    same of all Kekule forms of a molecule, as their SMILES are. Moves back are then found by undoing each, which takes longer.
     """
 
     max_atoms: int
@@ -144,9 +164,11 @@ class Molecules(_Encoded):
     max_rings: int | None = None
     max_ring_size: int | None = None
     corrects_symmetry: bool = True
+    rules: Any = None
 
     def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
-        """Which of these the environment builds, a mask: SMILES (a name behind a blank is read over), or molecules of RDKit.
+        """Which of these the environment builds, a mask: SMILES (a name behind a blank is read over), or molecules of RDKit. `rules`
+        aren't asked.
 
         >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine"]
         >>> Molecules(9).accepts(smiles).tolist()
@@ -159,7 +181,7 @@ class Molecules(_Encoded):
         return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
 
 
-class _OfFile(_Encoded):
+class _OfFile(_OfMolecules):
     """What was in a file when an environment was made of it."""
 
     _fragments: str | None
@@ -179,11 +201,14 @@ class Fragments(_OfFile):
     A node is a fragment, and its class the fragment's place in the library. A bond is two opposite edges of class 0, whose first two
     attributes are the stems, counted from 1, of the fragment that it goes from and of the one that it goes to.
 
+    `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the environment forbids.
+
     The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with the same fragments alone.
     """
 
     max_fragments: int
     library: str | PathLike[str] | None = None
+    rules: Any = None
 
     def _made(self) -> _gfn.Env:
         if not hasattr(self, "_fragments"):
@@ -195,22 +220,72 @@ class Fragments(_OfFile):
         return {"max_fragments": plain(self.max_fragments, "max_fragments"), "library": self._fragments}
 
     @classmethod
-    def _again(cls, max_fragments: int, library: str | None, fragments: str | None) -> Fragments:
+    def _again(cls, max_fragments: int, library: str | None, fragments: str | None, rules: Any = None) -> Fragments:
         """One that was pickled, whatever has become of its file."""
         made = object.__new__(cls)
-        for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library)):
+        for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library), ("rules", rules)):
             object.__setattr__(made, name, value)
         made.__post_init__()
         return made
 
     def __reduce__(self) -> Any:
-        return Fragments._again, (self.max_fragments, self.library, self._fragments)
+        return Fragments._again, (self.max_fragments, self.library, self._fragments, self.rules)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fragments) and self._values() == other._values()
+        return isinstance(other, Fragments) and (self._values(), self.rules) == (other._values(), other.rules)
 
     def __hash__(self) -> int:
         return hash((self.max_fragments, self._fragments))
+
+
+class GraphProblem(Environment):
+    """What problems on input graphs share. Each graph is an instance, with trajectories, a log Z and a distribution of its own; a policy
+    learns all of them. So the objective is one of state flows (`DetailedBalance`, `SubTrajectoryBalance`), and `exact` is for one graph.
+
+    States are `Graphs`: the input graphs, in whose node attribute 0 is 1 for nodes of the solution, 2 for others, 0 for those that can
+    still be chosen (of `DominatingSet`, all but 2 are of the solution; of `Cut`, 1 is one side and 0 the other). Networks are best given no identity
+    (`identity=False`), so that what they learn of some graphs holds for others. The reward is `SizeReward`.
+    """
+
+    graphs: _gfn.Graphs
+
+    def _made(self) -> _gfn.Env:
+        return _gfn.Env(self._text(), None, self.graphs)
+
+    def _values(self) -> dict[str, Any]:
+        return {}
+
+    def _described(self) -> Any:
+        return described(self.graphs)
+
+
+@dataclass(frozen=True)
+class IndependentSet(GraphProblem):
+    """Sets of nodes of which no two have an edge and that can't grow, node by node, on each of these undirected graphs."""
+
+    graphs: _gfn.Graphs
+
+
+@dataclass(frozen=True)
+class Clique(GraphProblem):
+    """Sets of nodes of which any two have an edge and that can't grow, node by node, on each of these undirected graphs."""
+
+    graphs: _gfn.Graphs
+
+
+@dataclass(frozen=True)
+class DominatingSet(GraphProblem):
+    """Sets of nodes such that each other node has an edge to one of them, and that can spare none: nodes are taken out one by one, on
+    each of these undirected graphs."""
+
+    graphs: _gfn.Graphs
+
+
+@dataclass(frozen=True)
+class Cut(GraphProblem):
+    """Two sides, between which nodes are moved one by one, on each of these undirected graphs; edges between the sides are cut."""
+
+    graphs: _gfn.Graphs
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from . import _gfn
 from ._checks import count
 from ._checks import seed as checked_seed
 from ._settings import AT_ONCE
+from .results import NoiseFloor
 
 # Pairs of so many points take 3 GB.
 _MOST_PAIRED = 20_000
@@ -47,10 +48,11 @@ def maximum_mean_discrepancy(a: Any, b: Any) -> float:
     return _gfn.maximum_mean_discrepancy(_numbers(a, "a", 2), _numbers(b, "b", 2))
 
 
-def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> _gfn.NoiseFloor:
+def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> NoiseFloor:
     """How far `n` samples of a perfect sampler are from a distribution, `exact().target` say: the mean of `rounds` simulations."""
     target = _numbers(target, "target", 1)
-    return _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), checked_seed(seed))
+    floor = _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), checked_seed(seed))
+    return NoiseFloor(**floor)
 
 
 def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:

@@ -57,6 +57,14 @@ class ColoredGraphReward(Reward):
 
 
 @dataclass(frozen=True)
+class SizeReward(Reward):
+    """log R is `beta` times the size of a solution of `IndependentSet`, `Clique` or `Cut` (the edges that it cuts); minus that of
+    `DominatingSet`, of which the smallest are the best."""
+
+    beta: float = 1.0
+
+
+@dataclass(frozen=True)
 class MoleculeReward(Reward):
     """A score of molecules to the power `beta`, the score at least `floor`."""
 

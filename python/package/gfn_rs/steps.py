@@ -207,4 +207,6 @@ def _slots(moves: Any, n: int, backward: bool) -> Whole:
         raise TypeError(f"moves is {moves!r:.200}: expected Moves, or a flat array of slots")
     if slots.shape != (n,):
         raise ValueError(f"moves has shape {list(slots.shape)}: expected one move for each of {n} states")
+    if slots.size and slots.min() < 0:
+        raise ValueError(f"moves has {slots.min()}: expected slots, from 0 on (the -1 of a step's `reverse` is an exit's, which nothing undoes)")
     return np.ascontiguousarray(slots, dtype=np.int64)

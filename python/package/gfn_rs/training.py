@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from . import _gfn
+from . import _gfn, results
 from ._checks import conditions as checked_source
 from ._checks import count, described, example, rewards, there
 from ._checks import seed as checked_seed
@@ -353,20 +353,20 @@ class Trainer(Made):
         states, log_rewards = self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
         return states, np.asarray(log_rewards, dtype=np.float64)
 
-    def exact(self, limit: int = 1_000_000, condition: Any = None) -> _gfn.Exact:
+    def exact(self, limit: int = 1_000_000, condition: Any = None) -> results.Exact:
         """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
         condition, `[C]`, where the trainer has them."""
-        return self._session.exact(count(limit, "limit"), self._condition(condition))
+        return results.Exact(**results.of(self._session.exact(count(limit, "limit"), self._condition(condition))))
 
-    def evaluate(self, n: int = 1000, condition: Any = None) -> _gfn.Sampled:
+    def evaluate(self, n: int = 1000, condition: Any = None) -> results.Sampled:
         """Estimates from `n` samples, where states can't be listed: bounds on log Z, the best objects, modes. Under one condition, `[C]`,
         where the trainer has them."""
-        return self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))
+        return results.Sampled(**results.of(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
 
-    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _gfn.Tested:
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.Tested:
         """What the policy makes of given objects, a test set say: their log-probabilities, from `paths` paths back to the start each, and
         how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
-        return self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))
+        return results.Tested(**results.of(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
     def take_average(self) -> "Trainer":
         """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""

@@ -17,7 +17,7 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    fn are_there(&self) -> bool {
+    pub(super) fn are_there(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 

@@ -1,9 +1,11 @@
 //! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
 
+use std::sync::Arc;
+
 use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, BatchMove, Free, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, GraphStates, MoveMask, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -16,6 +18,7 @@ use super::asked::Rules;
 use super::erased::any_graphs;
 use super::{AnyGraphEnv, Failures};
 use crate::kept::Object;
+use crate::molecules::Reading;
 use crate::states::Graphs;
 
 /// What a declared environment is made of.
@@ -31,8 +34,18 @@ pub(crate) struct Declared {
     edge_attributes: Vec<u8>,
     /// Nodes at the start, where no graph is given for it.
     initial: usize,
+    /// Whether nodes of the start that a symmetry takes to each other are one; where they are equal and unjoined, by default.
+    scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
+}
+
+/// How the nodes of the start are told apart.
+#[derive(Clone, Copy, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+enum Nodes {
+    Distinct,
+    Alike,
 }
 
 /// An action type of the library's.
@@ -43,6 +56,10 @@ enum Action {
     AddEdge { max_edges: Option<usize> },
     SetNodeAttribute {},
     SetEdgeAttribute {},
+    RemoveNode { attached: bool },
+    RemoveEdge {},
+    ClearNodeAttribute {},
+    ClearEdgeAttribute {},
 }
 
 impl Declared {
@@ -50,16 +67,20 @@ impl Declared {
     pub(super) fn build(
         &self,
         rules: Option<Object>,
-        initial: Option<GraphState>,
+        initial: Option<Vec<GraphState>>,
         failures: &Failures,
     ) -> Result<AnyGraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
         let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
-        let start = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
+        let none_given = || vec![GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1))];
+        let starts = initial.unwrap_or_else(none_given);
+        if rules.is_none() {
+            self.check_acyclic()?;
+        }
         let adds_edges = self.actions.iter().any(|action| matches!(action, Action::AddEdge { .. }));
         let grown = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
-        if adds_edges && grown && (self.directed || !is_connected(&start)) {
+        if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
             let got = "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
             let expected = "undirected graphs that start connected, where no move back may cut a graph in two; else nodes that \
                             aren't attached, and rules";
@@ -85,6 +106,15 @@ impl Declared {
                 }
                 Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
                 Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
+                Action::RemoveNode { attached: true } => {
+                    actions.with(Reversed(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
+                }
+                Action::RemoveNode { attached: false } => {
+                    actions.with(Reversed(AddNode::free(node_classes, self.max_nodes)))
+                }
+                Action::RemoveEdge {} => actions.with(Reversed(AddEdge::new(edge_classes))),
+                Action::ClearNodeAttribute {} => actions.with(Reversed(SetNodeAttr::new(&self.node_attributes)?)),
+                Action::ClearEdgeAttribute {} => actions.with(Reversed(SetEdgeAttr::new(&self.edge_attributes)?)),
             };
         }
         if self.actions.is_empty() {
@@ -97,11 +127,52 @@ impl Declared {
             edge_attributes: self.edge_attributes.clone(),
             ..GraphSchema::plain(kind, self.max_nodes)
         };
-        let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
-        let rules = Rules { object: rules, failures: failures.clone() };
-        let rules = AskedRules { rules, names, answers: Answers::default() };
-        let env = GraphEnv::new(rules, actions, start).and_then(|env| env.with_schema(schema))?;
-        Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
+        let Some(start) = starts.first().cloned() else {
+            return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
+        };
+        let mut env = GraphEnv::new(Free, actions, start).and_then(|env| env.with_schema(schema))?;
+        if starts.len() > 1 {
+            env = env.with_instances(starts)?;
+        }
+        match self.scaffold {
+            None => {}
+            Some(Nodes::Distinct) => env = env.with_scaffold(Scaffold::ToldApart)?,
+            Some(Nodes::Alike) => env = env.with_scaffold(Scaffold::Alike)?,
+        }
+        let env = any_graphs(env.with_symmetry_correction(self.corrects_symmetry));
+        Ok(match rules {
+            Some(rules) => under_rules(env, rules, failures, None),
+            None => env,
+        })
+    }
+
+    /// Refuses two actions one of which undoes the other, where no rules keep walks from coming round.
+    fn check_acyclic(&self) -> Result<()> {
+        let twins: Vec<_> = self.actions.iter().map(Action::twins).collect();
+        match twins.iter().find(|(_, undoes)| twins.iter().any(|(name, _)| name == undoes)) {
+            None => Ok(()),
+            Some((name, undoes)) => {
+                let expected = "one of them, as each undoes what the other does, so that walks come round; or rules that keep them \
+                                from it";
+                Err(Error::config("actions", format!("{name} and {undoes}"), expected))
+            }
+        }
+    }
+}
+
+impl Action {
+    /// Its name, and that of the one that it undoes.
+    fn twins(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::AddNode { .. } => ("AddNode", "RemoveNode"),
+            Self::RemoveNode { .. } => ("RemoveNode", "AddNode"),
+            Self::AddEdge { .. } => ("AddEdge", "RemoveEdge"),
+            Self::RemoveEdge {} => ("RemoveEdge", "AddEdge"),
+            Self::SetNodeAttribute {} => ("SetNodeAttribute", "ClearNodeAttribute"),
+            Self::ClearNodeAttribute {} => ("ClearNodeAttribute", "SetNodeAttribute"),
+            Self::SetEdgeAttribute {} => ("SetEdgeAttribute", "ClearEdgeAttribute"),
+            Self::ClearEdgeAttribute {} => ("ClearEdgeAttribute", "SetEdgeAttribute"),
+        }
     }
 }
 
@@ -119,10 +190,27 @@ fn is_connected(graph: &GraphState) -> bool {
     part.len() == n as usize
 }
 
-/// Rules in Python, asked once about each graph.
+/// The same environment, in which rules in Python must allow what it allows, too.
+pub(super) fn under_rules(
+    env: AnyGraphEnv,
+    object: Object,
+    failures: &Failures,
+    reading: Option<Reading>,
+) -> AnyGraphEnv {
+    let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
+    let rules = Rules { object: Some(object), failures: failures.clone() };
+    let asked = |own| Arc::new(AskedRules { own, rules, names, reading, answers: Answers::default() });
+    // What is found by type knows nothing of these rules.
+    env.with_rules(|own| asked(own) as Arc<dyn GraphRules>).with_backward(BackwardRule::Derived)
+}
+
+/// Rules in Python, asked once about each graph, on top of an environment's own.
 struct AskedRules {
+    own: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
+    /// What shows rules the graphs as molecules.
+    reading: Option<Reading>,
     answers: Answers,
 }
 
@@ -131,7 +219,7 @@ impl AskedRules {
         let questions: Vec<_> = states.graphs().iter().map(|graph| (graph, question)).collect();
         self.answers.to(&questions, |graphs, new| {
             self.rules.told(method, new.len(), |function| {
-                let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), None))?;
+                let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), self.reading.clone()))?;
                 Ok(function.call1((graphs,))?.unbind())
             })
         })
@@ -169,7 +257,7 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
                 .collect();
             self.rules.told("restrict", new.len(), |function| {
                 let py = function.py();
-                let graphs = Bound::new(py, Graphs::new(graphs.clone(), None))?;
+                let graphs = Bound::new(py, Graphs::new(graphs.clone(), self.reading.clone()))?;
                 Ok(function.call1((graphs, self.moves(py, &new)?))?.unbind())
             })
         })
@@ -185,7 +273,28 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
 }
 
 impl GraphRules for AskedRules {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.own.restrict(graph, moves);
+    }
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.own.restrict_backward(graph, moves);
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.own.can_exit(graph)
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.own.is_reachable(graph)
+    }
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
-        self.rules.object.as_ref().map(|_| self as &dyn BatchRules<GraphStates, BatchMove>)
+        Some(self)
+    }
+    fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
+        self.own.log_automorphisms(graph, n_fixed)
+    }
+    fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
+        self.own.log_multiplicity(graph)
+    }
+    fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
+        self.own.forms(graph)
     }
 }

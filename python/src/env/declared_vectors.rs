@@ -1,5 +1,7 @@
 //! Environments of vectors that are declared in Python: moves that set one entry, and rules that are asked about batches.
 
+use std::collections::HashMap;
+
 use gfn::env::{BatchRules, Direction, Rows, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -20,6 +22,8 @@ pub(crate) struct DeclaredVectors {
     values: usize,
     /// Entry, value before, value after.
     moves: Vec<(usize, u16, u16)>,
+    /// Where trajectories start; at zeros, where none is given.
+    initial: Vec<Vec<u16>>,
 }
 
 impl DeclaredVectors {
@@ -30,18 +34,33 @@ impl DeclaredVectors {
             return Err(Error::config("width and values", got, "at least 1 entry, and 2 to 65536 values"));
         }
         let fits = |&(entry, before, after): &(usize, u16, u16)| {
-            entry < width && before < after && usize::from(after) < values
+            entry < width && before != after && usize::from(before.max(after)) < values
         };
         if let Some(wrong) = self.moves.iter().find(|each| !fits(each)) {
-            let expected = "an entry below `width`, a value before, and a greater one after below `values`, so that no \
-                            move leads back";
+            let expected = "an entry below `width`, a value before, and another one after, both below `values`";
             return Err(Error::config("a move", format!("{wrong:?}"), expected));
         }
         if self.moves.is_empty() {
             return Err(Error::config("moves", "none", "at least one"));
         }
+        let starts = self.initial.clone();
+        let wrong = |start: &&Vec<u16>| start.len() != width || start.iter().any(|&value| usize::from(value) >= values);
+        if let Some(wrong) = starts.iter().find(wrong) {
+            let expected = "one value below `values` for each of `width` entries";
+            return Err(Error::config("initial", format!("{wrong:?}"), expected));
+        }
+        let fixed: Vec<usize> = (0..width).filter(|&entry| self.moves.iter().all(|each| each.0 != entry)).collect();
+        let mut instances = HashMap::new();
+        for (instance, start) in (0..).zip(&starts) {
+            if let Some(other) = instances.insert(of(&fixed, start), instance) {
+                let got = format!("start {other} and start {instance} with equal entries where no move changes any");
+                let expected =
+                    "one start, or an entry that no move changes and that tells from which start a vector comes";
+                return Err(Error::config("initial", got, expected));
+            }
+        }
         let rules = Rules { object: rules, failures: failures.clone() };
-        let env = any_vectors(VectorEnv(Steps { width, moves: self.moves.clone(), rules }));
+        let env = any_vectors(VectorEnv(Steps { width, moves: self.moves.clone(), starts, fixed, instances, rules }));
         Ok(Vectors { env, values, sequence: None })
     }
 }
@@ -70,7 +89,16 @@ impl VectorMoves {
 struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
+    starts: Vec<Vec<u16>>,
+    /// The entries that no move changes, and the number of the start that has these there.
+    fixed: Vec<usize>,
+    instances: HashMap<Vec<u16>, u32>,
     rules: Rules,
+}
+
+/// Some entries of a vector.
+fn of(entries: &[usize], row: &[u16]) -> Vec<u16> {
+    entries.iter().map(|&entry| row[entry]).collect()
 }
 
 impl VectorRules for Steps {
@@ -90,6 +118,12 @@ impl VectorRules for Steps {
     }
     fn key(&self, row: &[u16]) -> Vec<u16> {
         row.to_vec()
+    }
+    fn starts(&self) -> &[Vec<u16>] {
+        &self.starts
+    }
+    fn instance(&self, row: &[u16]) -> u32 {
+        if self.starts.len() < 2 { 0 } else { self.instances.get(&of(&self.fixed, row)).copied().unwrap_or(0) }
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         for (legal, &(entry, before, after)) in legal.iter_mut().zip(&self.moves) {

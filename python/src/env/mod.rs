@@ -2,6 +2,7 @@
 
 mod answers;
 mod asked;
+mod called;
 mod checked;
 mod declared;
 mod declared_vectors;
@@ -12,12 +13,15 @@ mod walked;
 
 use std::sync::OnceLock;
 
-use declared::Declared;
+use called::CalledSettings;
+use declared::{Declared, under_rules};
 use declared_vectors::DeclaredVectors;
+use erased::any_graphs;
 use gfn::graph::{GraphEnv, GraphState};
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_gym::line::Line;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -42,6 +46,7 @@ use crate::states::Graphs;
 #[derive(Clone, Debug)]
 pub(crate) enum EnvSpec {
     Vectors(VectorSpec),
+    Problem(Problem),
     Other,
 }
 
@@ -51,10 +56,29 @@ pub(crate) enum EnvSpec {
 enum OtherSpec {
     GraphEnv(Declared),
     VectorEnv(DeclaredVectors),
+    Env(CalledSettings),
     BayesianStructure(StructureConfig),
-    Box { ndim: usize, delta: f64, polar: bool },
-    Line { n_steps: usize },
-    Diffusion { dim: usize, steps: usize, sigma: f64, process: ProcessKind },
+    Box {
+        ndim: usize,
+        delta: f64,
+        polar: bool,
+    },
+    Line {
+        n_steps: usize,
+    },
+    Diffusion {
+        dim: usize,
+        steps: usize,
+        sigma: f64,
+        process: ProcessKind,
+    },
+    IndependentSet {},
+    Clique {},
+    DominatingSet {},
+    Cut {},
+    /// Molecules, under rules.
+    #[serde(skip)]
+    Ruled(GraphSpec),
 }
 
 /// An environment, by the states that it has.
@@ -95,7 +119,16 @@ enum Made {
 /// What an environment that is declared in Python has of its own.
 struct Own {
     rules: Option<Py<PyAny>>,
-    initial: Option<GraphState>,
+    /// Graphs to start from, where some are given.
+    initial: Option<Vec<GraphState>>,
+}
+
+impl Own {
+    /// A problem on the graphs that were given.
+    fn problem(&self, problem: Problem) -> gfn::Result<EnvKind> {
+        let graphs = Instances::new(self.initial.clone().unwrap_or_default())?;
+        Ok(EnvKind::Graphs { env: any_graphs(GraphProblem::new(problem, &graphs)?), reading: None })
+    }
 }
 
 #[pymethods]
@@ -107,24 +140,27 @@ impl Env {
         let _inside = Inside::enter(py)?;
         let value: serde_json::Value = read("an environment", text)?;
         let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
-        let own = Own { rules, initial: initial.map(|graphs| graphs.only()).transpose()? };
+        let own = Own { rules, initial: initial.map(|graphs| graphs.states().graphs().to_vec()) };
         let (spec, made) = if GraphSpec::NAMES.contains(&name.as_str()) {
             let spec: GraphSpec = read(&name, text)?;
-            (EnvSpec::Other, Made::Once(spec.build().map_err(raised)?))
+            let made = spec.build().map_err(raised)?;
+            if let EnvKind::Graphs { reading: Some(reading), .. } = &made {
+                reading.warn_of_fragments(py)?;
+            }
+            let ruled = own.rules.is_some();
+            (EnvSpec::Other, if ruled { Made::Anew(OtherSpec::Ruled(spec), own) } else { Made::Once(made) })
         } else if OtherSpec::NAMES.contains(&name.as_str()) {
-            (EnvSpec::Other, Made::Anew(read(&name, text)?, own))
+            let spec: OtherSpec = read(&name, text)?;
+            (spec.problem().map_or(EnvSpec::Other, EnvSpec::Problem), Made::Anew(spec, own))
         } else {
             let spec: VectorSpec = read(&name, text)?;
             let made = spec.build().map(EnvKind::Vectors).map_err(raised)?;
             (EnvSpec::Vectors(spec), Made::Once(made))
         };
         let env = Self { spec, made, walked: OnceLock::new() };
-        if let Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) = &env.made {
-            reading.warn_of_fragments(py)?;
-        }
         // Moves back that lead nowhere would train a wrong distribution without a word. Graph environments are looked at by each trainer.
         match &env.made {
-            Made::Anew(OtherSpec::VectorEnv(_), _) => drop(env.checked(CHECKED, 0)?),
+            Made::Anew(OtherSpec::VectorEnv(_) | OtherSpec::Env(_), _) => drop(env.checked(CHECKED, 0)?),
             // What can't be built is refused here.
             _ => drop(env.fresh(&Kept::default())?),
         }
@@ -141,8 +177,14 @@ impl Env {
     /// Why each of these isn't a molecule that the environment builds; None for those that are.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let lines = lines(molecules, "molecules")?;
-        match &self.made {
-            Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) => {
+        // As it would be without rules: whether rules lead to a molecule, walks alone can tell.
+        let made = match &self.made {
+            Made::Once(kind) => Some(kind.clone()),
+            Made::Anew(OtherSpec::Ruled(spec), _) => Some(spec.build().map_err(raised)?),
+            Made::Anew(..) => None,
+        };
+        match &made {
+            Some(EnvKind::Graphs { reading: Some(reading), .. }) => {
                 let _inside = Inside::enter(py)?;
                 let read = py.detach(|| read_lines(reading, &lines));
                 Ok(read.into_iter().map(|read| read.err().map(|error| error.to_string())).collect())
@@ -211,19 +253,53 @@ impl Env {
     }
 }
 
-/// Random walks that a declared environment of vectors is looked at on.
+/// Random walks that an environment of vectors of somebody's own is looked at on.
 const CHECKED: usize = 32;
 
 impl OtherSpec {
-    const NAMES: [&str; 6] = ["GraphEnv", "VectorEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
+    const NAMES: [&str; 11] = [
+        "GraphEnv",
+        "VectorEnv",
+        "Env",
+        "BayesianStructure",
+        "Box",
+        "Line",
+        "Diffusion",
+        "IndependentSet",
+        "Clique",
+        "DominatingSet",
+        "Cut",
+    ];
+
+    /// The problem that input graphs are given for.
+    fn problem(&self) -> Option<Problem> {
+        match self {
+            Self::IndependentSet {} => Some(Problem::IndependentSet),
+            Self::Clique {} => Some(Problem::Clique),
+            Self::DominatingSet {} => Some(Problem::DominatingSet),
+            Self::Cut {} => Some(Problem::Cut),
+            _ => None,
+        }
+    }
 
     fn build(&self, own: &Own, kept: &Kept, failures: &Failures) -> gfn::Result<EnvKind> {
         let rules = || own.rules.as_ref().map(|rules| kept.keep(Python::attach(|py| rules.clone_ref(py))));
         Ok(match self {
+            Self::Ruled(spec) => match (spec.build()?, rules()) {
+                (EnvKind::Graphs { env, reading }, Some(rules)) => {
+                    EnvKind::Graphs { env: under_rules(env, rules, failures, reading.clone()), reading }
+                }
+                (kind, _) => kind,
+            },
+            Self::IndependentSet {} => own.problem(Problem::IndependentSet)?,
+            Self::Clique {} => own.problem(Problem::Clique)?,
+            Self::DominatingSet {} => own.problem(Problem::DominatingSet)?,
+            Self::Cut {} => own.problem(Problem::Cut)?,
             Self::GraphEnv(declared) => {
                 EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }
             }
             Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(rules(), failures)?),
+            Self::Env(settings) => EnvKind::Vectors(settings.build(rules(), failures)?),
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),
             Self::Box { ndim, delta, polar: false } => EnvKind::Box(BoxEnv::cartesian(*ndim, *delta)?),
             Self::Box { ndim: 2, delta, polar: true } => EnvKind::Box(BoxEnv::polar(*delta)?),

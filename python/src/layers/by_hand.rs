@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 
 use crate::env::{AnyVectorEnv, EnvKind};
 use crate::errors::passed_on;
+use crate::evaluation::Shown;
 use crate::objects::{Border, read_graphs, read_structures, read_vectors};
-use crate::session::{Shown, later};
+use crate::session::later;
 use crate::states::{show_graphs, show_structures, show_vectors};
 
 /// Moves of a batch of states, as columns of one length.
@@ -129,7 +130,7 @@ pub(crate) fn by_hand(kind: &EnvKind) -> Result<Arc<dyn Steps>> {
             Arc::new(graphs(env.clone(), border))
         }
         EnvKind::Vectors(of) => {
-            let width = gfn::env::VectorRules::width(&of.env.0);
+            let width = of.env.width();
             let border = Border { show: show_vectors(), read: read_vectors(width, of.values), features: None };
             Arc::new(vectors(of.env.clone(), border))
         }

@@ -146,7 +146,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
 /// A policy for vectors.
 pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete<AnyVectorEnv>> {
     let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
-    let features = KHot::new(gfn::env::VectorRules::width(&env.0), vectors.values);
+    let features = KHot::new(env.width(), vectors.values);
     let layout = || {
         let expected = "an environment whose states are written from left to right";
         vectors.sequence.ok_or_else(|| raised(Error::config("the policy", &plan.name, expected)))

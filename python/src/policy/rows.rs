@@ -110,7 +110,7 @@ pub(super) fn of_vectors(
             values: vectors.values as i64,
         }
     };
-    let features = KHot::new(gfn::env::VectorRules::width(&vectors.env.0), vectors.values);
+    let features = KHot::new(vectors.env.width(), vectors.values);
     let policy = MlpPolicy::with_torso(&vectors.env, features, torso, config, made_for.0, made_for.1, rng);
     taken.map_err(raised)?;
     Ok(headed(policy)?.of_module(adopted))

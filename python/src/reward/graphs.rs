@@ -5,6 +5,7 @@ use std::time::Duration;
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
 use gfn_gym::colored_graphs::ColoredGraphReward;
+use gfn_gym::graph_problems::{Problem, SizeReward};
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
 use gfn_molecules::{ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeScore, Product, RingTarget};
@@ -25,6 +26,7 @@ enum Spec {
     ColoredGraphReward { kind: ColoredGraphReward },
     MoleculeReward { score: Score, beta: f64, floor: f64 },
     ExternalReward { program: Program, beta: f64, floor: f64 },
+    SizeReward { beta: f64 },
 }
 
 /// A program that scores molecules.
@@ -80,10 +82,11 @@ impl Score {
     }
 }
 
-/// A reward of the library's for graphs; `reading` reads them as molecules.
+/// A reward of the library's for graphs; `reading` reads them as molecules, and `problem` is what they are input of.
 pub(crate) fn graph_reward(
     settings: serde_json::Value,
     reading: Option<&Reading>,
+    problem: Option<Problem>,
 ) -> PyResult<Box<dyn Reward<GraphStates>>> {
     let Ok(spec) = serde_json::from_value(settings.clone()) else {
         return Err(wrong_states(&settings, "graphs"));
@@ -98,11 +101,15 @@ pub(crate) fn graph_reward(
                 let score = score.build()?.clamped(floor, f64::MAX)?.to_the(beta)?;
                 reading.reward(score)
             }
+            Spec::SizeReward { beta } => match problem {
+                Some(problem) => Box::new(SizeReward::new(problem, beta)?),
+                None => return Ok(None),
+            },
             Spec::ExternalReward { program, beta, floor } => {
                 let Some(reading) = reading else { return Ok(None) };
                 reading.reward(program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?)
             }
         }))
     };
-    build().map_err(raised)?.ok_or_else(|| wrong_states(&settings, "graphs that aren't molecules"))
+    build().map_err(raised)?.ok_or_else(|| wrong_states(&settings, "graphs that aren't molecules or of a problem"))
 }

@@ -122,14 +122,15 @@ pub(super) fn session(
     let mut rng = Rng::seeded(seed);
     let reward = Rewards::read(asked.rewards, rest.conditions.as_deref())?;
     match (&kind_of_env, spec) {
-        (EnvKind::Graphs { env, reading }, _) => {
+        (EnvKind::Graphs { env, reading }, spec) => {
+            let problem = if let EnvSpec::Problem(problem) = spec { Some(*problem) } else { None };
             let border = Border {
                 show: show_graphs(reading.clone()),
                 read: read_graphs(reading.clone(), env.schema().clone()),
                 features: None,
             };
-            let reward =
-                reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
+            let reward = reward
+                .build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref(), problem))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
             listed(
                 EnvParts {
@@ -147,9 +148,9 @@ pub(super) fn session(
         (EnvKind::Vectors(vectors), spec) => {
             let reward = reward.build(&show_vectors(), by_keys(&vectors.env), |settings| match spec {
                 EnvSpec::Vectors(spec) => vector_reward(settings, spec),
-                EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
+                _ => Err(wrong_states(&settings, "the vectors of an environment of your own")),
             })?;
-            let width = gfn::env::VectorRules::width(&vectors.env.0);
+            let width = vectors.env.width();
             let features = Some(Encoding::new(KHot::new(width, vectors.values)));
             let border = Border { show: show_vectors(), read: read_vectors(width, vectors.values), features };
             let policies = networks.build(&mut rng, |plan| of_vectors(plan, vectors))?;

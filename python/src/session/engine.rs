@@ -21,7 +21,7 @@ use super::own_loop::ByHand;
 use super::sampled::{self, Alike, in_batches};
 use super::shared::{Shared, named};
 use crate::conditions::Conditions;
-use crate::evaluation::{Parts as SampledParts, Tested};
+use crate::evaluation::{Found, Sampled, Shown, Tested};
 use crate::objects::Border;
 use crate::record::Describe;
 use crate::states::Show;
@@ -31,9 +31,6 @@ use crate::wording::in_python;
 /// Objects that are drawn at once, and uniform walks: as many as the library's `prefill` draws.
 const AT_ONCE: usize = 4096;
 const WALKS_AT_ONCE: usize = 8192;
-
-/// A batch of states, to be shown once the interpreter is there.
-pub(crate) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
 /// A step that was made.
 pub(super) struct Made {
@@ -50,7 +47,7 @@ pub(super) trait Engine: ByHand + Send {
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
     fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
     /// Estimates from so many samples, under one condition, `[1, C]`, if the trainer has them.
-    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts>;
+    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Found<Sampled>>;
     /// The figures of the policy on given objects, from so many paths to each.
     fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested>;
     /// Gives the policy the average of its parameters for good.
@@ -220,7 +217,7 @@ where
         }
     }
 
-    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts> {
+    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Found<Sampled>> {
         self.check(condition)?;
         let (border, alike) = (self.border.clone(), self.alike);
         self.quietly(|trainer, rng| sampled::sampled(trainer, n, condition, &border, alike, rng))

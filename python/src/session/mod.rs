@@ -22,15 +22,14 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::conditions::Conditions;
 use crate::env::{Env, Failures};
 use crate::errors::raised;
-use crate::evaluation::{Sampled, Tested};
+use crate::evaluation::Tested;
 use crate::inside::Inside;
 use crate::kept::Kept;
 use crate::parts::PyParts;
 use crate::reward::Handed;
 use crate::{tensors, threads};
+pub(crate) use engine::later;
 use engine::{Engine, Made};
-pub(crate) use engine::{Shown, later};
-pub(crate) use exact::{Apart as Distances, Exact};
 
 /// A trainer. It is at work for one caller at a time; any other, a callback of its own among them, gets an error in place of a wait.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
@@ -204,17 +203,26 @@ impl Session {
 
     /// The policy's exact distribution over at most `limit` states, and the reward's; under one condition, `[1, C]`.
     #[pyo3(signature = (limit, conditions))]
-    fn exact(&self, py: Python<'_>, limit: usize, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Exact> {
+    fn exact<'py>(
+        &self,
+        py: Python<'py>,
+        limit: usize,
+        conditions: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let conditions = conditions.map(tensors::from_python).transpose()?;
-        let parts = self.ask(py, move |engine| engine.exact(limit, conditions.as_ref()))?;
-        parts.shown(py)
+        self.ask(py, move |engine| engine.exact(limit, conditions.as_ref()))?.shown(py)
     }
 
     /// Estimates from `n` samples, under one condition, `[1, C]`.
     #[pyo3(signature = (n, conditions))]
-    fn sampled(&self, py: Python<'_>, n: usize, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Sampled> {
+    fn sampled<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        conditions: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let conditions = conditions.map(tensors::from_python).transpose()?;
-        Ok(self.ask(py, move |engine| engine.sampled(n, conditions.as_ref()))?.into())
+        self.ask(py, move |engine| engine.sampled(n, conditions.as_ref()))?.shown(py)
     }
 
     /// The figures of the policy on given objects, from so many paths to each, under one condition, `[1, C]`.

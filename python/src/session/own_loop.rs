@@ -12,8 +12,9 @@ use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use super::engine::{Made, Shown, Trained, later};
+use super::engine::{Made, Trained, later};
 use crate::errors::passed_on;
+use crate::evaluation::Shown;
 use crate::layers::{Held, HeldPaths, Scored, other_states};
 use crate::watch::Watch;
 

@@ -11,8 +11,9 @@ use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
+use super::engine::later;
 use crate::errors::passed_on;
-use crate::evaluation::{Parts, Select, Tested};
+use crate::evaluation::{Array, Estimate, Found, Sampled, Tested, places};
 use crate::objects::{Border, finished, some};
 use crate::watch::Watch;
 
@@ -78,7 +79,7 @@ pub(super) fn sampled<E, P>(
     border: &Border<E::States>,
     alike: Alike<E>,
     rng: &mut Rng,
-) -> Result<Parts>
+) -> Result<Found<Sampled>>
 where
     E: ReplayEnv + 'static,
     E::States: 'static,
@@ -106,12 +107,18 @@ where
     })?;
     let log_z = importance_log_z(&weights)?;
     let groups = alike(env, &states)?;
-    let show = border.show.clone();
-    let select: Select = Box::new(move |py, rows| match rows {
-        None => show(py, &states),
-        Some(rows) => show(py, &states.select(rows)),
-    });
-    Ok(Parts { select, log_rewards, log_weights: weights, lengths, groups, log_z })
+    let elbo = Estimate { mean: log_z.elbo.mean, standard_error: log_z.elbo.standard_error };
+    let figures = Sampled {
+        log_rewards: Array(log_rewards),
+        log_weights: Array(weights),
+        lengths: Array(lengths),
+        groups: places(groups.into_iter()),
+        elbo,
+        log_z: log_z.log_z,
+        interval: log_z.interval,
+        effective_samples: log_z.effective_samples,
+    };
+    Ok(Found { states: later(&border.show, states), figures })
 }
 
 /// What a policy makes of given objects.

@@ -4,6 +4,7 @@ mod counts;
 mod walk;
 
 pub(crate) use counts::check_counts;
+pub use walk::check_walks;
 pub(crate) use walk::{
     KEEP_BACK, MAX_STEPS_BACK, Walked, check_listed, describe_move, describe_state, has_more_states, random_moves,
     walk_back,

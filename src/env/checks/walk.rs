@@ -62,6 +62,23 @@ impl<E: EnumerableEnv> Steps<E> {
     }
 }
 
+/// Looks at 16 random walks of at most `steps` moves, as an environment's [`check_contract`](crate::env::Env::check_contract) may: that none
+/// comes round, that `n` of the moves are undone by their reverses, and that as many ways back end in the initial state.
+///
+/// ```
+/// use gfn::{env::check_walks, testing::Chain};
+/// check_walks(&Chain::new(9), 32, 64)?;
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Contract`] naming the check and the state; whatever `step` fails with.
+pub fn check_walks<E: EnumerableEnv>(env: &E, steps: usize, n: usize) -> Result<()> {
+    const WALKS: usize = 16;
+    let rng = &mut Rng::seeded(0);
+    Walked::draw(env, WALKS, steps, rng)?.check(env, n, rng)
+}
+
 /// The moves of a few random walks, which a trainer looks at before its first step.
 pub(crate) struct Walked<E: EnumerableEnv> {
     /// The walk of each move.

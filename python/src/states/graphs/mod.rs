@@ -1,6 +1,5 @@
 //! A batch of graphs.
 
-mod chosen;
 mod given;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -36,14 +35,6 @@ impl Graphs {
     /// The graphs.
     pub(crate) fn states(&self) -> &GraphStates {
         &self.states
-    }
-
-    /// The one graph of a batch.
-    pub(crate) fn only(&self) -> PyResult<GraphState> {
-        match self.states.graphs() {
-            [graph] => Ok(graph.clone()),
-            graphs => Err(PyValueError::new_err(format!("{} graphs to start from: expected one", graphs.len()))),
-        }
     }
 
     /// `true` if both stand for molecules of the same settings, or neither does.
@@ -196,7 +187,10 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(self.some(chosen::rows(index, self.__len__())?))
+        let checks = index.py().import("gfn_rs._checks")?;
+        let places = checks.call_method1("chosen", (index, self.__len__(), "graphs"))?;
+        let places: PyReadonlyArray1<'_, i64> = places.extract()?;
+        Ok(self.some(places.as_array().iter().map(|&place| place as usize)))
     }
 
     /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.

@@ -1,0 +1,273 @@
+"""What evaluations give: values by name, which are compared, copied and pickled as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ._checks import count
+
+_Integers = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.float64]
+
+
+def _same(one: Any, other: Any) -> bool:
+    arrays = isinstance(one, np.ndarray) or isinstance(other, np.ndarray)
+    return np.array_equal(one, other) if arrays else bool(one == other)
+
+
+class _Result:
+    """What the results share: equal ones are of one class and have equal values, arrays entry by entry."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Distances(_Result):
+    """How far the policy's distribution is from the one that the reward asks for."""
+
+    l1: float
+    """The sum of absolute differences."""
+    tv: float
+    """Total variation, half of it."""
+    jsd: float
+    """The Jensen-Shannon divergence (natural logarithm)."""
+    kl_target_policy: float
+    """The Kullback-Leibler divergence of the policy from the target; infinite where the policy misses something."""
+    kl_policy_target: float
+    """The same the other way round."""
+
+    def __repr__(self) -> str:
+        return f"Distances(tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Exact(Distances):
+    """What a policy samples, exactly, beside what the reward asks for. Not an estimate: every state is looked at. Its own distances are
+    those between the distributions over states."""
+
+    states: Any
+    """All states."""
+    n_states: int
+    """The number of states."""
+    probs: _Numbers
+    """The probability that the policy ends in each, `[states]`."""
+    target: _Numbers
+    """The probability that the reward asks for, R(x) / Z, of which states that are one object have equal shares; of an objective that is
+    relative to a prior, that of prior(x) R(x)^beta."""
+    log_rewards: _Numbers
+    """log R of each, as the reward says it of the object; minus infinity where no trajectory can end."""
+    log_z: float
+    """The true log Z, of the same."""
+    mean_len: float
+    """The mean number of actions of a trajectory."""
+    n_objects: int
+    """The number of objects: fewer than states where several states are one, such as the Kekule forms of a molecule."""
+    groups: _Integers
+    """The groups of states that are one object: for each state the place of the first of its group."""
+    of_objects: Distances
+    """The distances between the distributions over objects, the states of each taken together."""
+
+    def __repr__(self) -> str:
+        return f"Exact({self.n_states} states, tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f}, log_z={self.log_z:.4f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimate(_Result):
+    """A mean and its standard error."""
+
+    mean: float
+    """The mean."""
+    standard_error: float
+    """Its standard error."""
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.mean:.4f} +- {self.standard_error:.4f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopK(_Result):
+    """The objects of the greatest reward among samples."""
+
+    rows: _Integers
+    """Their places among the samples, best first."""
+    states: Any
+    """The objects, best first."""
+    mean_reward: float
+    """Their mean reward; infinite if it exceeds 1e308."""
+    mean_log_reward: float
+    """Their mean log R."""
+    diversity: float | None
+    """The mean distance between two of them; None without a distance."""
+
+    def __repr__(self) -> str:
+        diversity = "" if self.diversity is None else f", diversity={self.diversity:.4f}"
+        return f"TopK({len(self.rows)} objects, mean_log_reward={self.mean_log_reward:.4f}{diversity})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sampled(_Result):
+    """Objects that a policy samples, and what they say of log Z. An estimate: `exact` looks at all states, where they can be listed.
+
+    With w of a trajectory its object's reward times P_B over P_F, log Z is at least the mean of log w (`elbo`), and the log of the mean
+    of w estimates it (`log_z`). Relative to a prior it is R to the power beta times the prior over P_F, and Z is its mean under the prior.
+    """
+
+    states: Any
+    """The objects."""
+    log_rewards: _Numbers
+    """log R of each."""
+    log_weights: _Numbers
+    """log w of each trajectory."""
+    lengths: _Integers
+    """The number of actions of each trajectory, its exit included."""
+    groups: _Integers
+    """The groups of equal objects: for each object the place of the first that is equal to it, up to isomorphism where the environment is;
+    Kekule forms of a molecule are one."""
+    elbo: Estimate
+    """The mean of log w: a lower bound on log Z, which a policy that samples in proportion to the reward reaches."""
+    log_z: float
+    """The log of the mean of w: an estimate of log Z."""
+    interval: tuple[float, float]
+    """The 95 % confidence interval of `log_z`; to be trusted where `effective_samples` is large."""
+    effective_samples: float
+    """(sum w)^2 / sum w^2: so many equally weighted samples would say as much."""
+
+    def __post_init__(self) -> None:
+        n = len(self)
+        if not len(self.states) == len(self.log_weights) == len(self.lengths) == len(self.groups) == n or np.any(np.greater_equal(self.groups, n)):
+            raise ValueError(f"`states`, `log_weights`, `lengths` or `groups` aren't of {n} objects, as `log_rewards` is")
+
+    def __len__(self) -> int:
+        return len(self.log_rewards)
+
+    def __repr__(self) -> str:
+        what = f"{len(self)} objects, {self.n_distinct} distinct, log_z={self.log_z:.4f}, elbo={self.elbo.mean:.4f}"
+        return f"Sampled({what}, effective_samples={self.effective_samples:.1f})"
+
+    @property
+    def n_distinct(self) -> int:
+        """The number of different objects."""
+        return len(self._first())
+
+    @property
+    def mean_len(self) -> float:
+        """The mean number of actions of a trajectory."""
+        return float(np.mean(self.lengths))
+
+    def _first(self) -> _Integers:
+        """The place of the first of each group of equal objects."""
+        return np.flatnonzero(self.groups == np.arange(len(self)))
+
+    def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
+        """The `k` objects of the greatest reward, one that was sampled twice counting twice.
+
+        `distance`, a function from k objects to an array `[k, k]` of the distances between them, gives their diversity."""
+        if not 1 <= (k := count(k, "k")) <= len(self):
+            raise ValueError(f"the number of best samples is {k} of {len(self)}: expected at least one, and no more than there are samples")
+        rows = np.argsort(-self.log_rewards, kind="stable")[:k]
+        states, best = self.states[rows], self.log_rewards[rows]
+        with np.errstate(over="ignore"):
+            mean_reward = float(np.exp(best).mean())
+        diversity = None if distance is None else _mean_distance(distance(states), k)
+        return TopK(rows=rows, states=states, mean_reward=mean_reward, mean_log_reward=float(best.mean()), diversity=diversity)
+
+    def modes(self, is_mode: Callable[[Any], Any]) -> int:
+        """The number of different objects that are modes: `is_mode` is a function from objects to an array of bool."""
+        first = self._first()
+        answers = np.asarray(is_mode(self.states[first]))
+        if answers.dtype != bool or answers.ndim != 1:
+            got = f"an array of {answers.dtype} and shape {answers.shape}"
+            raise TypeError(f"`is_mode` gave {got}: expected a flat array of bool, {len(first)} of them")
+        if len(answers) != len(first):
+            raise ValueError(f"`is_mode` gave {len(answers)} answers: expected {len(first)}")
+        return int(answers.sum())
+
+
+def _mean_distance(answer: Any, k: int) -> float:
+    """The mean distance between two of k objects; 0 of a single one."""
+    try:
+        table = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`distance` gave no numbers: expected an array of shape [{k}, {k}]") from error
+    if table.shape != (k, k):
+        raise ValueError(f"`distance` gave an array of shape {list(table.shape)}: expected [{k}, {k}]")
+    total = float(table[np.triu_indices(k, 1)].sum())
+    if not np.isfinite(total):
+        raise ValueError("`distance` gave a number that isn't finite: expected finite ones")
+    return total / max(k * (k - 1) // 2, 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Correlation(_Result):
+    """How two numbers of the same objects go together: 1 where log p(x) is log R(x) less a constant."""
+
+    pearson: float | None
+    """Pearson's r; None where one of the numbers is the same for all."""
+    spearman: float | None
+    """Spearman's rho, of ranks."""
+
+    def __repr__(self) -> str:
+        pearson, spearman = ("None" if value is None else f"{value:.4f}" for value in (self.pearson, self.spearman))
+        return f"Correlation(pearson={pearson}, spearman={spearman})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tested(_Result):
+    """What a policy makes of given objects, a test set say."""
+
+    log_probs: _Numbers
+    """log p(x), the log-probability that the policy ends in each (in any of its states, such as the Kekule forms of a molecule), estimated
+    from paths back to the start: never too large on average, and the exact one where P_F and P_B balance."""
+    log_rewards: _Numbers
+    """log R of each."""
+    correlation: Correlation | None
+    """That of `log_probs` and `log_rewards`; None of a single object, and relative to a prior."""
+    upper_bound: Estimate | None
+    """The mean of log w over the paths (EUBO): of objects that are drawn in proportion to their rewards an upper bound on log Z. None
+    relative to a prior."""
+
+    def __len__(self) -> int:
+        return len(self.log_probs)
+
+    def __repr__(self) -> str:
+        pearson = None if self.correlation is None else self.correlation.pearson
+        return f"Tested({len(self)} objects{'' if pearson is None else f', pearson={pearson:.4f}'})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoiseFloor(_Result):
+    """How far the samples of a perfect sampler are from the target: what to see beside distances that come from samples."""
+
+    tv: float
+    """The mean total variation."""
+    tv_sd: float
+    """Its standard deviation."""
+    jsd: float
+    """The mean Jensen-Shannon divergence (natural logarithm)."""
+    jsd_sd: float
+    """Its standard deviation."""
+
+    def __repr__(self) -> str:
+        return f"NoiseFloor(tv={self.tv:.6f} +- {self.tv_sd:.6f}, jsd={self.jsd:.6f} +- {self.jsd_sd:.6f})"
+
+
+# Where values are results themselves, the extension gives theirs by name.
+_NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
+    "of_objects": Distances,
+    "elbo": Estimate,
+    "upper_bound": Estimate,
+    "correlation": Correlation,
+}
+
+
+def of(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a result by name, of what the extension gave."""
+    return {name: _NESTED[name](**value) if isinstance(value, dict) else value for name, value in values.items()}

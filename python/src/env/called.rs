@@ -1,0 +1,272 @@
+//! Environments of any kind whose author steps batches of arrays in Python.
+
+use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, check_walks};
+use gfn::{Error, Result};
+use numpy::{IntoPyArray, PyReadonlyArrayDyn};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use super::{AnyVectorEnv, Failures, Vectors};
+use crate::kept::Object;
+use crate::states::entries;
+
+/// What such an environment is made of, beside its rules.
+#[derive(Clone, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalledSettings {
+    width: usize,
+    values: usize,
+    n_moves: usize,
+    n_backward_moves: Option<usize>,
+    has_exit: bool,
+    /// Whether the rules say which move undoes another; else it has the same number.
+    reverses: bool,
+}
+
+impl CalledSettings {
+    /// The environment; its rules are asked for where it starts.
+    pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Vectors> {
+        let &Self { width, values, n_moves, n_backward_moves, has_exit, reverses } = self;
+        if width == 0 || n_moves == 0 || n_backward_moves == Some(0) || !(2..=1 << 16).contains(&values) {
+            let got =
+                format!("width {width}, values {values}, n_moves {n_moves}, n_backward_moves {n_backward_moves:?}");
+            return Err(Error::config("the sizes of an environment", got, "at least 1 each, and 2 to 65536 values"));
+        }
+        let Some(rules) = rules else { return Err(Error::config("rules", "None", "an object like `EnvRules`")) };
+        let n_moves = [n_moves, n_backward_moves.unwrap_or(n_moves)];
+        if n_moves[0] != n_moves[1] && !reverses {
+            let expected =
+                "as many as `n_moves`, or rules with `reverse` and `backward_reverse`, which say what undoes what";
+            return Err(Error::config("n_backward_moves", n_moves[1], expected));
+        }
+        let failures = failures.clone();
+        let mut env = Called { width, values, n_moves, has_exit, reverses, initial: Vec::new(), rules, failures };
+        env.initial = env.called(|| env.entries("initial", &[width], |function| function.call0()))?;
+        Ok(Vectors { env: AnyVectorEnv::new(env, width), values, sequence: None })
+    }
+}
+
+/// An environment whose methods are Python's, each of which is called once for a batch.
+struct Called {
+    width: usize,
+    values: usize,
+    /// Forward without the exit, and backward.
+    n_moves: [usize; 2],
+    has_exit: bool,
+    reverses: bool,
+    initial: Vec<u16>,
+    rules: Object,
+    failures: Failures,
+}
+
+impl Called {
+    /// Moves in a direction, the exit not counted.
+    fn n_moves(&self, direction: Direction) -> usize {
+        self.n_moves[usize::from(direction == Direction::Backward)]
+    }
+
+    /// What Python said; what it raised is kept for whoever called the library, and nothing is asked until it has been raised.
+    fn called<T>(&self, call: impl FnOnce() -> PyResult<T>) -> Result<T> {
+        let stopped = || Error::config("the rules of the environment", "an error that they raised", "answers");
+        if self.failures.are_there() {
+            return Err(stopped());
+        }
+        call().map_err(|error| {
+            self.failures.keep(error);
+            stopped()
+        })
+    }
+
+    /// The whole numbers below `below`, in this shape, that a method gives.
+    fn ask(
+        &self,
+        method: &str,
+        shape: &[usize],
+        below: usize,
+        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<u32>> {
+        Python::attach(|py| {
+            let answer = call(&self.rules.bind(py).getattr(method)?)?;
+            let whole =
+                answer.getattr_opt("dtype")?.map(|dtype| dtype.getattr("kind")?.extract::<String>()).transpose()?;
+            let array = match whole.as_deref() {
+                Some("i" | "u") => {
+                    answer.call_method1("astype", ("int64",))?.extract::<PyReadonlyArrayDyn<'_, i64>>().ok()
+                }
+                _ => None,
+            };
+            let array = array.ok_or_else(|| unlike(&answer, method, "whole numbers", shape))?;
+            if array.as_array().shape() != shape {
+                return Err(PyValueError::new_err(unlike_text(&answer, method, "whole numbers", shape)));
+            }
+            let fits = |&value: &i64| u32::try_from(value).ok().filter(|&value| (value as usize) < below);
+            let entry = |value: &i64| {
+                fits(value).ok_or_else(|| {
+                    PyValueError::new_err(format!("`{method}` gave {value}: expected 0 to {}", below - 1))
+                })
+            };
+            array.as_array().iter().map(entry).collect()
+        })
+    }
+
+    /// The entries of states that a method gives.
+    fn entries(
+        &self,
+        method: &str,
+        shape: &[usize],
+        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<u16>> {
+        Ok(self.ask(method, shape, self.values, call)?.into_iter().map(|entry| entry as u16).collect())
+    }
+
+    /// The states that these moves lead to, and the moves of the other direction that undo them.
+    fn stepped(&self, direction: Direction, states: &VectorStates, moves: &[u32]) -> Result<(VectorStates, Vec<u32>)> {
+        let n = moves.len();
+        let (step, reverse) = match direction {
+            Direction::Forward => ("step", "reverse"),
+            Direction::Backward => ("backward_step", "backward_reverse"),
+        };
+        fn call<'py>(
+            function: &Bound<'py, PyAny>,
+            states: &VectorStates,
+            moves: &[u32],
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let py = function.py();
+            let numbers: Vec<i64> = moves.iter().map(|&slot| i64::from(slot)).collect();
+            function.call1((entries(py, states)?, numbers.into_pyarray(py)))
+        }
+        let (rows, undo) = self.called(|| {
+            let rows = self.entries(step, &[n, self.width], |function| call(function, states, moves))?;
+            if !self.reverses {
+                return Ok((rows, moves.to_vec()));
+            }
+            let below = self.n_moves(direction.opposite());
+            Ok((rows, self.ask(reverse, &[n], below, |function| call(function, states, moves))?))
+        })?;
+        Ok((VectorStates::from_flat(self.width, rows)?, undo))
+    }
+
+    /// Which moves are legal, the exit among them; none where the rules fail: what they raised is on its way.
+    fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
+        let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
+        let shape = [states.len(), self.slots(direction)];
+        let asked = |py: Python<'_>| {
+            let answer = self.rules.bind(py).call_method1(method, (entries(py, states)?,))?;
+            let Ok(array) = answer.extract::<PyReadonlyArrayDyn<'_, bool>>() else {
+                return Err(unlike(&answer, method, "bool", &shape));
+            };
+            if array.as_array().shape() != shape {
+                return Err(PyValueError::new_err(unlike_text(&answer, method, "bool", &shape)));
+            }
+            Ok(array.as_array().iter().copied().collect())
+        };
+        self.called(|| Python::attach(asked)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
+    }
+
+    /// Moves in a direction, the exit among them.
+    fn slots(&self, direction: Direction) -> usize {
+        self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
+    }
+}
+
+/// The error of an answer of another type.
+fn unlike(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> PyErr {
+    PyTypeError::new_err(unlike_text(answer, method, of, shape))
+}
+
+fn unlike_text(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> String {
+    let about = |name: &str| answer.getattr(name).map(|value| value.to_string());
+    let got = match (about("dtype"), about("shape")) {
+        (Ok(dtype), Ok(shape)) => format!("an array of {dtype} and shape {shape}"),
+        _ => format!("a {}", answer.get_type()),
+    };
+    format!("`{method}` gave {got}: expected a numpy array of {of} and shape {shape:?}")
+}
+
+impl Env for Called {
+    type States = VectorStates;
+    type Actions = Slots;
+
+    fn initial(&self, instances: &[u32]) -> VectorStates {
+        let mut states = VectorStates::filled(self.width, instances.len(), 0);
+        states.values_mut().chunks_exact_mut(self.width).for_each(|row| row.copy_from_slice(&self.initial));
+        states
+    }
+
+    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
+        let (n, n_moves) = (actions.len(), self.n_moves(direction));
+        if (states.len(), states.width()) != (n, self.width) {
+            let (expected, got) = ([n as i64, self.width as i64], [states.len() as i64, states.width() as i64]);
+            return Err(Error::shape(
+                "states",
+                expected,
+                got,
+                "give one action per state, and states of this environment",
+            ));
+        }
+        let legal = self.slots(direction);
+        if let Some(row) = actions.0.iter().position(|&slot| slot as usize >= legal) {
+            let (slot, detail) = (actions.0[row] as usize, self.describe(direction, states, row, actions.0[row]));
+            return Err(Error::IllegalAction { row, direction, slot, n_slots: legal, n_legal: 0, detail });
+        }
+        let exit: Vec<bool> = actions.0.iter().map(|&slot| slot as usize == n_moves).collect();
+        let inner: Vec<usize> = (0..n).filter(|&row| !exit[row]).collect();
+        let mut step = Step { reverse: Slots(vec![0; n]), done: exit.clone(), exit };
+        if inner.is_empty() {
+            return Ok(step);
+        }
+        let moves = actions.select(&inner);
+        let (after, undo) = self.stepped(direction, &states.select(&inner), &moves.0)?;
+        let done = match direction {
+            Direction::Backward => self.is_initial(&after),
+            Direction::Forward if self.has_exit => vec![false; inner.len()],
+            Direction::Forward => {
+                let ways_on = self.legal(direction, &after);
+                ways_on.chunks_exact(n_moves).map(|ways_on| !ways_on.contains(&true)).collect()
+            }
+        };
+        for (k, &row) in inner.iter().enumerate() {
+            states.values_mut()[row * self.width..(row + 1) * self.width].copy_from_slice(after.row(k));
+            (step.reverse.0[row], step.done[row]) = (undo[k], done[k]);
+        }
+        Ok(step)
+    }
+
+    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
+        states.rows().map(|row| row == self.initial).collect()
+    }
+
+    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
+        self.has_exit.then(|| Slots(vec![self.n_moves[0] as u32; states.len()]))
+    }
+
+    fn check_contract(&self) -> Result<()> {
+        check_walks(self, 32, 128)
+    }
+}
+
+impl DiscreteEnv for Called {
+    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
+        let (slots, has_exit) = (self.slots(direction), self.has_exit && direction == Direction::Forward);
+        Masks::of_rows(direction, states.len(), slots, self.legal(direction, states), has_exit)
+    }
+
+    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
+        match states.describe(row) {
+            None => format!("there is no state {row}"),
+            Some(state) if slot as usize == self.n_moves(direction) && slot as usize + 1 == self.slots(direction) => {
+                format!("exit at {state}")
+            }
+            Some(state) => format!("{direction} move {slot} of {state}"),
+        }
+    }
+}
+
+impl EnumerableEnv for Called {
+    type Key = Vec<u16>;
+
+    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
+        states.rows().map(<[u16]>::to_vec).collect()
+    }
+}

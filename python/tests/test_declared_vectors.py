@@ -150,8 +150,8 @@ def test_moves_lead_up_and_down():
     assert trainer.fit(400).exact().tv < 0.03 < exact.tv
 
 
-# Cycles of two, of three, from the start and behind it, and one that few walks come to.
-RARE = [(0, value, value + 1) for value in range(9)] + [(0, value, 10) for value in range(8)] + [(0, 9, 8)]
+# Between 14 and 15, where one of 16,384 walks comes; from 15, and from all before, a move leads to the end.
+RARE = [(0, value, value + 1) for value in range(16)] + [(0, value, 16) for value in range(14)] + [(0, 15, 14)]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ RARE = [(0, value, value + 1) for value in range(9)] + [(0, value, 10) for value
         ([(0, 0, 1), (0, 1, 2), (0, 2, 0)], 3),
         ([(0, 0, 1), (0, 1, 2), (0, 2, 1)], 3),
         ([(0, 0, 1), (0, 1, 2), (0, 2, 3), (0, 3, 1), (0, 2, 4)], 5),
-        (RARE, 11),
+        (RARE, 17),
     ],
 )
 def test_walks_that_come_round_are_refused(moves, values):

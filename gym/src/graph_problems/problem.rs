@@ -2,9 +2,10 @@
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// A problem on an input graph, whose solutions are sets of nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Problem {
     /// As many nodes as possible of which no two have an edge.
     IndependentSet,

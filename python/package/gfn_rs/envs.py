@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -252,8 +253,8 @@ class GraphProblem(Environment):
     def _made(self) -> _gfn.Env:
         return _gfn.Env(self._text(), None, self.graphs)
 
-    def _values(self) -> dict[str, Any]:
-        return {}
+    def _text(self) -> str:
+        return json.dumps({"GraphProblem": {"problem": type(self).__name__}})
 
     def _described(self) -> Any:
         return described(self.graphs)

@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 
 use super::asked::Rules;
-use super::erased::any_vectors;
 use super::{Failures, Vectors};
 use crate::kept::Object;
 use crate::states::entries;
@@ -63,9 +62,8 @@ impl DeclaredVectors {
         let undoes = if starts.is_empty() { &zeros[..] } else { &starts };
         let undoes = undoes.iter().map(|start| self.undoes(start)).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
-        let env =
-            any_vectors(VectorEnv(Steps { width, moves: self.moves.clone(), starts, undoes, fixed, instances, rules }));
-        Ok(Vectors { env, values, sequence: None })
+        let moves = self.moves.clone();
+        Ok(Vectors::of(VectorEnv(Steps { width, moves, starts, undoes, fixed, instances, rules }), values))
     }
 }
 

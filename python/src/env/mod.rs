@@ -72,10 +72,9 @@ enum OtherSpec {
         sigma: f64,
         process: ProcessKind,
     },
-    IndependentSet {},
-    Clique {},
-    DominatingSet {},
-    Cut {},
+    GraphProblem {
+        problem: Problem,
+    },
     /// Molecules, under rules.
     #[serde(skip)]
     Ruled(GraphSpec),
@@ -123,14 +122,6 @@ struct Own {
     initial: Option<Vec<GraphState>>,
 }
 
-impl Own {
-    /// A problem on the graphs that were given.
-    fn problem(&self, problem: Problem) -> gfn::Result<EnvKind> {
-        let graphs = Instances::new(self.initial.clone().unwrap_or_default())?;
-        Ok(EnvKind::Graphs { env: any_graphs(GraphProblem::new(problem, &graphs)?), reading: None })
-    }
-}
-
 #[pymethods]
 impl Env {
     /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
@@ -151,7 +142,8 @@ impl Env {
             (EnvSpec::Other, if ruled { Made::Anew(OtherSpec::Ruled(spec), own) } else { Made::Once(made) })
         } else if OtherSpec::NAMES.contains(&name.as_str()) {
             let spec: OtherSpec = read(&name, text)?;
-            (spec.problem().map_or(EnvSpec::Other, EnvSpec::Problem), Made::Anew(spec, own))
+            let problem = if let OtherSpec::GraphProblem { problem } = spec { Some(problem) } else { None };
+            (problem.map_or(EnvSpec::Other, EnvSpec::Problem), Made::Anew(spec, own))
         } else {
             let spec: VectorSpec = read(&name, text)?;
             let made = spec.build().map(EnvKind::Vectors).map_err(raised)?;
@@ -257,30 +249,8 @@ impl Env {
 const CHECKED: usize = 32;
 
 impl OtherSpec {
-    const NAMES: [&str; 11] = [
-        "GraphEnv",
-        "VectorEnv",
-        "Env",
-        "BayesianStructure",
-        "Box",
-        "Line",
-        "Diffusion",
-        "IndependentSet",
-        "Clique",
-        "DominatingSet",
-        "Cut",
-    ];
-
-    /// The problem that input graphs are given for.
-    fn problem(&self) -> Option<Problem> {
-        match self {
-            Self::IndependentSet {} => Some(Problem::IndependentSet),
-            Self::Clique {} => Some(Problem::Clique),
-            Self::DominatingSet {} => Some(Problem::DominatingSet),
-            Self::Cut {} => Some(Problem::Cut),
-            _ => None,
-        }
-    }
+    const NAMES: [&str; 8] =
+        ["GraphEnv", "VectorEnv", "Env", "BayesianStructure", "Box", "Line", "Diffusion", "GraphProblem"];
 
     fn build(&self, own: &Own, kept: &Kept, failures: &Failures) -> gfn::Result<EnvKind> {
         let rules = || own.rules.as_ref().map(|rules| kept.keep(Python::attach(|py| rules.clone_ref(py))));
@@ -291,10 +261,10 @@ impl OtherSpec {
                 }
                 (kind, _) => kind,
             },
-            Self::IndependentSet {} => own.problem(Problem::IndependentSet)?,
-            Self::Clique {} => own.problem(Problem::Clique)?,
-            Self::DominatingSet {} => own.problem(Problem::DominatingSet)?,
-            Self::Cut {} => own.problem(Problem::Cut)?,
+            Self::GraphProblem { problem } => {
+                let graphs = Instances::new(own.initial.clone().unwrap_or_default())?;
+                EnvKind::Graphs { env: any_graphs(GraphProblem::new(*problem, &graphs)?), reading: None }
+            }
             Self::GraphEnv(declared) => {
                 EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }
             }

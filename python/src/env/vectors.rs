@@ -14,7 +14,6 @@ use gfn_gym::toy_dag::ToyDag;
 use serde::Deserialize;
 
 use super::AnyVectorEnv;
-use super::erased::any_vectors;
 
 /// Their settings, by the name of the class in Python.
 #[derive(Clone, Deserialize, Debug)]
@@ -43,8 +42,9 @@ pub(crate) struct Vectors {
 }
 
 impl Vectors {
-    fn of<R: VectorRules + 'static>(env: VectorEnv<R>, values: usize) -> Self {
-        Self { env: any_vectors(env), values, sequence: None }
+    pub(super) fn of<R: VectorRules + 'static>(env: VectorEnv<R>, values: usize) -> Self {
+        let width = env.width();
+        Self { env: AnyVectorEnv::new(env, width), values, sequence: None }
     }
 
     fn written(self) -> Self {

@@ -122,7 +122,7 @@ GRAPHS = [
     (lambda: of(edge_classes=ints(1, 0, -2)), ValueError, "edge_classes has -2"),
     (lambda: of(extra=1), TypeError, "extra"),
     (lambda: of()["a"], TypeError, "can't be chosen"),
-    (lambda: of()[2], IndexError, "index 2 .* 2 elements"),
+    (lambda: of()[2], IndexError, "index 2 .* size 2"),
     (lambda: of()[None], TypeError, "can't be chosen"),
     (lambda: of()[1.0], TypeError, "can't be chosen"),
     (lambda: of()[[[0, 1]]], TypeError, "can't be chosen"),
@@ -259,7 +259,7 @@ REWARDS = [
     (lambda: trainer(reward=Partly(lambda s: [0.0]), objective=gfn.DetailedBalance(True)).fit(1), ValueError, "1 numbers for"),
     (lambda: trainer(reward=Partly(lambda s: [NAN] * len(s)), objective=gfn.DetailedBalance(True)).fit(1), FloatingPointError, "NaN"),
     (lambda: graph_trainer(reward=lambda g: g.smiles).fit(1), TypeError, "aren't molecules"),
-    (lambda: graph_trainer(reward=lambda g: [g[len(g)]] * len(g)).fit(1), IndexError, "out of range"),
+    (lambda: graph_trainer(reward=lambda g: [g[len(g)]] * len(g)).fit(1), IndexError, "out of bounds"),
 ]
 
 

@@ -202,7 +202,7 @@ WRONG = [
     (lambda it: it.evaluate_on([[1, 4]]), ValueError, "entry of objects is 4: expected 0 to 3"),
     (lambda it: it.evaluate_on([[1, -1]]), ValueError, "entry of objects is -1"),
     (lambda it: it.evaluate_on([[1], [1, 1]]), (TypeError, ValueError), "objects"),
-    (lambda it: it.evaluate_on(gfn.Graphs.from_graph6(["C~"])), TypeError, "objects is an array of object"),
+    (lambda it: it.evaluate_on(gfn.Graphs.from_graph6(["C~"])), TypeError, "objects is a Graphs: expected an array of int64"),
 ]
 
 

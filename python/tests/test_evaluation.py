@@ -194,15 +194,15 @@ WRONG = [
     (lambda it: it.evaluate_on([[1, 1]], paths=0), ValueError, "paths is 0"),
     (lambda it: it.evaluate_on(np.zeros((0, 2), int)), ValueError, "objects is none"),
     (lambda it: it.evaluate_on([]), (TypeError, ValueError), "objects"),
-    (lambda it: it.evaluate_on(None), TypeError, "objects is an array of object"),
-    (lambda it: it.evaluate_on("all"), TypeError, "objects is an array of"),
+    (lambda it: it.evaluate_on(None), TypeError, "objects is a NoneType: expected an array of int64"),
+    (lambda it: it.evaluate_on("all"), TypeError, "objects is a str"),
     (lambda it: it.evaluate_on([[1.0, 1.0]]), TypeError, "array of float64: expected one of int64"),
     (lambda it: it.evaluate_on([[1, 1, 1]]), ValueError, r"shape \[1, 3\]: expected \[n, 2\]"),
     (lambda it: it.evaluate_on([1, 1]), ValueError, r"shape \[2\]: expected \[n, 2\]"),
     (lambda it: it.evaluate_on([[1, 4]]), ValueError, "entry of objects is 4: expected 0 to 3"),
     (lambda it: it.evaluate_on([[1, -1]]), ValueError, "entry of objects is -1"),
     (lambda it: it.evaluate_on([[1], [1, 1]]), (TypeError, ValueError), "objects"),
-    (lambda it: it.evaluate_on(gfn.Graphs.from_graph6(["C~"])), TypeError, "objects is an array of object"),
+    (lambda it: it.evaluate_on(gfn.Graphs.from_graph6(["C~"])), TypeError, "objects is a Graphs: expected an array of int64"),
 ]
 
 

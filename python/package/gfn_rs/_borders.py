@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._settings import MOST
+from ._objects import rows
 
 # What a node or an edge has room for.
 ATTRIBUTES = 7
@@ -26,29 +26,6 @@ def again(parts: dict[str, Any], settings: str | None) -> _gfn.Graphs:
     """Graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
     return graphs if settings is None else graphs._molecules(settings)
-
-
-def whole(given: Any, name: str, dims: int) -> npt.NDArray[np.int64]:
-    """An array of int64 of so many dimensions, in order and aligned; whole numbers of any kind are taken, others aren't rounded."""
-    if isinstance(given, torch.Tensor):
-        given = given.detach().cpu().numpy()
-    shape = "[n]" if dims == 1 else "[n, k]"
-    try:
-        array = np.asarray(given)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is a {type(given).__name__}: expected an array of whole numbers and shape {shape}") from error
-    if array.size == 0 and array.ndim == 1:
-        # An empty list has neither kind nor columns.
-        array = np.zeros((0, 2)[:dims], dtype=np.int64)
-    if array.ndim == 0:
-        raise TypeError(f"{name} is a {type(given).__name__}: expected an array of whole numbers and shape {shape}")
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name} is an array of {array.dtype}: expected one of whole numbers and shape {shape}")
-    if array.ndim != dims:
-        raise ValueError(f"{name} has shape {list(array.shape)}: expected {shape}")
-    if array.dtype == np.uint64 and array.size and array.max() > MOST:
-        raise ValueError(f"{name} has {array.max()}: expected small numbers")
-    return np.require(array, dtype=np.int64, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
@@ -156,16 +133,16 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
     return out
 
 
-def _of_data(data: Any, name: str, rows: int, dims: int) -> npt.NDArray[np.int64]:
+def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
     """What a `Data` says of each node or edge; zeros where it says nothing."""
     given = getattr(data, name, None)
     if given is None:
-        return np.zeros((rows, ATTRIBUTES)[:dims], dtype=np.int64)
+        return np.zeros((n, ATTRIBUTES)[:dims], dtype=np.int64)
     if dims == 1 and isinstance(given, torch.Tensor) and given.dim() == 2 and given.shape[1] == 1:
         given = given[:, 0]
-    values = whole(given, name, dims)
-    if len(values) != rows:
-        raise ValueError(f"{name} has {len(values)} rows: expected {rows}")
+    values = rows(given, name, "int64", [None] * (dims - 1))
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} rows: expected {n}")
     return values
 
 
@@ -191,7 +168,7 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
     for data in graphs:
         if not isinstance(data, Data):
             raise TypeError(f"one of the graphs is a {type(data).__name__}: expected a Data of PyTorch Geometric")
-        index = np.zeros((2, 0), dtype=np.int64) if data.edge_index is None else whole(data.edge_index, "edge_index", 2)
+        index = np.zeros((2, 0), dtype=np.int64) if data.edge_index is None else rows(data.edge_index, "edge_index", "int64", [None])
         if index.shape[0] != 2:
             raise ValueError(f"edge_index has shape {list(index.shape)}: expected [2, E]")
         n, m = int(data.num_nodes or 0), index.shape[1]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from ._settings import LARGEST_SIZE, MOST, Settings
 from .conditioning import Conditioning
@@ -120,3 +121,25 @@ def check_rules(rules: Any, *methods: str) -> None:
             raise TypeError(
                 f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another name (`_{name}`) if it is your own"
             )
+
+
+def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]:
+    """One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant."""
+    expected = f"expected {what} of each state, as a flat array or list of numbers"
+    refused = f"{who} gave a {type(answer).__name__}: {expected}"
+    if isinstance(answer, torch.Tensor):
+        # One with gradients, on another device, or of a kind that numpy hasn't (bfloat16), isn't an array as it is.
+        answer = answer.detach().cpu()
+        answer = answer.double() if answer.is_floating_point() else answer
+    try:
+        array = np.asarray(answer)
+    except Exception as error:
+        raise TypeError(refused) from error
+    # Booleans, whole and real numbers: of a complex one numpy would take the real part, of a text what it spells.
+    if array.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
+        raise TypeError(refused)
+    if array.ndim != 1:
+        raise ValueError(f"{who} gave an array of shape {array.shape}: {expected}")
+    if len(array) != n:
+        raise ValueError(f"{who} gave {len(array)} numbers for {n} states: expected {what} of each")
+    return np.require(array, dtype=np.float64, requirements=["ALIGNED"])

@@ -8,25 +8,30 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ._settings import MOST
 
-def rows(objects: Any, who: str, kind: str, widths: list[int]) -> npt.NDArray[Any]:
-    """Objects as an array `[n, *widths]` of a kind; whole numbers and booleans aren't rounded from others."""
-    shape = "[n, " + ", ".join(map(str, widths)) + "]"
+
+def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDArray[Any]:
+    """Objects as an array `[n, *widths]` of a kind, in order and aligned; whole numbers and booleans aren't rounded from others. None is any
+    width."""
+    shape = "[" + ", ".join(["n", *("k" if width is None else str(width) for width in widths)]) + "]"
     if isinstance(objects, torch.Tensor):
         objects = objects.detach().cpu().numpy()
     try:
         array = np.asarray(objects)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of shape {shape}") from error
+        raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}") from error
+    if array.ndim == 0:
+        raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}")
     if array.ndim == 1 and array.size == 0:
         # An empty list has neither kind nor widths.
-        array = np.empty((0, *widths), dtype=kind)
+        array = np.empty((0, *(2 if width is None else width for width in widths)), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
         raise TypeError(f"{who} is an array of {array.dtype}: expected one of {kind} and shape {shape}")
-    if array.shape[1:] != tuple(widths):
+    if array.ndim != 1 + len(widths) or any(width not in (None, got) for width, got in zip(widths, array.shape[1:])):
         raise ValueError(f"{who} has shape {list(array.shape)}: expected {shape}")
     if kind == "float64" and not np.isfinite(array).all():
         raise ValueError(f"{who} has a number that isn't finite: leave it out")
-    if array.dtype == np.uint64 and array.size and array.max() > 2**62:
-        raise ValueError(f"an entry of {who} is {array.max()}: expected small numbers")
+    if array.dtype == np.uint64 and array.size and array.max() > MOST:
+        raise ValueError(f"{who} has {array.max()}: expected small numbers")
     return np.require(array, dtype=kind, requirements=["C_CONTIGUOUS", "ALIGNED"])

@@ -3,7 +3,7 @@
 use gfn::Result;
 use gfn::env::{Reward, Rows};
 use numpy::PyReadonlyArray1;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use tch::Tensor;
 
@@ -56,53 +56,9 @@ impl<S: Rows> Called<S> {
 
 /// One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant.
 pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str) -> PyResult<Vec<f64>> {
-    let values = match answer.extract::<PyReadonlyArray1<'_, f64>>() {
-        Ok(values) if !answer.hasattr("mask")? => values.as_array().to_vec(),
-        _ => as_float64(answer, who, what)?,
-    };
-    if values.len() == n {
-        Ok(values)
-    } else {
-        Err(PyValueError::new_err(format!(
-            "{who} gave {} numbers for {n} states: expected {what} of each",
-            values.len()
-        )))
-    }
-}
-
-fn as_float64(answer: &Bound<'_, PyAny>, who: &str, what: &str) -> PyResult<Vec<f64>> {
-    let py = answer.py();
-    let expected = format!("expected {what} of each state, as a flat array or list of numbers");
-    // A tensor with gradients, on another device, or of a kind that numpy hasn't (bfloat16), isn't an array as it is.
-    let mut answer = answer.clone();
-    if answer.hasattr("detach")? {
-        answer = answer.call_method0("detach")?.call_method0("cpu")?;
-        if answer.call_method0("is_floating_point")?.is_truthy()? {
-            answer = answer.call_method0("double")?;
-        }
-    }
-    let refused = |cause: Option<PyErr>| {
-        let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
-        let told = PyTypeError::new_err(format!("{who} gave a {kind}: {expected}"));
-        told.set_cause(py, cause);
-        told
-    };
-    let numpy = py.import("numpy")?;
-    let array = numpy.call_method1("asarray", (&answer,)).map_err(|error| refused(Some(error)))?;
-    // Booleans, whole and real numbers: of a complex one numpy would take the real part, of a text what it spells.
-    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-    let masked = answer.is_instance(&numpy.getattr("ma")?.getattr("MaskedArray")?)?;
-    if !["b", "i", "u", "f"].contains(&kind.as_str()) || masked {
-        return Err(refused(None));
-    }
-    let array = array.call_method1("astype", ("float64",))?;
-    match array.extract::<PyReadonlyArray1<'_, f64>>() {
-        Ok(values) => Ok(values.as_array().to_vec()),
-        Err(_) => {
-            let shape = array.getattr("shape")?;
-            Err(PyValueError::new_err(format!("{who} gave an array of shape {shape}: {expected}")))
-        }
-    }
+    let checks = answer.py().import("gfn_rs._checks")?;
+    let values: PyReadonlyArray1<'_, f64> = checks.call_method1("numbers", (answer, n, who, what))?.extract()?;
+    Ok(values.as_array().to_vec())
 }
 
 impl<S: Rows> Reward<S> for Called<S> {

@@ -59,17 +59,17 @@ impl Graphs {
     }
 }
 
-/// An array of int64 of so many dimensions, in order and aligned, of what was given by this name.
-fn whole<'py>(given: &Bound<'py, PyAny>, name: &str, dims: usize) -> PyResult<Bound<'py, PyAny>> {
-    given.py().import("gfn_rs._borders")?.call_method1("whole", (given, name, dims))
+/// An array of int64 of what was given by this name, its rows of any of these widths.
+fn whole<'py>(given: &Bound<'py, PyAny>, name: &str, widths: &[Option<usize>]) -> PyResult<Bound<'py, PyAny>> {
+    given.py().import("gfn_rs._objects")?.call_method1("rows", (given, name, "int64", widths.to_vec()))
 }
 
 fn flat<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
-    whole(given, name, 1)?.extract()
+    whole(given, name, &[])?.extract()
 }
 
 fn rows<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
-    whole(given, name, 2)?.extract()
+    whole(given, name, &[None])?.extract()
 }
 
 /// The side of a drawn molecule.

@@ -16,7 +16,10 @@ fn main() {
     };
     let Some(root) = lib.parent() else { return };
     let Some(minor) = torch_minor(root) else {
-        println!("cargo::error=no header of libtorch in {} says its version: a PyTorch of 2.12 or newer is needed", root.display());
+        println!(
+            "cargo::error=no header of libtorch in {} says its version: a PyTorch of 2.12 or newer is needed",
+            root.display()
+        );
         return;
     };
     println!("cargo:rustc-env=GFN_TORCH={minor}");

@@ -7,7 +7,7 @@ For each, in an environment of its own: torch is installed, the wheel is built a
 exact distribution is taken. What passes lies in the folder `--out` under a version that names torch, 0.1.0+torch213, and asks for that
 torch. Ends with a table, and with an error where one failed. Needs what `pip install ./python` needs: Rust, a C++ compiler, Python's headers.
 
-torch brings the libraries of CUDA, several gigabytes, unless pip is told of an index without them (PIP_EXTRA_INDEX_URL). With `--stubs`
+torch brings the libraries of CUDA, several gigabytes, unless pip is told of an index without them (PIP_INDEX_URL). With `--stubs`
 it comes without, and with stubs for what is missing (scripts/check_python.py; `make setup` comes first).
 """
 

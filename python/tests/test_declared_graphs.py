@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import gfn_rs as gfn
 import networkx as nx
@@ -360,3 +361,16 @@ def test_rewards_and_environments_of_others_are_told_apart():
         refused(lambda env=env: gfn.Trainer(env, gfn.SizeReward(), NET), TypeError, "SizeReward")
     refused(lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.SizeReward(), gfn.Mlp((8,))), TypeError, "SizeReward")
     refused(lambda: gfn.Trainer(gfn.Cut(graphs_of(GRAPHS[0])), gfn.RingReward(), gfn.Mlp((8,))), TypeError, "Mlp")
+
+
+def test_graphs_of_several_starts_know_theirs_wherever_they_go():
+    """A path and a ring of three: what grows on one may be equal to what grows on the other, and is another state."""
+    env = gfn.GraphEnv([gfn.AddNode(attached=True)], 5, start=graphs_of(nx.path_graph(3), nx.cycle_graph(3)))
+    starts = env.initial(4, [0, 1, 1, 0])
+    sent = pickle.loads(pickle.dumps(starts))
+    assert sent == starts and env.is_initial(sent).all() and env.keys(sent) == env.keys(starts)
+    drawn = gfn.Sampler(env, gfn.GraphNet(embedding=8).build(env)).sample(20, seed=0)
+    again = pickle.loads(pickle.dumps(drawn))
+    assert again.terminal == drawn.terminal and len(set(drawn.terminal.n_edges - drawn.terminal.n_nodes)) == 2
+    named = gfn.Sampler(env, gfn.GraphNet(embedding=8).build(env)).sample(3, instances=[1, 0, 1])
+    assert (named.terminal.n_edges - named.terminal.n_nodes).tolist() == [0, -1, 0]

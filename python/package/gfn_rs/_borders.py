@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,11 @@ def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
     return {name: getattr(graphs, name) for name in names}
 
 
-def again(parts: dict[str, Any], settings: str | None) -> _gfn.Graphs:
+def again(parts: dict[str, Any], settings: str | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
     """Graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
-    return graphs if settings is None else graphs._molecules(settings)
+    graphs = graphs if settings is None else graphs._molecules(settings)
+    return graphs._of_instances(list(instances)) if any(instances) else graphs
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:

@@ -131,7 +131,7 @@ impl Declared {
             return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
         };
         let takes = self.actions.iter().all(Action::takes_away);
-        let left = Left(takes.then(|| starts.clone()).unwrap_or_default());
+        let left = Left(if takes { starts.clone() } else { Vec::new() });
         let mut env = GraphEnv::new(left, actions, start).and_then(|env| env.with_schema(schema))?;
         if starts.len() > 1 {
             env = env.with_instances(starts)?;

@@ -169,13 +169,8 @@ impl Env {
     /// Why each of these isn't a molecule that the environment builds; None for those that are.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let lines = lines(molecules, "molecules")?;
-        // As it would be without rules: whether rules lead to a molecule, walks alone can tell.
-        let made = match &self.made {
-            Made::Once(kind) => Some(kind.clone()),
-            Made::Anew(OtherSpec::Ruled(spec), _) => Some(spec.build().map_err(raised)?),
-            Made::Anew(..) => None,
-        };
-        match &made {
+        // Whether rules lead to a molecule, walks alone can tell.
+        match &self.without_rules()? {
             Some(EnvKind::Graphs { reading: Some(reading), .. }) => {
                 let _inside = Inside::enter(py)?;
                 let read = py.detach(|| read_lines(reading, &lines));
@@ -187,8 +182,8 @@ impl Env {
 
     /// What stands for what in graphs of molecules, by name: classes of nodes, values of their attributes, the same of edges.
     fn encoding(&self) -> PyResult<Encoding> {
-        match &self.made {
-            Made::Once(EnvKind::Graphs { reading: Some(reading), env }) => Ok(reading.encoding(env.schema())),
+        match &self.without_rules()? {
+            Some(EnvKind::Graphs { reading: Some(reading), env }) => Ok(reading.encoding(env.schema())),
             _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
         }
     }
@@ -220,6 +215,15 @@ impl Env {
         };
         let done = py.detach(|| unbroken(|| work(kind)))?;
         failures.take().map_or_else(|| done.map_err(raised), Err)
+    }
+
+    /// One of the library's as it would be without rules on top of its own; None of one that is declared in Python.
+    fn without_rules(&self) -> PyResult<Option<EnvKind>> {
+        Ok(match &self.made {
+            Made::Once(kind) => Some(kind.clone()),
+            Made::Anew(OtherSpec::Ruled(spec), _) => Some(spec.build().map_err(raised)?),
+            Made::Anew(..) => None,
+        })
     }
 
     /// The environment for a trainer, which keeps its rules, and what they raise.

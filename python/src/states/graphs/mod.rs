@@ -90,7 +90,7 @@ fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>
 }
 
 /// The pair that pickle writes: a function, and its arguments.
-type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>));
+type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>, Vec<u32>));
 
 fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
     values.map(|value| value as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
@@ -197,7 +197,16 @@ impl Graphs {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
         let settings = slf.get().reading.as_ref().map(|reading| reading.settings.to_string());
-        Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings)))
+        let graphs = slf.get().states.graphs().iter();
+        let instances: Vec<u32> = graphs.map(GraphState::instance).collect();
+        Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
+    }
+
+    /// The same graphs as states of these instances of an environment.
+    fn _of_instances(&self, instances: Vec<u32>) -> Self {
+        let graphs = self.states.graphs().iter().cloned().zip(instances);
+        let graphs: Vec<GraphState> = graphs.map(|(graph, instance)| graph.with_instance(instance)).collect();
+        Self::new(graphs.into(), self.reading.clone())
     }
 
     /// The same graphs as molecules of an environment of these settings.

@@ -9,6 +9,7 @@ use gfn_plot::{Canvas, GraphSheet, Layout, PictureSheet};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
 use super::rows::table;
@@ -195,8 +196,9 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let borders = index.py().import("gfn_rs._borders")?;
-        let places = borders.call_method1("places", (index, self.__len__()))?;
+        // Found once: a loop over graphs comes here for each.
+        static PLACES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let places = PLACES.import(index.py(), "gfn_rs._borders", "places")?.call1((index, self.__len__()))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
         Ok(self.some(places.as_array().iter().map(|&place| place as usize)))
     }

@@ -93,6 +93,8 @@ def test_the_best_objects_and_their_diversity(learned):
     assert top.mean_log_reward == pytest.approx(sampled.log_rewards[order].mean())
     assert top.mean_reward == pytest.approx(np.exp(sampled.log_rewards[order]).mean())
     assert top.diversity == pytest.approx(apart(sampled.states[order]).sum() / (7 * 6))
+    # An object's distance to itself doesn't count.
+    assert sampled.top_k(2, lambda points: np.full((2, 2), 3.0)).diversity == 3.0
     assert sampled.top_k(7).diversity is None and math.copysign(1, sampled.top_k(1, apart).diversity) == 1 and sampled.top_k(1, apart).diversity == 0
 
 

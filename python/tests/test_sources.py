@@ -377,7 +377,7 @@ WRONG = [
     (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most + 1, 2), int)), ValueError, "trajectories of a source has shape"),
     (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most - 1, 2), int)), ValueError, "trajectories of a source has shape"),
     (lambda: fresh(lambda wanted, rng: np.full((wanted.most, 2), 7)), ValueError, "entry of what the fresh source gave is 7"),
-    (lambda: fresh(lambda wanted, rng: "far"), TypeError, "what the fresh source gave is an array of"),
+    (lambda: fresh(lambda wanted, rng: "far"), TypeError, "what the fresh source gave is a str"),
     (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), [0.0])), ValueError, "fresh source gave 1 numbers for 4"),
     (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), [NAN] * 4)), FloatingPointError, "NaN"),
     (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), "many")), TypeError, "fresh source gave a"),

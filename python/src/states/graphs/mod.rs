@@ -9,6 +9,7 @@ use gfn_plot::{Canvas, GraphSheet, Layout, PictureSheet};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
 use super::rows::table;
@@ -187,8 +188,9 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let checks = index.py().import("gfn_rs._checks")?;
-        let places = checks.call_method1("chosen", (index, self.__len__(), "graphs"))?;
+        // Found once: a loop over graphs comes here for each.
+        static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((index, self.__len__(), "graphs"))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
         Ok(self.some(places.as_array().iter().map(|&place| place as usize)))
     }

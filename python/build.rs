@@ -17,7 +17,7 @@ fn main() {
     let Some(root) = lib.parent() else { return };
     let Some(minor) = torch_minor(root) else {
         println!(
-            "cargo::error=no header of libtorch in {} says its version: a PyTorch of 2.12 or newer is needed",
+            "cargo::error=no header of libtorch in {} says its version: a PyTorch of 2.13 or newer is needed",
             root.display()
         );
         return;

@@ -18,7 +18,7 @@ from maturin import (  # noqa: F401 - the hooks that pip asks for
 )
 
 # Those that torch-sys compiles against and that pass the tests: docs/setup.md. What is built is linked to one of them.
-MINORS = ("2.12", "2.13", "2.14", "2.15")
+MINORS = ("2.13", "2.14")
 HERE = Path(__file__).resolve().parent
 # What torch-sys 0.26 lacks for torch 2.14 and newer.
 NEWER = HERE / "python" / "shim" / "torch_sys.h" if (HERE / "python").is_dir() else HERE / "shim" / "torch_sys.h"
@@ -41,7 +41,7 @@ def _minor(version):
 
 def _libtorch():
     """The folder that holds lib/ and include/ of a libtorch that fits."""
-    wanted = f"gfn-rs is linked to a release of torch {', '.join(MINORS[:-1])} or {MINORS[-1]}"
+    wanted = f"gfn-rs is linked to a release of torch {' or '.join(MINORS)}"
     if os.environ.get("LIBTORCH"):
         named = Path(os.environ["LIBTORCH"])
         version = _version(named)
@@ -68,7 +68,7 @@ def _told():
     if minor:
         # torch-sys knows one version only; those that are known to fit are above.
         os.environ["LIBTORCH_BYPASS_VERSION_CHECK"] = "1"
-    if minor in ("2.14", "2.15"):
+    if minor == "2.14":
         os.environ["CC_SHELL_ESCAPED_FLAGS"] = "1"
         flags = f"-std=c++20 -include {shlex.quote(str(NEWER))}"
         os.environ["CXXFLAGS"] = f"{os.environ.get('CXXFLAGS', '')} {flags}".strip()

@@ -46,7 +46,7 @@ def installed(backend, version, folder, monkeypatch):
         (folder / "torch" / "version.py").write_text(f"__all__ = ['__version__']\n__version__ = '{version}'\n")
 
 
-@pytest.mark.parametrize("version", ["2.12.1+cu130", "2.13.0", "2.14.1+cpu", "2.15.0"])
+@pytest.mark.parametrize("version", ["2.13.0", "2.13.1+cu130", "2.14.0", "2.14.1+cpu"])
 def test_a_torch_that_fits_is_found_and_torch_sys_told_of_it(version, backend, tmp_path, monkeypatch):
     installed(backend, version, tmp_path, monkeypatch)
     backend._told()
@@ -57,7 +57,7 @@ def test_a_torch_that_fits_is_found_and_torch_sys_told_of_it(version, backend, t
     assert backend.NEWER.is_file()
 
 
-@pytest.mark.parametrize("version", ["", "2.11.0", "2.16.0", "2.13.0a0+git12", "2.14.0.dev20260101", "12.13.0"])
+@pytest.mark.parametrize("version", ["", "2.11.0", "2.12.1", "2.15.0+cpu", "2.13.0a0+git12", "2.14.0.dev20260101", "12.13.0"])
 def test_a_torch_that_does_not_fit_is_an_error_that_says_which_do(version, backend, tmp_path, monkeypatch):
     installed(backend, version, tmp_path, monkeypatch)
     with pytest.raises(RuntimeError, match=re.escape(version or "no torch") + ".*pip install") as error:
@@ -73,7 +73,7 @@ def test_a_libtorch_that_is_named_is_looked_at(backend, tmp_path, monkeypatch):
     (named / "build-version").write_text("2.11.0+cpu\n")
     with pytest.raises(RuntimeError, match="LIBTORCH names torch 2.11.0"):
         backend._libtorch()
-    (named / "build-version").write_text("2.12.0+cpu\n")
+    (named / "build-version").write_text("2.14.0+cpu\n")
     assert backend._libtorch() == named
 
 
@@ -89,7 +89,7 @@ def test_a_wheel_is_named_after_its_torch_and_asks_for_it(symbols, platform, tmp
     wheels = loaded(ROOT / "scripts" / "build_wheels.py", monkeypatch)
     monkeypatch.setattr(wheels, "newest_symbols", lambda wheel: symbols)
     old = tmp_path / "gfn_rs-0.1.0-cp311-cp311-linux_x86_64.whl"
-    metadata = "Name: gfn-rs\nVersion: 0.1.0\nRequires-Dist: torch>=2.12,<2.16\nRequires-Dist: numpy>=1.26\nRequires-Dist: torch_geometric>=2.5 ; extra == 'networks'\n"
+    metadata = "Name: gfn-rs\nVersion: 0.1.0\nRequires-Dist: torch>=2.13,<2.15\nRequires-Dist: numpy>=1.26\nRequires-Dist: torch_geometric>=2.5 ; extra == 'networks'\n"
     files = {"gfn_rs/__init__.py": "1", "gfn_rs-0.1.0.dist-info/METADATA": metadata, "gfn_rs-0.1.0.dist-info/WHEEL": "Tag: cp311-cp311-linux_x86_64\n", "gfn_rs-0.1.0.dist-info/RECORD": "old"}
     with zipfile.ZipFile(old, "w") as archive:
         for name, content in files.items():
@@ -100,7 +100,7 @@ def test_a_wheel_is_named_after_its_torch_and_asks_for_it(symbols, platform, tmp
     with zipfile.ZipFile(new) as archive:
         info = "gfn_rs-0.1.0+torch214.dist-info/"
         said = archive.read(info + "METADATA").decode()
-        assert said == metadata.replace("Version: 0.1.0", "Version: 0.1.0+torch214").replace("torch>=2.12,<2.16", "torch==2.14.*")
+        assert said == metadata.replace("Version: 0.1.0", "Version: 0.1.0+torch214").replace("torch>=2.13,<2.15", "torch==2.14.*")
         assert archive.read(info + "WHEEL").decode() == f"Tag: cp311-cp311-{platform}\n"
         record = dict(line.split(",", 1) for line in archive.read(info + "RECORD").decode().splitlines())
         assert set(record) == set(archive.namelist())

@@ -24,6 +24,17 @@ pub struct BatchScores {
 }
 
 impl BatchScores {
+    /// The same without gradients, and without a view of what an update changes.
+    ///
+    /// # Errors
+    /// None but those of scores that don't fit themselves.
+    pub fn detached(self) -> Result<Self> {
+        let detached =
+            |scores: &Scores| Scores::joined(std::slice::from_ref(scores), |_, tensor| tensor.detach().copy());
+        let shares = self.shares.iter().map(detached).collect::<Result<_>>()?;
+        Ok(Self { whole: detached(&self.whole)?, shares, seen: self.seen })
+    }
+
     /// The scores of the whole batch, with gradients; under Thompson sampling those of all heads' shares, one after the other.
     #[must_use]
     pub fn whole(&self) -> &Scores {
@@ -64,7 +75,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn draw(&mut self) -> Result<Batch<E>> {
         self.check_own_loop()?;
         let Drawn { batch, unset_log_z, .. } = self.draw_batch()?;
-        // Whoever has the batch has the step: nothing takes it back.
+        // log Z keeps its first value, even if this batch is never advanced.
         unset_log_z.into_iter().for_each(Restored::leave);
         Ok(batch)
     }
@@ -76,6 +87,15 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn score(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
         self.check_own_loop()?;
         let Self { context, sources, companions, rng, .. } = self;
+        check_conditions(context, &batch.trajectories)?;
+        if context.objective.epochs() > 1 && !batch.is_drawn() {
+            let remedy = "score the whole batch that `draw` gave, for each update";
+            return Err(Error::missing(
+                context.objective.name(),
+                "a batch that it compares later updates on with",
+                remedy,
+            ));
+        }
         let mut shares = Vec::new();
         sources.own.each_part(context, &batch.trajectories, rng, |part, _| {
             shares.push(Scored::new(context, companions, part, batch.old_values())?.scores);
@@ -114,6 +134,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Warned`] as for [`step`](Self::step).
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores, loss: f64) -> Result<StepStats> {
         let BatchScores { shares, seen, .. } = scores;
+        if batch.trajectories.is_empty() {
+            return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
+        }
         let (got, expected) = (seen.offsets.as_slice(), batch.trajectories.offsets());
         if shares.is_empty() && got != expected {
             let sizes =
@@ -147,6 +170,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 "give the trainer one (`with_replay`)",
             ));
         };
+        check_conditions(context, trajectories)?;
         let walks = trajectories.walks(&context.env)?;
         if let Some(known) = trajectories.recorded_log_rewards() {
             return replay.buffer.add(&context.env, &walks, known);
@@ -169,9 +193,22 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
+/// Refuses trajectories under conditions that the trainer can't have drawn, and those without where it has some.
+fn check_conditions<E: Env, P>(context: &Context<E, P>, trajectories: &Trajectories<E>) -> Result<()> {
+    match (&context.conditions, trajectories.conditions()) {
+        (None, None) => Ok(()),
+        (Some(source), Some(conditions)) => source.check(conditions),
+        _ => Err(Error::missing(
+            "trajectories from elsewhere",
+            "conditions where the trainer has some, and none where it hasn't",
+            "draw them under conditions of `Context::conditions`",
+        )),
+    }
+}
+
 /// The norm of the gradients that are there.
 fn gradient_norm<E: Env, P: Policy<E>>(context: &Context<E, P>) -> f64 {
     let parameters = context.policy.parameters().into_iter().flatten();
     let gradients = parameters.map(|parameter| parameter.tensor.grad()).filter(Tensor::defined);
-    gradients.map(|gradient| gradient.norm().double_value(&[]).powi(2)).sum::<f64>().sqrt()
+    gradients.fold(0.0, |sum: f64, gradient| sum + gradient.norm().double_value(&[]).powi(2)).sqrt()
 }

@@ -280,12 +280,15 @@ class Actors:
             future.cancel()
         self._flying, self._in_a_row = set(), 0
 
-    def _of(self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Any) -> None:
-        """Draws for a trainer, from now on."""
+    def _check_free(self, n_conditions: int, conditions: Any) -> None:
         if self._parameters is not None:
             raise ValueError("these actors draw for another trainer: expected new ones for each")
         if n_conditions > 0 and conditions is None:
             raise ValueError("actors can't draw conditions that the trainer draws by itself: give it a function, `conditions=...`")
+
+    def _of(self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Any) -> None:
+        """Draws for a trainer, from now on."""
+        self._check_free(n_conditions, conditions)
         rng = np.random.default_rng()
         if isinstance(conditions, Conditioning):
             self._conditions = lambda n: conditions.draw(n, int(rng.integers(1 << 53))).numpy()

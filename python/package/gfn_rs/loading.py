@@ -57,8 +57,12 @@ def _made(note: Any) -> Any:
     if "own" in note:
         raise _Own(note["own"])
     if "class" in note:
-        kind, values = getattr(gfn_rs, note["class"]), {name: _made(value) for name, value in note["values"].items()}
-        if "_fragments" in values:
+        kind = vars(gfn_rs).get(note["class"])
+        # Whoever wrote the file must not have anything else called.
+        if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
+            raise ValueError(f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version")
+        values = {name: _made(value) for name, value in note["values"].items()}
+        if kind.__name__ == "Fragments":
             return kind._again(*(values[name] for name in ("max_fragments", "library", "_fragments")))
         return kind(**values)
     (name, held), *_ = note.items()
@@ -71,21 +75,30 @@ def _made(note: Any) -> Any:
     return {"list": list, "tuple": tuple}[name](_made(item) for item in held)
 
 
-def load(path: str | os.PathLike[str], *, env: Environment | None = None, policy: Policy | None = None, device: str = "cpu") -> Network:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    env: Environment | None = None,
+    policy: Policy | None = None,
+    flow: bool = False,
+    n_conditions: int = 0,
+    device: str = "cpu",
+) -> Network:
     """The policy of a checkpoint, a folder that `Trainer.save` wrote: a network that a `Sampler` draws from, and no trainer.
 
     Environment and network are made as the checkpoint says; what it can't hold is to be given: an environment with rules of your own,
-    a policy whose network is your own module. Of a file that `torch.save(network.state_dict(), path)` wrote, which says neither, both are.
+    a policy whose network is your own module. Of a file that `torch.save(network.state_dict(), path)` wrote, which says nothing, both are, and
+    `flow` and `n_conditions` as the network was built with.
     """
     path = there(path)
     if os.path.isfile(path):
         if env is None or policy is None:
             raise ValueError(f"{path} holds values of parameters alone: expected env and policy beside it, or the folder of a checkpoint")
         values = torch.load(path, map_location=device, weights_only=True)
-        if not isinstance(values, dict):
+        if not isinstance(values, dict) or not all(isinstance(value, torch.Tensor) for value in values.values()):
             raise ValueError(f"{path} holds a {type(values).__name__}: expected what `torch.save(network.state_dict(), path)` wrote")
         double = any(value.dtype == torch.float64 for value in values.values())
-        network = policy.build(env, flow=any(name.startswith("flow.") for name in values), device=device, double=double)
+        network = policy.build(env, flow=flow, n_conditions=n_conditions, device=device, double=double)
         network.load_state_dict(values)
         return network
     note = json.loads(_gfn.note_of(path))
@@ -96,6 +109,8 @@ def load(path: str | os.PathLike[str], *, env: Environment | None = None, policy
         if given is None:
             try:
                 parts[name] = _made(note[name])
+            except (KeyError, IndexError, TypeError) as error:
+                raise ValueError(f"{path} says nothing of its {name} that can be read ({error!r}): expected it, load(path, {name}=...)") from error
             except _Own as own:
                 raise ValueError(f"the checkpoint's {name} has a {own} of your own, which no file holds: expected it, load(path, {name}=...)") from None
     network = Network.build(parts["env"], parts["policy"], **{**note["made"], "device": device})  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -17,7 +18,7 @@ from ._settings import LARGEST_SIZE
 from .objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
 from .policies import Policy, Uniform
 from .steps import Moves
-from .trajectories import Trajectories
+from .trajectories import Trajectories, paths_of
 
 if TYPE_CHECKING:
     from .envs import Environment
@@ -77,7 +78,8 @@ class Network(torch.nn.Module):
     A `Trainer` takes it in place of settings, and trains the same tensors. A policy whose network is a module of your own has that
     module as `module`.
 
-    `to` another device or kind of numbers builds it anew there: make optimizers afterwards, as of any module.
+    `to` another device or kind of numbers builds it anew there: make optimizers afterwards, as of any module. Noise on weights
+    (`weight_noise`) stands as it was drawn last, by a trainer's step; a `Sampler` draws without it.
     """
 
     def __init__(self, env: Environment, settings: Policy, session: _gfn.Session, made: dict[str, Any]) -> None:
@@ -86,6 +88,7 @@ class Network(torch.nn.Module):
         self._made = made
         # True once a trainer has it.
         self._trained = False
+        self._fixed: set[str] = set()
         self._take(session)
 
     @staticmethod
@@ -109,6 +112,8 @@ class Network(torch.nn.Module):
         for name, value in (("flow", flow), ("double", double)):
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"{name} is {value!r:.200}: expected True or False")
+        if flow and isinstance(settings, Uniform):
+            raise ValueError("a uniform policy estimates no flow of states: expected flow=False")
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device is {device!r:.200}: expected a text like \"cpu\", or a torch.device")
         made: dict[str, Any] = {"seed": checked_seed(seed), "flow": bool(flow), "paths": paths, "double": bool(double), "device": str(device)}
@@ -127,7 +132,12 @@ class Network(torch.nn.Module):
         if isinstance(own, torch.nn.Module):
             self.module = own
             known = {id(tensor) for tensors in (own.parameters(), own.buffers()) for tensor in tensors}
-        for path, tensor in session.parameters():
+        self._shown: list[tuple[dict[str, Any], str, torch.Tensor]] = []
+        tensors = session.parameters()
+        if not self._fixed:
+            # Noise, as long as nobody has frozen anything; "" is the name of none.
+            self._fixed = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
+        for path, tensor in tensors:
             if id(tensor) in known:
                 continue
             *scopes, name = path.split(".")
@@ -136,26 +146,50 @@ class Network(torch.nn.Module):
                 if scope not in holder._modules:
                     holder.add_module(scope, _Scope())
                 holder = holder.get_submodule(scope)
-            if tensor.requires_grad:
+            self._shown.append((holder._buffers if path in self._fixed else holder._parameters, name, tensor))
+            if path not in self._fixed:
                 # The library's own tensor, and no copy of it: torch takes what is marked so for a parameter.
                 tensor._is_param = True
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
             else:
                 holder.register_buffer(name, tensor)
 
+    def _check_own(self) -> None:
+        """Refuses tensors that were put in the place of the library's own, which it wouldn't compute with."""
+        for held, name, tensor in self._shown:
+            if held.get(name) is not tensor:
+                raise ValueError(
+                    f"`{name}` is another tensor now, and the library computes with its own: write values into it (`load_state_dict` without "
+                    "`assign=True`, `parameter.copy_(values)` under `torch.no_grad()`)"
+                )
+
+    def _given(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
+        """What a trainer makes of the policy; it stays here where none is made of it."""
+        values = {name: value.detach().clone() for name, value in self._session.parameters()}
+        try:
+            return take(self._session)
+        except BaseException:
+            session = _session(self.env, self.settings, self._made)
+            with torch.no_grad():
+                for name, parameter in session.parameters():
+                    parameter.copy_(values[name])
+            self._take(session)
+            raise
+
     def forward(self, states: Any, conditions: Any = None) -> Evaluation:
         """What the policy makes of states, as `env.initial` or `Sampler` gives them; under a condition each, `[n, C]`, if it has some."""
         under = self._conditions(conditions, len(states))
+        self._check_own()
         return Evaluation(self.env, states, self._session.evaluate(states, under, self.has_flow, torch.is_grad_enabled()))
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
         """What the policy makes of trajectories, with gradients: log P_F and log P_B of each transition, log Z, log F; and log R with the
         environment's correction for symmetry, of the log R that the trajectories know (`with_log_rewards`)."""
-        if not isinstance(trajectories, Trajectories):
-            raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
+        paths = paths_of(trajectories, self.env)
         if trajectories.log_rewards is None:
             raise ValueError("nobody has asked a reward about these trajectories: expected log R of each, trajectories.with_log_rewards(values)")
-        return self._session.score(trajectories._paths, torch.is_grad_enabled())
+        self._check_own()
+        return self._session.score(paths, torch.is_grad_enabled())
 
     @property
     def has_flow(self) -> bool:
@@ -183,6 +217,9 @@ class Network(torch.nn.Module):
             raise RuntimeError("a trainer's policy stays where it is: make the trainer with another `device` or `double`")
         if after.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"a policy of {after.dtype}: expected torch.float32 or torch.float64")
+        if after.device.type not in ("cpu", "cuda"):
+            raise TypeError(f"a policy on {after.device}: expected cpu or cuda")
+        frozen = self._frozen()
         own = self.settings._module()
         if isinstance(own, torch.nn.Module):
             own._apply(fn)  # type: ignore[no-untyped-call]
@@ -194,21 +231,40 @@ class Network(torch.nn.Module):
                 parameter.copy_(values[name])
         self._made = made
         self._take(session)
+        _freeze(self, frozen)
         return self
+
+    def _frozen(self) -> list[str]:
+        return [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
+
+    def share_memory(self) -> Network:
+        raise TypeError("the tensors of a policy are the library's own, which no other process has: send the network, or its state_dict")
+
+    def __copy__(self) -> Network:
+        return copy.deepcopy(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         values = {name: value.detach().cpu() for name, value in self.state_dict().items()}
-        return _again, (self.env, self.settings, self._made, values)
+        return _again, (self.env, self.settings, self._made, values, self._frozen(), self.training)
 
     def extra_repr(self) -> str:
         return f"{self.settings!r}, {self.env!r}"
 
 
-def _again(env: Environment, settings: Policy, made: dict[str, Any], values: dict[str, torch.Tensor]) -> Network:
+def _again(
+    env: Environment, settings: Policy, made: dict[str, Any], values: dict[str, torch.Tensor], frozen: list[str], training: bool
+) -> Network:
     """A network that was pickled or copied."""
     network = Network(env, settings, _session(env, settings, made), made)
     network.load_state_dict(values)
+    _freeze(network, frozen)
+    network.training = training
     return network
+
+
+def _freeze(network: Network, names: list[str]) -> None:
+    for name in names:
+        network.get_parameter(name).requires_grad_(False)
 
 
 def _nothing(states: Any, conditions: Any = None) -> Any:

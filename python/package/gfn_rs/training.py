@@ -32,7 +32,7 @@ from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import Reward
 from .schedules import InverseRoot, Linear, Number, schedule
-from .trajectories import Trajectories
+from .trajectories import Trajectories, paths_of
 from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
 
 States = Any  # Graphs, or a numpy array, as the environment says
@@ -66,10 +66,12 @@ class Stored(NamedTuple):
     """The condition of each, `[n, C]`; None without conditions."""
 
 
-def _paths(trajectories: Any) -> _gfn.Paths:
-    if not isinstance(trajectories, Trajectories):
-        raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
-    return trajectories._paths
+
+
+def _placed(device: str) -> torch.device:
+    """A device with its number."""
+    placed = torch.device(device)
+    return torch.device(placed.type, 0) if placed.type == "cuda" and placed.index is None else placed
 
 
 def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
@@ -80,10 +82,10 @@ def _check_built(network: Network, env: Environment, n_conditions: int, device: 
         raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
     for name, built, asked in (
         ("n_conditions", network.n_conditions, n_conditions),
-        ("device", network._made["device"], device),
+        ("device", torch.device(network._made["device"]), _placed(device)),
         ("double", network._made["double"], double),
     ):
-        if built != asked:
+        if _placed(str(built)) != asked if name == "device" else built != asked:
             raise ValueError(f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same")
     if heads["paths"] and not network._made.get("paths"):
         raise ValueError("the objective estimates numbers of paths, for which a policy that is built before has no head: expected its settings")
@@ -258,7 +260,9 @@ class Trainer(Made):
         if built is not None:
             # Settings that don't fit were refused above, before the policy is taken from whoever has it.
             _check_built(built, env, n_conditions, str(device), bool(double), self._session.heads())
-            self._session = _gfn.Session(env._env, **session, built=built._session)
+            if fresh is not None and isinstance(fresh.function, Actors):
+                fresh.function._check_free(n_conditions, conditions)
+            self._session = built._given(lambda policy: _gfn.Session(env._env, **session, built=policy))
             built._take(self._session)
             built._trained = True
             self._network = built
@@ -418,8 +422,11 @@ class Trainer(Made):
             batch = trainer.batch()
             scores = trainer.score(batch)
             loss = trainer.loss(scores)
-            loss.backward(); optimizer.step(); optimizer.zero_grad()
+            optimizer.zero_grad(); loss.backward(); optimizer.step()
             trainer.advance(batch, scores)
+
+        What an optimizer does is your own business then: clipping, decay of weights, `lr_factor`. Where each head of a policy learns from a share of
+        the batch (`thompson`), the scores are those of all shares, one after the other.
         """
         self._check_learning()
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
@@ -431,7 +438,7 @@ class Trainer(Made):
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
         """What policy and reward say of trajectories, with gradients: a batch of the trainer's, a part of one, or any others of the
         environment. All that the objective asks for is in it."""
-        return self._session.score(_paths(trajectories), torch.is_grad_enabled())
+        return self._session.score(paths_of(trajectories, self.env), torch.is_grad_enabled())
 
     def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
         """The loss of scores by the objective, with gradients; of the batch of the next step without any, for whoever needs no more."""
@@ -453,8 +460,9 @@ class Trainer(Made):
             if self._of_scores is None or self._of_scores[0] is not scores:
                 raise ValueError("nobody knows the loss of these scores: expected a number for it, or `loss(scores)` before")
             loss = self._of_scores[1]
-        columns, failed = self._session.end_step(_paths(trajectories), scores, float(loss))
-        self._drawn, self._of_scores = 0, None
+        columns, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
+        if columns["step"]:
+            self._drawn, self._of_scores = 0, None
         columns["seconds"] = [time.perf_counter() - self._began for _ in columns["seconds"]]
         self._keep(columns, warn=failed is None)
         if failed is not None:
@@ -463,7 +471,7 @@ class Trainer(Made):
 
     def rewarded(self, trajectories: Trajectories) -> Trajectories:
         """The same trajectories with what the reward says of their objects. These calls aren't counted."""
-        return Trajectories(self.env, self._session.rewarded(_paths(trajectories)))
+        return Trajectories(self.env, self._session.rewarded(paths_of(trajectories, self.env)))
 
     @property
     def lr_factor(self) -> float:
@@ -478,7 +486,7 @@ class Trainer(Made):
 
     def remember(self, trajectories: Trajectories) -> int:
         """Offers trajectories to the replay buffer; how many stayed. Those without log R are asked the reward."""
-        return self._session.remember(_paths(trajectories))
+        return self._session.remember(paths_of(trajectories, self.env))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's parameters by name: the tensors themselves, not copies. While another thread trains, leave them and their gradients

@@ -124,12 +124,17 @@ class Trajectories:
     def moves(self) -> Moves:
         """The forward moves by name; `state` is the place in `states`. Of environments whose moves can be listed."""
         slots = self.actions.numpy()
+        if slots.ndim > 1:
+            raise ValueError("moves of points have no names: expected `actions`, a row of numbers each")
         return self._env._named(self.states, np.arange(len(slots)), slots, False)
 
     @cached_property
     def reverse(self) -> Whole:
         """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for exits."""
-        return np.where(self.is_exit, -1, self._paths.actions(True).numpy())
+        slots = self._paths.actions(True).numpy()
+        if slots.ndim > 1:
+            raise ValueError("moves back of points have no slots, and aren't told")
+        return np.where(self.is_exit, -1, slots)
 
     @cached_property
     def is_exit(self) -> Flags:
@@ -197,10 +202,19 @@ class Trajectories:
     def __add__(self, other: Trajectories) -> Trajectories:
         if not isinstance(other, Trajectories):
             return NotImplemented
-        return Trajectories(self._env, self._paths.join(other._paths))
+        return Trajectories(self._env, self._paths.join(paths_of(other, self._env)))
 
     def __repr__(self) -> str:
         return f"Trajectories({len(self)} of {type(self._env).__name__}, {len(self.trajectory)} transitions)"
+
+
+def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
+    """What the extension has of trajectories, which must be of this environment."""
+    if not isinstance(trajectories, Trajectories):
+        raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
+    if trajectories.env is not env and trajectories.env != env:
+        raise ValueError(f"trajectories is of another environment, {trajectories.env!r:.200}: expected those of {env!r:.200}")
+    return trajectories._paths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,6 +316,8 @@ class Sampler:
         if not isinstance(greedy, (bool, np.bool_)):
             raise TypeError(f"greedy is {greedy!r:.200}: expected True or False")
         if greedy:
+            # Points have no most probable move: this refuses them.
+            self.env.move_types
             if explored != _Explored(0.0, 1.0, 0.0, 0.0):
                 raise ValueError("greedy moves of a sampler that explores: expected a Sampler without epsilon, temperature, exit_bias and noise")
             explored = _Explored(0.0, _COLD, 0.0, 0.0)

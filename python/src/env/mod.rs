@@ -11,7 +11,8 @@ mod graphs;
 mod vectors;
 mod walked;
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::ThreadId;
 
 use called::CalledSettings;
 use declared::{Declared, under_rules};
@@ -23,7 +24,7 @@ use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_gym::line::Line;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use serde::Deserialize;
@@ -105,7 +106,9 @@ pub(crate) struct Walked {
     pub(crate) kind: EnvKind,
     failures: Failures,
     /// Holds the rules as long as it is there.
-    _kept: Kept,
+    kept: Kept,
+    /// The thread that asks rules in Python: what they raise is its own.
+    busy: Mutex<Option<ThreadId>>,
 }
 
 /// An environment, or what one is made of that asks rules of Python: each trainer has one of its own, so that what its rules raise is
@@ -190,6 +193,9 @@ impl Env {
 
     /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(walked) = self.walked.get() {
+            walked.kept.visit(&visit)?;
+        }
         match &self.made {
             Made::Anew(_, Own { rules: Some(rules), .. }) => visit.call(rules),
             _ => Ok(()),
@@ -205,16 +211,36 @@ impl Env {
         work: impl FnOnce(&EnvKind) -> gfn::Result<T> + Send,
     ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
-        let Walked { kind, failures, .. } = match self.walked.get() {
+        let Walked { kind, failures, busy, .. } = match self.walked.get() {
             Some(walked) => walked,
             None => {
                 let kept = Kept::default();
                 let (kind, failures) = self.fresh(&kept)?;
-                self.walked.get_or_init(|| Walked { kind, failures, _kept: kept })
+                self.walked.get_or_init(|| Walked { kind, failures, kept, busy: Mutex::default() })
             }
         };
-        let done = py.detach(|| unbroken(|| work(kind)))?;
-        failures.take().map_or_else(|| done.map_err(raised), Err)
+        if matches!(self.made, Made::Once(_)) {
+            // Nobody of Python's is asked.
+            return py.detach(|| unbroken(|| work(kind)))?.map_err(raised);
+        }
+        let me = std::thread::current().id();
+        if *busy.lock().unwrap_or_else(PoisonError::into_inner) == Some(me) {
+            let asked = "the environment is at work in the call that asked its rules: let them answer first";
+            return Err(PyRuntimeError::new_err(asked));
+        }
+        let taken = || {
+            let mut at_work = busy.lock().unwrap_or_else(PoisonError::into_inner);
+            at_work.is_none() && at_work.replace(me).is_none()
+        };
+        let done = py.detach(|| {
+            while !taken() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            unbroken(|| work(kind))
+        });
+        let raised_by_rules = failures.take();
+        *busy.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        raised_by_rules.map_or_else(|| done?.map_err(raised), Err)
     }
 
     /// One of the library's as it would be without rules on top of its own; None of one that is declared in Python.

@@ -1,7 +1,8 @@
 //! Trajectories that Python has: of any environment, with what was scored of them.
 
 use std::any::Any;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 use gfn::env::Env;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
@@ -12,7 +13,9 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use crate::errors::raised;
+use crate::inside::Inside;
 use crate::objects::Border;
+use crate::session::unbroken;
 use crate::states::Show;
 use crate::tensors;
 
@@ -20,6 +23,13 @@ use crate::tensors;
 pub(crate) struct Scored {
     pub(crate) log_pf: Tensor,
     pub(crate) log_pb: Tensor,
+}
+
+impl Scored {
+    /// The same tensors.
+    fn share(&self) -> Self {
+        Self { log_pf: self.log_pf.shallow_clone(), log_pb: self.log_pb.shallow_clone() }
+    }
 }
 
 /// A batch of trajectories of one environment.
@@ -223,96 +233,125 @@ impl Paths {
         Self(Mutex::new(held))
     }
 
-    /// They are used by one caller at a time.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn HeldPaths>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// They are used by one caller at a time; any other waits a moment, and gets an error in place of a wait for itself. To be called
+    /// without the interpreter.
+    pub(crate) fn hold(&self) -> Result<MutexGuard<'_, Box<dyn HeldPaths>>> {
+        for _ in 0..PATIENCE {
+            if let Some(held) = self.try_hold() {
+                return Ok(held);
+            }
+            std::thread::sleep(MOMENT);
+        }
+        Err(at_work())
     }
+
+    fn try_hold(&self) -> Option<MutexGuard<'_, Box<dyn HeldPaths>>> {
+        match self.0.try_lock() {
+            Ok(held) => Some(held),
+            Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The same by a caller that has the interpreter, which others get while it waits; a panic is an error.
+    fn with<T>(&self, py: Python<'_>, read: impl FnOnce(&dyn HeldPaths) -> PyResult<T>) -> PyResult<T> {
+        let _inside = Inside::enter(py)?;
+        for _ in 0..PATIENCE {
+            if let Some(held) = self.try_hold() {
+                return unbroken(|| read(held.as_ref()))?;
+            }
+            py.detach(|| std::thread::sleep(MOMENT));
+        }
+        Err(raised(at_work()))
+    }
+}
+
+/// Looks at trajectories that are at work, and the time between two.
+const PATIENCE: usize = 100;
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn at_work() -> Error {
+    Error::contract(
+        "trajectories are used by one call at a time",
+        "these are at work, in another thread or in the call that asked its reward: wait until that returns",
+    )
 }
 
 #[pymethods]
 impl Paths {
     /// Where the transitions of each trajectory begin, `[n + 1]`, int64.
-    fn offsets<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        let offsets: Vec<i64> = self.lock().offsets().iter().map(|&offset| offset as i64).collect();
-        offsets.into_pyarray(py).into_any()
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let offsets = |held: &dyn HeldPaths| Ok(held.offsets().iter().map(|&offset| offset as i64).collect::<Vec<_>>());
+        Ok(self.with(py, offsets)?.into_pyarray(py).into_any())
     }
 
-    fn n_fresh(&self) -> usize {
-        self.lock().n_fresh()
+    fn n_fresh(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |held| Ok(held.n_fresh()))
     }
 
-    fn is_exit<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        let exits = self.lock().is_exit().to_vec();
-        exits.into_pyarray(py).into_any()
+    fn is_exit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.with(py, |held| Ok(held.is_exit().to_vec()))?.into_pyarray(py).into_any())
     }
 
     /// Forward actions, or those that undo them, as a tensor.
     fn actions<'py>(&self, py: Python<'py>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
-        let actions = self.lock().actions(reverse);
-        tensors::to_python(py, &actions)
+        tensors::to_python(py, &self.with(py, |held| Ok(held.actions(reverse)))?)
     }
 
     /// Forward actions as they can be taken again from the initial state.
     fn walked<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let actions = self.lock().walked().map_err(raised)?;
-        tensors::to_python(py, &actions)
+        tensors::to_python(py, &self.with(py, |held| held.walked().map_err(raised))?)
     }
 
     fn conditions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let conditions = self.lock().conditions();
+        let conditions = self.with(py, |held| Ok(held.conditions()))?;
         conditions.map(|tensor| tensors::to_python(py, &tensor)).transpose()
     }
 
-    fn log_rewards<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let known = self.lock().log_rewards().map(<[f64]>::to_vec);
-        known.map(|known| known.into_pyarray(py).into_any())
+    fn log_rewards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let known = self.with(py, |held| Ok(held.log_rewards().map(<[f64]>::to_vec)))?;
+        Ok(known.map(|known| known.into_pyarray(py).into_any()))
     }
 
     /// log P_F and log P_B of each transition, where they were scored.
     fn scored<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let held = self.lock();
-        let pair =
-            |scored: &Scored| Ok((tensors::to_python(py, &scored.log_pf)?, tensors::to_python(py, &scored.log_pb)?));
-        held.scored().map(pair).transpose()
+        let scored = self.with(py, |held| Ok(held.scored().map(Scored::share)))?;
+        let pair = |Scored { log_pf, log_pb }| Ok((tensors::to_python(py, &log_pf)?, tensors::to_python(py, &log_pb)?));
+        scored.map(pair).transpose()
     }
 
-    fn instances<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        let instances: Vec<i64> = self.lock().instances().into_iter().map(i64::from).collect();
-        instances.into_pyarray(py).into_any()
+    fn instances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let instances = |held: &dyn HeldPaths| Ok(held.instances().into_iter().map(i64::from).collect::<Vec<_>>());
+        Ok(self.with(py, instances)?.into_pyarray(py).into_any())
     }
 
     fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.lock().states(py)
+        self.with(py, |held| held.states(py))
     }
 
     fn next_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.lock().next_states(py)
+        self.with(py, |held| held.next_states(py))
     }
 
     fn terminal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.lock().terminal(py)
+        self.with(py, |held| held.terminal(py))
     }
 
     /// Some of them; rows are below their number.
-    fn select(&self, rows: Vec<usize>) -> PyResult<Self> {
-        let held = self.lock().select(&rows).map_err(raised)?;
-        Ok(Self::new(held))
+    fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
+        Ok(Self::new(self.with(py, |held| held.select(&rows).map_err(raised))?))
     }
 
     /// The same with log R of each.
-    fn with_log_rewards(&self, log_rewards: Vec<f64>) -> PyResult<Self> {
-        let held = self.lock().rewarded(log_rewards).map_err(raised)?;
-        Ok(Self::new(held))
+    fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
+        Ok(Self::new(self.with(py, |held| held.rewarded(log_rewards).map_err(raised))?))
     }
 
     /// These, and then others of the same environment.
-    fn join(&self, other: &Self) -> PyResult<Self> {
-        if std::ptr::eq(self, other) {
-            // Both are one lock.
-            let n = self.lock().offsets().len() - 1;
-            return self.select((0..n).chain(0..n).collect());
-        }
-        let (mine, others) = (self.lock(), other.lock());
-        Ok(Self::new(mine.join(others.as_ref()).map_err(raised)?))
+    fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        // Both may be one, which can't be held twice.
+        let all = |held: &dyn HeldPaths| (0..held.offsets().len() - 1).collect::<Vec<_>>();
+        let others = other.with(py, |held| held.select(&all(held)).map_err(raised))?;
+        Ok(Self::new(self.with(py, |held| held.join(others.as_ref()).map_err(raised))?))
     }
 }

@@ -93,7 +93,7 @@ where
         let (objects, log_rewards, conditions) = match given {
             Given::Objects { objects, log_rewards, conditions } => (objects, log_rewards, conditions),
             Given::Paths(paths) => {
-                let held = paths.get().lock();
+                let held = paths.get().hold()?;
                 // Each was walked from the start by this process.
                 let held: &Held<E> = held.as_any().downcast_ref().ok_or_else(other_states)?;
                 if held.env().fingerprint()? != context.env.fingerprint()? {

@@ -60,6 +60,8 @@ impl Session {
         out.set_item("forward", forward.map(|actions| listed(py, actions)).transpose()?)?;
         out.set_item("backward", backward.map(|actions| listed(py, actions)).transpose()?)?;
         out.set_item("log_flow", log_flow.map(|tensor| tensors::to_python(py, &tensor)).transpose()?)?;
+        // A view of a parameter, made without gradients, couldn't be read after an update.
+        let log_z = log_z.map(|tensor| if grad { tensor } else { tensor.detach().copy() });
         out.set_item("log_z", log_z.map(|tensor| tensors::to_python(py, &tensor)).transpose()?)?;
         Ok(out)
     }
@@ -107,8 +109,11 @@ impl Session {
     /// The scores of trajectories, with gradients where `grad`.
     fn score(&self, py: Python<'_>, batch: &Paths, grad: bool) -> PyResult<Scores> {
         let scores = self.ask(py, |engine| {
-            let score = || engine.score(batch.lock().as_mut());
-            if grad { tch::with_grad(score) } else { tch::no_grad(score) }
+            let mut held = batch.hold()?;
+            if grad {
+                return tch::with_grad(|| engine.score(held.as_mut()));
+            }
+            tch::no_grad(|| engine.score(held.as_mut()))?.detached()
         })?;
         Scores::held(py, scores)
     }
@@ -131,8 +136,13 @@ impl Session {
         scores: &Scores,
         loss: f64,
     ) -> PyResult<(Bound<'py, PyDict>, Option<PyErr>)> {
-        let ended =
-            self.work(py, |engine| scores.batch().map(|held| engine.end_step(batch.lock().as_ref(), &held, loss)))?;
+        let ended = self.work(py, |engine| {
+            let scores = scores.batch()?;
+            Some(match batch.hold() {
+                Ok(batch) => engine.end_step(batch.as_ref(), &scores, loss),
+                Err(error) => (Vec::new(), Some(error)),
+            })
+        })?;
         let (made, failed) = ended.ok_or_else(nobodys)?;
         Ok((table(py, &made)?, self.failures.take().or(failed.map(raised))))
     }
@@ -152,12 +162,12 @@ impl Session {
 
     /// Offers trajectories to the buffer; how many stayed.
     fn remember(&self, py: Python<'_>, paths: &Paths) -> PyResult<usize> {
-        self.ask(py, |engine| engine.remember(paths.lock().as_ref()))
+        self.ask(py, |engine| engine.remember(paths.hold()?.as_ref()))
     }
 
     /// Trajectories with what the reward says of their objects.
     fn rewarded(&self, py: Python<'_>, paths: &Paths) -> PyResult<Paths> {
-        Ok(Paths::new(self.ask(py, |engine| engine.rewarded(paths.lock().as_ref()))?))
+        Ok(Paths::new(self.ask(py, |engine| engine.rewarded(paths.hold()?.as_ref()))?))
     }
 
     /// The heads that the objective asks for.

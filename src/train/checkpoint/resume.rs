@@ -198,6 +198,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.latest = None;
         self.seen = checkpoint.section(SEEN);
         self.context.step = checkpoint.manifest().step as usize;
+        // A batch that was drawn before is nobody's to learn from.
+        self.sources.drawn = None;
         changed.map_or(Ok(()), |warning| self.sentinel.warn(warning, self.context.config.on_warning))
     }
 }

@@ -1,6 +1,7 @@
 //! One batch: fresh trajectories first, then replayed ones, given ones, and those of further sources.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::own::{Own, joined};
 use super::{Facts, Replay, Source, Wanted};
@@ -26,7 +27,12 @@ pub(in crate::train) struct Sources<E: Env, P> {
     pub(in crate::train) others: Vec<(f64, Box<dyn Source<E, P>>)>,
     /// New objects that the reward was asked for.
     pub(in crate::train) reward_calls: u64,
+    /// The number of the draw whose losses sources may learn from.
+    pub(in crate::train) drawn: Option<u64>,
 }
+
+/// The numbers of draws, of all trainers of the process.
+static DRAWS: AtomicU64 = AtomicU64::new(0);
 
 /// A training batch ([`Trainer::draw`](crate::train::Trainer::draw)).
 pub struct Batch<E: Env> {
@@ -40,18 +46,21 @@ pub struct Batch<E: Env> {
     rows: Vec<Range<usize>>,
     /// What the first of several updates on it scored.
     old: Option<Values>,
+    /// The number of its draw; None of a batch that no trainer drew.
+    draw: Option<u64>,
 }
 
 // Deriving either would ask it of the environment.
 impl<E: Env> Clone for Batch<E> {
     fn clone(&self) -> Self {
-        let Self { trajectories, fresh, on_policy, rows, old: _ } = self;
+        let Self { trajectories, fresh, on_policy, rows, old: _, draw } = self;
         Self {
             trajectories: trajectories.clone(),
             fresh: *fresh,
             on_policy: *on_policy,
             rows: rows.clone(),
             old: self.old_values(),
+            draw: *draw,
         }
     }
 }
@@ -73,6 +82,11 @@ impl<E: Env> Batch<E> {
         self.old.as_ref().map(share)
     }
 
+    /// `true` if a trainer drew it, and it is whole.
+    pub(in crate::train) fn is_drawn(&self) -> bool {
+        self.draw.is_some()
+    }
+
     /// Keeps scores for further updates, if they are the first.
     pub(in crate::train) fn keep_old(&mut self, scores: &Scores) {
         self.old.get_or_insert_with(|| scores.to_old());
@@ -82,14 +96,14 @@ impl<E: Env> Batch<E> {
 impl<E: Env> From<Trajectories<E>> for Batch<E> {
     /// A batch of trajectories that a loop of one's own has from elsewhere: none of them counts as drawn in this step.
     fn from(trajectories: Trajectories<E>) -> Self {
-        Self { trajectories, fresh: 0, on_policy: false, rows: Vec::new(), old: None }
+        Self { trajectories, fresh: 0, on_policy: false, rows: Vec::new(), old: None, draw: None }
     }
 }
 
 impl<E: Env, P> Default for Sources<E, P> {
     fn default() -> Self {
         let own = Own { teacher: None, thompson: None };
-        Self { own, elsewhere: None, replay: None, data: None, others: Vec::new(), reward_calls: 0 }
+        Self { own, elsewhere: None, replay: None, data: None, others: Vec::new(), reward_calls: 0, drawn: None }
     }
 }
 
@@ -118,6 +132,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         average: Option<&Average>,
         rng: &mut Rng,
     ) -> Result<Batch<E>> {
+        self.drawn = Some(DRAWS.fetch_add(1, Relaxed));
         let (mut counts, others) = self.counts(context)?;
         let on_policy = self.check(context, average, counts.on_policy)?;
         if let Some(replay) = &mut self.replay {
@@ -141,7 +156,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             self.reward_calls += part.len() as u64;
             self.keep(part, context)?;
         }
-        Ok(Batch { trajectories: joined(parts)?, fresh, on_policy, rows, old: None })
+        Ok(Batch { trajectories: joined(parts)?, fresh, on_policy, rows, old: None, draw: self.drawn })
     }
 
     /// The policy's own trajectories, or those drawn in its place; replayed ones take the place of those that aren't there.
@@ -192,7 +207,9 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
 
     /// Shows all sources what the first update on a batch made of it.
     pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E, P>) -> Result<()> {
-        if self.own.thompson.is_some() {
+        // The buffer knows the entries of its last draw alone, and takes their losses once.
+        let is_last = batch.draw.is_some() && self.drawn.take() == batch.draw;
+        if self.own.thompson.is_some() || !is_last {
             return Ok(());
         }
         let (trajectories, fresh) = (&batch.trajectories, std::iter::repeat(0..batch.fresh));

@@ -238,3 +238,62 @@ REFUSED = [
 def test_what_makes_no_sense_is_refused(call, kind, says):
     with pytest.raises(kind, match=says):
         call()
+
+
+def test_what_rules_raise_is_raised_by_whoever_asked():
+    import threading
+
+    class Picky(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            if (graphs.n_edges == 1).any():
+                raise KeyError("one edge")
+            return np.ones(len(moves), dtype=bool)
+
+    env = gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=Picky())
+    empty, one = env.initial(1), gfn.Graphs.of([4], [[0, 1]], [0, 1], directed=False)
+    wrong = []
+
+    def ask(states, fails):
+        for _ in range(30):
+            try:
+                if len(env.moves(states)) == 0 or fails:
+                    wrong.append("no error, or no moves")
+            except KeyError:
+                if not fails:
+                    wrong.append("another's error")
+
+    threads = [threading.Thread(target=ask, args=pair) for pair in [(empty, False), (one, True), (empty, False)]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_rules_that_walk_their_own_environment_get_an_error():
+    class Inward(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            self.env.moves(self.env.initial(1))
+            return np.ones(len(moves), dtype=bool)
+
+    rules = Inward()
+    rules.env = env = gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=rules)
+    with pytest.raises(RuntimeError, match="at work in the call"):
+        env.moves(env.initial(1))
+
+
+def test_a_cycle_through_an_environment_that_was_walked_is_collected():
+    import gc
+    import weakref
+
+    class Held(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            return np.ones(len(moves), dtype=bool)
+
+    rules = Held()
+    rules.env = gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=rules)
+    rules.env.moves(rules.env.initial(1))
+    seen = weakref.ref(rules)
+    del rules
+    gc.collect()
+    assert seen() is None

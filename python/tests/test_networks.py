@@ -627,3 +627,157 @@ def test_what_makes_no_sense_is_refused(call, kind, says):
     assert isinstance(caught.value, Exception) and "::" not in text and "`with_" not in text and "broke off" not in text, text
     # Nothing is lost by it.
     assert len(sampler.sample(2)) == 2 and len(network(env.initial(1)).log_pf) == 3
+
+
+def test_a_reward_that_reads_the_batch_it_is_asked_about_gets_an_error():
+    seen = []
+
+    def reward(states):
+        if seen:
+            seen[0].lengths
+        return zero(states)
+
+    it = gfn.Trainer(env, reward, gfn.Mlp((8,)), batch=4)
+    walks = gfn.Sampler(env, it).sample(4)
+    seen.append(gfn.Trajectories(env, walks._paths))
+    with pytest.raises(ValueError, match="at work"):
+        it.score(walks)
+    seen.clear()
+    assert it.score(walks).log_pf.requires_grad and (walks.lengths > 0).all()
+
+
+def test_scores_without_gradients_outlive_an_update():
+    it = trainer()
+    batch = it.batch()
+    with torch.no_grad():
+        scores, out = it.score(batch), it.network(env.initial(1))
+        before = float(it.loss(scores))
+    with torch.no_grad():
+        for parameter in it.parameters():
+            parameter.add_(1.0)
+    assert not scores.log_z.requires_grad and not it.loss(scores).requires_grad and float(it.loss(scores)) == before
+    assert not out.log_z.requires_grad and float(out.log_z) != float(it.network(env.initial(1)).log_z)
+    assert it.fit(1).steps_done == 1
+
+
+def test_losses_are_those_of_the_draw_that_was_advanced():
+    """Objects whose losses nobody was told keep the priority of what is new."""
+    losses = lambda order: _drawn_after(order)  # noqa: E731
+    assert losses(["first"]) == losses([]) != losses(["second"]) == losses(["first", "second"]) == losses(["second", "second"])
+
+
+def _drawn_after(order):
+    it = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, replay=gfn.Replay(50, draw="loss_prioritised", after=0), double=True, seed=1)
+    it.prefill(50)
+    batches = {name: it.batch() for name in ("first", "second")}
+    scores = {name: it.score(batch) for name, batch in batches.items()}
+    for name in order:
+        it.advance(batches[name], scores[name], 0.0)
+    return it.batch().terminal[4:].tolist()
+
+
+def test_a_network_stays_where_no_trainer_is_made_of_it():
+    broken = gfn.Mlp((8,)).build(env)
+    with torch.no_grad():
+        for parameter in broken.parameters():
+            parameter.fill_(float("nan"))
+    with pytest.raises((ValueError, FloatingPointError)):
+        gfn.Trainer(env, zero, broken)
+    with torch.no_grad():
+        for parameter in broken.parameters():
+            parameter.zero_()
+    assert broken(env.initial(1)).log_pf.isfinite().all() and gfn.Trainer(env, zero, broken).fit(1).steps_done == 1
+
+
+def test_conditions_and_environments_of_what_is_remembered_are_looked_at():
+    settings = dict(conditions=lambda n, rng: np.zeros((n, 2)), n_conditions=2, replay=gfn.Replay(10), batch=4)
+    told = gfn.Trainer(env, lambda s, c: zero(s), gfn.Mlp((8,)), **settings)
+    with pytest.raises(ValueError, match="conditions"):
+        told.remember(walks)
+    drawn = gfn.Sampler(env, conditional).sample(3, conditions=np.zeros((3, 2)))
+    assert told.remember(drawn) == 3 and told.fit(3).steps_done == 3
+    with pytest.raises(ValueError, match="conditions"):
+        trainer(replay=gfn.Replay(10)).remember(drawn)
+    one, other = (gfn.VectorEnv(2, 3, changes) for changes in ([[0, 0, 1], [1, 0, 1]], [[0, 0, 1], [1, 0, 2]]))
+    with pytest.raises(ValueError, match="another environment"):
+        gfn.Trainer(one, zero, gfn.Mlp((8,)), replay=gfn.Replay(10)).remember(gfn.Sampler(other, gfn.Mlp((8,)).build(other)).sample(2))
+
+
+def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
+    it = trainer(objective=gfn.ProximalPolicy())
+    batch = it.batch()
+    it.score(batch)
+    with pytest.raises(ValueError, match="compares later updates"):
+        it.score(batch[:2])
+
+
+@pytest.mark.parametrize("name", ["_end", "_find_spec", "set_threads", "load", "Trainer", "Network", "Moves", "Environment", "nothing"])
+def test_a_checkpoint_can_not_have_anything_called(name, tmp_path):
+    import json
+
+    gfn.Trainer(env, zero, gfn.Mlp((8,)), batch=4).fit(1).save(tmp_path / "run")
+    [manifest] = [path for path in (tmp_path / "run").iterdir() if path.suffix == ".json"] or [None]
+    if manifest is None:
+        pytest.skip("the manifest isn't a file of its own")
+    told = json.loads(manifest.read_text())
+    told["state"]["note"]["env"] = {"class": name, "values": {}}
+    manifest.write_text(json.dumps(told))
+    with pytest.raises(ValueError):
+        gfn.load(tmp_path / "run")
+    assert len(sampler.sample(1)) == 1
+
+
+def test_what_is_frozen_stays_frozen():
+    frozen = gfn.Mlp((8,)).build(env)
+    names = sorted((name for name, _ in frozen.named_parameters()), reverse=True)
+    frozen.get_parameter(names[0]).requires_grad_(False)
+    for other in (copy.deepcopy(frozen), pickle.loads(pickle.dumps(frozen)), copy.copy(frozen), copy.deepcopy(frozen).double()):
+        assert all(p.requires_grad == (name != names[0]) for name, p in other.named_parameters())
+    held = frozen.get_parameter(names[0]).clone()
+    it = gfn.Trainer(env, gfn.HyperGridReward(), frozen, batch=8).fit(2)
+    assert torch.equal(frozen.get_parameter(names[0]), held) and sorted((name for name, _ in frozen.named_parameters()), reverse=True) == names
+    frozen.requires_grad_(True)
+    assert all(p.requires_grad for p in it.network.parameters())
+
+
+def test_tensors_in_the_place_of_the_library_s_are_refused():
+    changed = gfn.Mlp((8,)).build(env)
+    changed.load_state_dict({name: value.clone() for name, value in changed.state_dict().items()}, assign=True)
+    with pytest.raises(ValueError, match="another tensor now"):
+        changed(env.initial(1))
+    with pytest.raises(ValueError, match="another tensor now"):
+        torch.func.functional_call(network, {"log_z": torch.zeros(1)}, (env.initial(1),))
+    assert len(network(env.initial(1)).log_pf) == 3
+    with pytest.raises(TypeError, match="library's own"):
+        network.share_memory()
+
+
+def test_a_refused_advance_keeps_the_loss():
+    it = trainer()
+    batch = it.batch()
+    scores = it.score(batch)
+    it.loss(scores).backward()
+    with pytest.raises(ValueError, match="own scores"):
+        it.advance(walks, scores)
+    assert it.advance(batch, scores)["step"] == 1 and it.history["grad_norm"][0] > 0
+
+
+def test_points_have_no_moves_by_name():
+    box = gfn.Box()
+    it = gfn.Sampler(box, gfn.BoxNet((8,)).build(box))
+    drawn = it.sample(3)
+    for call in (lambda: drawn.moves, lambda: drawn.reverse, lambda: it.sample(2, greedy=True)):
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_values_alone_are_loaded_with_what_the_network_was_built_with(tmp_path):
+    told = gfn.Mlp((8,)).build(env, flow=True, n_conditions=2)
+    torch.save(told.state_dict(), tmp_path / "values.pt")
+    again = gfn.load(tmp_path / "values.pt", env=env, policy=gfn.Mlp((8,)), flow=True, n_conditions=2)
+    at = (env.initial(1), np.ones((1, 2)))
+    assert torch.equal(again(*at).log_pf, told(*at).log_pf) and torch.equal(again(*at).log_flow, told(*at).log_flow)
+    with pytest.raises(RuntimeError, match="size mismatch|Missing|Unexpected"):
+        gfn.load(tmp_path / "values.pt", env=env, policy=gfn.Mlp((8,)))
+    with pytest.raises(ValueError, match="no flow"):
+        gfn.Uniform().build(env, flow=True)

@@ -208,7 +208,10 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     /// Shows all sources what the first update on a batch made of it.
     pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E, P>) -> Result<()> {
         // The buffer knows the entries of its last draw alone, and takes their losses once.
-        let is_last = batch.draw.is_some() && self.drawn.take() == batch.draw;
+        let is_last = batch.draw.is_some() && self.drawn == batch.draw;
+        if is_last {
+            self.drawn = None;
+        }
         if self.own.thompson.is_some() || !is_last {
             return Ok(());
         }

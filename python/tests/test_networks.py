@@ -667,13 +667,13 @@ def test_losses_are_those_of_the_draw_that_was_advanced():
 
 
 def _drawn_after(order):
-    it = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, replay=gfn.Replay(50, draw="loss_prioritised", after=0), double=True, seed=1)
+    it = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=64, replay=gfn.Replay(50, draw="loss_prioritised", after=0), double=True, seed=1)
     it.prefill(50)
     batches = {name: it.batch() for name in ("first", "second")}
     scores = {name: it.score(batch) for name, batch in batches.items()}
     for name in order:
         it.advance(batches[name], scores[name], 0.0)
-    return it.batch().terminal[4:].tolist()
+    return it.batch().terminal[32:].tolist()
 
 
 def test_a_network_stays_where_no_trainer_is_made_of_it():

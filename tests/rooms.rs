@@ -55,14 +55,14 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("replay", 960),
     ("optim", 690),
     ("metrics", 1_030),
-    ("train", 4_740),
+    ("train", 4_785),
     ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
 const MAX_CODE: u64 = 58_300;
-const MAX_CORE: u64 = 24_960;
+const MAX_CORE: u64 = 25_005;
 const MAX_EXPORTED: u64 = 308;
 
 /// The lines that a file may have, and the files that a folder may have.

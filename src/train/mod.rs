@@ -45,7 +45,6 @@ mod context;
 mod fit;
 mod gradients;
 mod observers;
-mod own_loop;
 mod policy_checks;
 mod replicas;
 mod sources;
@@ -57,12 +56,11 @@ pub use config::{ReplayPath, StepStats, TrainerConfig};
 pub use context::Context;
 #[cfg(feature = "signals")]
 pub use fit::interrupted;
-pub use fit::{Ended, Fit, Progress};
+pub use fit::{BatchScores, Ended, Fit, Progress};
 pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
     Validation,
 };
-pub use own_loop::BatchScores;
 pub use sources::{Batch, Facts, Found, ObjectSearch, Source, TeacherConfig, Wanted, teacher_log_rewards};
 pub use trainer::Trainer;
 

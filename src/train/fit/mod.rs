@@ -2,6 +2,7 @@
 
 #[cfg(feature = "signals")]
 mod interrupt;
+mod own_loop;
 mod progress;
 pub(in crate::train) mod terminal;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 use interrupt::Interrupt;
 #[cfg(feature = "signals")]
 pub use interrupt::interrupted;
+pub use own_loop::BatchScores;
 pub use progress::Progress;
 
 use super::checkpoint::Observed;

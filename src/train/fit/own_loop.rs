@@ -2,15 +2,14 @@
 
 use tch::Tensor;
 
-use super::gradients::{Scored, loss_of};
-use super::sources::Batch;
-use super::trainer::Drawn;
-use super::{Context, StepStats, Trainer};
 use crate::env::Env;
 use crate::nn::Restored;
 use crate::objective::Scores;
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Trajectories};
+use crate::train::gradients::{Scored, loss_of};
+use crate::train::trainer::Drawn;
+use crate::train::{Batch, Context, StepStats, Trainer};
 use crate::{Error, Result};
 
 /// The scores of a batch in a loop of one's own ([`Trainer::score`]).
@@ -128,7 +127,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Ends a step whose update was made outside: sources learn from the scores (priorities, a teacher), averages follow, the step is
     /// counted, schedules move on, warnings look at it. `loss` is what was differentiated, for the record. A batch from elsewhere, or one
-    /// chosen from, counts as a step, too; nobody's priorities follow it. [`before_update`](super::Companion::before_update) of companions isn't called.
+    /// chosen from, counts as a step, too; nobody's priorities follow it. [`before_update`](crate::train::Companion::before_update) of companions isn't called.
     ///
     /// # Errors
     /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Warned`] as for [`step`](Self::step).

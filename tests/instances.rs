@@ -1,6 +1,6 @@
 //! Environments of several initial graphs: each instance has trajectories, states and a distribution of its own.
 
-use gfn::env::{Env, Reward, StateGraph};
+use gfn::env::{Direction, Env, Reward, StateGraph, VectorEnv, VectorRules, VectorStates};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
     Semantics, canonical_key, labelled_key,
@@ -11,7 +11,7 @@ use gfn::objective::{DetailedBalance, LogPartitionVariance, ModifiedDetailedBala
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::testing::check_graph_env;
+use gfn::testing::{check_env, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
@@ -221,4 +221,46 @@ fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
     let labelled = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let labelled = GraphEnv::new(Free, labelled, edges(4)).unwrap();
     assert!(labelled.with_instances(vec![edges(100_000)]).is_err());
+}
+
+/// Steps of one entry, up from 0 and down from 3; a second entry that no move changes says where it started.
+struct Meeting(Vec<Vec<u16>>);
+
+impl VectorRules for Meeting {
+    type Key = Vec<u16>;
+    fn width(&self) -> usize {
+        2
+    }
+    fn n_moves(&self, _: Direction) -> usize {
+        1
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let up = (direction == Direction::Forward) == (row[1] == 0);
+        let next = if up { Some(row[0] + 1) } else { row[0].checked_sub(1) };
+        row[0] = next.filter(|&next| slot == 0 && next <= 3)?;
+        Some(0)
+    }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
+    fn starts(&self) -> &[Vec<u16>] {
+        &self.0
+    }
+    fn instance(&self, row: &[u16]) -> u32 {
+        row[1].into()
+    }
+}
+
+#[test]
+fn trajectories_start_where_the_rules_say() {
+    let env = VectorEnv(Meeting(vec![vec![0, 0], vec![3, 1]]));
+    let states = env.initial(&[1, 0, 1]);
+    assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
+    assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);
+    check_env(&env, 20, &mut Rng::seeded(0)).unwrap();
+    env.check_contract().unwrap();
+    for instance in 0..2 {
+        assert_eq!(StateGraph::build_of(&env, instance, 10).unwrap().len(), 4);
+    }
+    assert!(matches!(StateGraph::build(&env, 10), Err(Error::Config { .. })));
 }

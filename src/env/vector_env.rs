@@ -278,7 +278,6 @@ impl<R: VectorRules> EnumerableEnv for VectorEnv<R> {
 mod tests {
     use super::*;
     use crate::Rng;
-    use crate::env::StateGraph;
 
     /// Steps 0 or 1 to the right of the last entry that is set, by default masks.
     struct Ones {
@@ -371,46 +370,5 @@ mod tests {
         let mut children = states.select(&rows);
         env.step(Direction::Forward, &mut children, &slots).unwrap();
         assert_eq!(env.child_keys(&states, &rows, &slots).unwrap(), env.keys(&children));
-    }
-    /// Steps of one entry, up from 0 and down from 3; a second entry that no move changes says where it started.
-    struct Meeting(Vec<Vec<u16>>);
-
-    impl VectorRules for Meeting {
-        type Key = Vec<u16>;
-        fn width(&self) -> usize {
-            2
-        }
-        fn n_moves(&self, _: Direction) -> usize {
-            1
-        }
-        fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
-            let up = (direction == Direction::Forward) == (row[1] == 0);
-            let next = if up { Some(row[0] + 1) } else { row[0].checked_sub(1) };
-            row[0] = next.filter(|&next| slot == 0 && next <= 3)?;
-            Some(0)
-        }
-        fn key(&self, row: &[u16]) -> Vec<u16> {
-            row.to_vec()
-        }
-        fn starts(&self) -> &[Vec<u16>] {
-            &self.0
-        }
-        fn instance(&self, row: &[u16]) -> u32 {
-            row[1].into()
-        }
-    }
-
-    #[test]
-    fn trajectories_start_where_the_rules_say() {
-        let env = VectorEnv(Meeting(vec![vec![0, 0], vec![3, 1]]));
-        let states = env.initial(&[1, 0, 1]);
-        assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
-        assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);
-        crate::testing::check_env(&env, 20, &mut Rng::seeded(0)).unwrap();
-        env.check_contract().unwrap();
-        for instance in 0..2 {
-            assert_eq!(StateGraph::build_of(&env, instance, 10).unwrap().len(), 4);
-        }
-        assert!(matches!(StateGraph::build(&env, 10), Err(Error::Config { .. })));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct CalledSettings {
     n_moves: usize,
     n_backward_moves: Option<usize>,
     has_exit: bool,
-    /// Whether the rules say which move undoes another; else it has the same number.
+    /// `true` if the rules say which move undoes another; else it has the same number.
     reverses: bool,
 }
 
@@ -66,7 +66,7 @@ impl Called {
         self.n_moves[usize::from(direction == Direction::Backward)]
     }
 
-    /// What Python said; what it raised is kept for whoever called the library, and nothing is asked until it has been raised.
+    /// Python's answer; what it raised is kept for whoever called the library, and nothing is asked until it has been raised.
     fn called<T>(&self, call: impl FnOnce() -> PyResult<T>) -> Result<T> {
         let stopped = || Error::config("the rules of the environment", "an error that they raised", "answers");
         if self.failures.are_there() {
@@ -147,7 +147,7 @@ impl Called {
         Ok((VectorStates::from_flat(self.width, rows)?, undo))
     }
 
-    /// Which moves are legal, the exit among them; none where the rules fail: what they raised is on its way.
+    /// The moves that are legal, the exit among them; none where the rules fail: what they raised is on its way.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.slots(direction)];

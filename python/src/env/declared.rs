@@ -34,7 +34,7 @@ pub(crate) struct Declared {
     edge_attributes: Vec<u8>,
     /// Nodes at the start, where no graph is given for it.
     initial: usize,
-    /// Whether nodes of the start that a symmetry takes to each other are one; where they are equal and unjoined, by default.
+    /// `true` if nodes of the start that a symmetry takes to each other are one; where they are equal and unjoined, by default.
     scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
@@ -242,7 +242,7 @@ struct AskedRules {
     own: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
-    /// What shows rules the graphs as molecules.
+    /// The way to show rules the graphs as molecules.
     reading: Option<Reading>,
     answers: Answers,
 }

@@ -97,7 +97,7 @@ pub(crate) enum EnvKind {
 pub(crate) struct Env {
     pub(crate) spec: EnvSpec,
     made: Made,
-    /// What is walked by hand, made when it is first asked for.
+    /// The environment that is walked by hand, made when it is first asked for.
     walked: OnceLock<Walked>,
 }
 
@@ -183,7 +183,7 @@ impl Env {
         }
     }
 
-    /// What stands for what in graphs of molecules, by name: classes of nodes, values of their attributes, the same of edges.
+    /// The names of what stands for what in graphs of molecules: classes of nodes, values of their attributes, the same of edges.
     fn encoding(&self) -> PyResult<Encoding> {
         match &self.without_rules()? {
             Some(EnvKind::Graphs { reading: Some(reading), env }) => Ok(reading.encoding(env.schema())),

@@ -40,7 +40,7 @@ pub(crate) struct Scores {
     /// The trajectory of each transition, `[T]`, a tensor.
     #[pyo3(get)]
     trajectory: Py<PyAny>,
-    /// What a trainer's loss is computed of, where a trainer scored a batch.
+    /// The scores that a trainer's loss is computed of, where a trainer scored a batch.
     batch: Option<Mutex<BatchScores>>,
 }
 

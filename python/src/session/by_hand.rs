@@ -42,7 +42,7 @@ fn listed<'py>(py: Python<'py>, Actions { ptr, slots, log_probs }: Actions) -> P
 
 #[pymethods]
 impl Session {
-    /// What the policy says of states: P_F, P_B, log F if it is wanted, log Z; with gradients where `grad`.
+    /// The policy's word on states: P_F, P_B, log F if it is wanted, log Z; with gradients where `grad`.
     fn evaluate<'py>(
         &self,
         py: Python<'py>,

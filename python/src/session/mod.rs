@@ -100,7 +100,7 @@ pub(crate) fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-/// What steps were like, as lists by name.
+/// The figures of steps, as lists by name.
 fn table<'py>(py: Python<'py>, made: &[Made]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
     let column = |of: fn(&Made) -> f64| made.iter().map(of).collect::<Vec<f64>>();

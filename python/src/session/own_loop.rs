@@ -61,7 +61,7 @@ pub(super) struct Stored {
 
 /// A trainer of some states and some policy, by hand.
 pub(super) trait ByHand {
-    /// What the policy says of states; `log_flow` where it is wanted.
+    /// The policy's word on states; `log_flow` where it is wanted.
     fn evaluate(&mut self, states: &Py<PyAny>, conditions: Option<&Tensor>, flow: bool) -> Result<Evaluated>;
     /// Trajectories, and what the policy says of each transition.
     fn draw_paths(&mut self, drawing: Drawing<'_>) -> Result<Box<dyn HeldPaths>>;
@@ -72,7 +72,7 @@ pub(super) trait ByHand {
     fn loss_of(&mut self, scores: &BatchScores) -> Result<Tensor>;
     /// Ends a step that was made outside.
     fn end_step(&mut self, batch: &dyn HeldPaths, scores: &BatchScores, loss: f64) -> (Vec<Made>, Option<Error>);
-    /// What the replay buffer holds; None without one.
+    /// The contents of the replay buffer; None without one.
     fn stored(&self) -> Option<Stored>;
     /// Offers trajectories to the buffer; how many stayed.
     fn remember(&mut self, paths: &dyn HeldPaths) -> Result<usize>;
@@ -80,7 +80,7 @@ pub(super) trait ByHand {
     fn rewarded(&mut self, paths: &dyn HeldPaths) -> Result<Box<dyn HeldPaths>>;
     /// The factor on learning rates at the next step.
     fn lr_factor(&self) -> f64;
-    /// Whether the objective learns from state flows, and from numbers of paths.
+    /// `true` each if the objective learns from state flows, and from numbers of paths.
     fn heads(&self) -> (bool, bool);
     /// The policy, for another trainer.
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send>;

@@ -27,7 +27,7 @@ struct State {
     objective_settings: serde_json::Value,
     reward_calls: u64,
     description: serde_json::Value,
-    /// What a program left for itself; earlier versions had none.
+    /// A program's note for itself; earlier versions had none.
     #[serde(default)]
     note: serde_json::Value,
     observed: serde_json::Value,

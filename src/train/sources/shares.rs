@@ -36,7 +36,7 @@ static DRAWS: AtomicU64 = AtomicU64::new(0);
 
 /// A training batch ([`Trainer::draw`](crate::train::Trainer::draw)).
 pub struct Batch<E: Env> {
-    /// What is learned from.
+    /// The trajectories that are learned from.
     pub trajectories: Trajectories<E>,
     /// The number of those drawn in this step, by the policy, a teacher or local search, or in the policy's place: they come first.
     pub fresh: usize,
@@ -44,7 +44,7 @@ pub struct Batch<E: Env> {
     pub(in crate::train) on_policy: bool,
     /// The rows of each other source; none where the batch is of nobody's.
     rows: Vec<Range<usize>>,
-    /// What the first of several updates on it scored.
+    /// The scores of the first of several updates on it.
     old: Option<Values>,
     /// The number of its draw; None of a batch that no trainer drew.
     draw: Option<u64>,

@@ -46,7 +46,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// data, further sources. [`step`](Self::step) does this and what follows by itself.
     ///
     /// ```
-    /// use gfn::{env::VectorStates, objective::TrajectoryBalance, testing::Words, train::{Trainer, TrainerConfig}, Rng};
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, train::{Trainer, TrainerConfig}, Rng};
     /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy};
     /// use tch::{Device, Kind, Tensor};
     /// let env = Words::new(2, 2);
@@ -58,7 +58,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///     let scores = trainer.score(&mut batch)?;
     ///     let loss = trainer.loss(&scores)?;
     ///     loss.backward();
-    ///     for parameter in trainer.policy().parameters().into_iter().flatten() {
+    ///     for parameter in Policy::<Words>::parameters(trainer.policy()).into_iter().flatten() {
     ///         let (mut values, gradient) = (parameter.tensor.shallow_clone(), parameter.tensor.grad());
     ///         let _ = tch::no_grad(|| values.f_sub_(&(gradient * 0.01)));
     ///         parameter.tensor.grad().zero_();

@@ -716,9 +716,7 @@ def test_a_checkpoint_can_not_have_anything_called(name, tmp_path):
     import json
 
     gfn.Trainer(env, zero, gfn.Mlp((8,)), batch=4).fit(1).save(tmp_path / "run")
-    [manifest] = [path for path in (tmp_path / "run").iterdir() if path.suffix == ".json"] or [None]
-    if manifest is None:
-        pytest.skip("the manifest isn't a file of its own")
+    [manifest] = (path for path in (tmp_path / "run").iterdir() if path.suffix == ".json")
     told = json.loads(manifest.read_text())
     told["state"]["note"]["env"] = {"class": name, "values": {}}
     manifest.write_text(json.dumps(told))

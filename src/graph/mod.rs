@@ -14,9 +14,9 @@ pub use action::{
     SetEdgeAttr, SetNodeAttr,
 };
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
-pub(crate) use env::misfit;
 use env::raise;
-pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
+pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, ReducedGraph, Scaffold};
+pub(crate) use env::{ReducedStates, misfit};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings};

@@ -43,7 +43,8 @@ pub use balance::{
 pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
 pub use loss::RegressionLoss;
 pub(crate) use score::SCORING;
-pub use score::{Scores, score, score_target};
+pub use score::{Scores, score, score_target, score_transitions};
+pub(crate) use score::{Scoring, score_as};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -129,6 +130,11 @@ pub trait Objective: Send + std::fmt::Debug {
         1
     }
 
+    /// `true` if it can learn from [single transitions](score_transitions): each of its residuals is of one.
+    fn learns_from_transitions(&self) -> bool {
+        false
+    }
+
     /// The exponent beta of R in the target, for an objective that is relative to a prior.
     fn reward_exponent(&self) -> f64 {
         1.0
@@ -177,6 +183,12 @@ pub trait Balance: Send + std::fmt::Debug {
         1
     }
 
+    /// `true` if it can learn from [single transitions](score_transitions): each residual is of one, and weights are
+    /// [`Scores::mean_weights`].
+    fn learns_from_transitions(&self) -> bool {
+        false
+    }
+
     /// The exponent beta of R in the target, for an objective that is relative to a prior.
     fn reward_exponent(&self) -> f64 {
         1.0
@@ -216,6 +228,9 @@ impl<B: Balance> Objective for B {
     }
     fn smallest_batch(&self) -> usize {
         Balance::smallest_batch(self)
+    }
+    fn learns_from_transitions(&self) -> bool {
+        Balance::learns_from_transitions(self)
     }
     fn reward_exponent(&self) -> f64 {
         Balance::reward_exponent(self)

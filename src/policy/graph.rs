@@ -4,9 +4,10 @@ use tch::Tensor;
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks};
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries, ReducedStates};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
+use crate::tensor::index_tensor;
 
 /// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
 #[derive(Debug)]
@@ -22,18 +23,35 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, self.0.parameters().device())?;
+        let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
+        let wanted = [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))];
+        let told = |(direction, wanted)| wanted && self.0.sees_symmetry(direction);
+        let reduced = if wanted.into_iter().any(told) {
+            None
+        } else {
+            ReducedStates::of(env, states, self.0.sees_labels(), conditions.is_none())
+        };
+        let arrays = reduced.as_ref().map_or_else(|| states.arrays(), |reduced| &reduced.arrays);
+        let batch = GraphBatch::new(env.schema(), arrays, conditions, self.0.parameters().device())?;
         let mut batch = batch.with_label_classes(env.label_classes());
         let mut made: Vec<Masks> = Vec::new();
-        let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
-        for (direction, wanted) in [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))] {
-            if wanted && self.0.sees_symmetry(direction) {
+        for (direction, _) in wanted.into_iter().filter(|&one| told(one)) {
+            let masks = env.masks(direction, states);
+            batch = batch.with_symmetries(MoveSymmetries::of(env, &masks, states)?)?;
+            made.push(masks);
+        }
+        let mut output = self.0.forward(&batch, wants)?;
+        if let Some(reduced) = &reduced {
+            for (direction, blocks) in [(Direction::Forward, &mut output.pf), (Direction::Backward, &mut output.pb)] {
+                let Some(blocks) = blocks else { continue };
                 let masks = env.masks(direction, states);
-                batch = batch.with_symmetries(MoveSymmetries::of(env, &masks, states)?)?;
+                let rows = reduced.rows_of_blocks(env, &masks)?;
+                *blocks = blocks.iter().zip(rows).map(|(block, rows)| spread(block, &rows)).collect();
                 made.push(masks);
             }
+            output.values =
+                output.values.into_iter().map(|(quantity, of)| (quantity, spread(&of, &reduced.of))).collect();
         }
-        let output = self.0.forward(&batch, wants)?;
         let masks = |direction| {
             let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
             Ok(made.unwrap_or_else(|| env.masks(direction, states)))
@@ -43,7 +61,8 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>, GraphActionCategorical> + '_>> {
         let (network, sees_symmetry) = (self.0.on_host(direction)?, self.0.sees_symmetry(direction));
-        Some(Box::new(HostGraphPolicy { network, sees_symmetry, direction }))
+        let sees_labels = self.0.sees_labels();
+        Some(Box::new(HostGraphPolicy { network, sees_symmetry, sees_labels, direction }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -59,6 +78,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
 struct HostGraphPolicy<'a> {
     network: HostGraphNet<'a>,
     sees_symmetry: bool,
+    sees_labels: bool,
     direction: Direction,
 }
 
@@ -66,8 +86,36 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);
+        if !self.sees_symmetry
+            && let Some(reduced) = ReducedStates::of(env, states, self.sees_labels, true)
+        {
+            let rows = reduced.rows_of_blocks(env, &masks)?;
+            let blocks = self.network.forward(&reduced.arrays, None)?;
+            let widths = masks.blocks.iter().map(|block| block.width);
+            let blocks: Vec<Vec<f32>> =
+                blocks.iter().zip(rows).zip(widths).map(|((b, r), w)| spread_on_host(b, &r, w)).collect();
+            return GraphActionCategorical::of_host_blocks(masks, &blocks);
+        }
         let seen = self.sees_symmetry.then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;
         let blocks = self.network.forward(states.arrays(), seen.as_ref())?;
         GraphActionCategorical::of_host_blocks(masks, &blocks)
     }
+}
+
+/// The rows of a network's answer that each row of the states reads.
+fn spread(of_reduced: &Tensor, rows: &[usize]) -> Tensor {
+    if of_reduced.size().first() == Some(&0) {
+        // All nodes of all states were left out, and nothing is legal at any.
+        let size: Vec<i64> = std::iter::once(rows.len() as i64).chain(of_reduced.size().into_iter().skip(1)).collect();
+        return Tensor::zeros(size, (of_reduced.kind(), of_reduced.device()));
+    }
+    of_reduced.index_select(0, &index_tensor(rows, of_reduced.device()))
+}
+
+/// The same of numbers on the host, row by row.
+fn spread_on_host(of_reduced: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
+    if of_reduced.is_empty() {
+        return vec![0.0; rows.len() * width];
+    }
+    rows.iter().flat_map(|&row| &of_reduced[row * width..(row + 1) * width]).copied().collect()
 }

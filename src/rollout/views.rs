@@ -113,6 +113,46 @@ impl<E: Env> Transitions<'_, E> {
         self.of.log_rewards_at(&self.next_places(), reward)
     }
 
+    /// Each as a piece of a trajectory: itself, and, unless it finishes its object, the row behind it, which then ends the piece in place of an
+    /// exit. Whether a row is there for its state alone comes with it. Rewards that aren't known are asked for.
+    pub(crate) fn cut_out<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<(Trajectories<E>, Vec<bool>)> {
+        let (next, of) = (self.of.next_rows(), self.of);
+        let (mut rows, mut offsets, mut ahead) = (Vec::new(), vec![0], Vec::new());
+        for &row in &self.rows {
+            rows.push(row);
+            ahead.push(false);
+            if let Ok(behind) = next[row] {
+                rows.push(behind);
+                ahead.push(true);
+            }
+            offsets.push(rows.len());
+        }
+        let owner = |row: usize| of.offsets.partition_point(|&start| start <= row) - 1;
+        let owners: Vec<usize> = self.rows.iter().map(|&row| owner(row)).collect();
+        let ends: Vec<usize> =
+            self.rows.iter().map(|&row| next[row].unwrap_or_else(|i| of.n_transitions() + i)).collect();
+        let finished: Vec<usize> = (0..ends.len()).filter(|&k| next[self.rows[k]].is_err()).collect();
+        let mut log_rewards = vec![0.0; ends.len()];
+        match &of.log_rewards {
+            Some(known) => finished.iter().for_each(|&k| log_rewards[k] = known[owners[k]]),
+            None => {
+                let asked = of.log_rewards_at(&ends, reward)?;
+                log_rewards.iter_mut().zip(asked).for_each(|(value, asked)| *value = asked.unwrap_or(0.0));
+            }
+        }
+        let pieces = Trajectories {
+            states: of.states.select(&rows),
+            actions: of.actions.select(&rows),
+            reverse: of.reverse.select(&rows),
+            exit: rows.iter().zip(&ahead).map(|(&row, &ahead)| ahead || of.exit[row]).collect(),
+            offsets,
+            terminal: of.at(&ends),
+            conditions: of.conditions.as_ref().map(|conditions| conditions.pick(&owners)),
+            log_rewards: Some(log_rewards),
+        };
+        Ok((pieces, ahead))
+    }
+
     fn next_places(&self) -> Vec<usize> {
         let (next, n) = (self.of.next_rows(), self.of.n_transitions());
         self.rows.iter().map(|&row| next[row].unwrap_or_else(|i| n + i)).collect()

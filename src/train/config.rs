@@ -20,6 +20,16 @@ pub enum ReplayPath {
     PolicyBackward,
 }
 
+/// Updates on single transitions ([`TrainerConfig::transitions`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransitionBatches {
+    /// The transitions of an update, drawn from all of the batch; all of them, where there are no more.
+    pub size: usize,
+    /// The updates that are made on each batch.
+    pub updates_per_draw: usize,
+}
+
 /// The settings of a [`Trainer`](super::Trainer).
 ///
 /// Where log Z starts is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)); without one,
@@ -53,6 +63,12 @@ pub struct TrainerConfig {
     /// Number of transitions that are scored at once. Memory for gradients then doesn't grow with the batch, at the
     /// cost of another pass without gradients. The gradient is the same. `None` scores the whole batch at once.
     pub chunk: Option<usize>,
+    /// Several updates a step, each on single transitions of the batch's trajectories, in place of one on all of them: for objectives whose
+    /// residuals are of [one transition](crate::objective::Objective::learns_from_transitions).
+    pub transitions: Option<TransitionBatches>,
+    /// Exponent of R in training, a schedule that ends at 1, where the target is R itself: a run may begin with a flat reward, and sharpen it. All
+    /// that is reported and kept (buffers, metrics, exact distances) is of R as it is.
+    pub reward_exponent: Schedule,
     /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
     /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which the trainer warns.
     pub lr_scale: Schedule,
@@ -81,6 +97,8 @@ impl Default for TrainerConfig {
             noise: Schedule::Constant(0.0),
             local_search: None,
             chunk: None,
+            transitions: None,
+            reward_exponent: Schedule::Constant(1.0),
             lr_scale: Schedule::InverseRoot { from: 1.0, steps: 1_000 },
             adam: AdamConfig::default(),
             regression: RegressionLoss::default(),
@@ -101,6 +119,20 @@ impl TrainerConfig {
         }
         if self.chunk == Some(0) {
             return Err(Error::config("chunk", "0", "at least one transition"));
+        }
+        if let Some(TransitionBatches { size, updates_per_draw }) = self.transitions
+            && (size == 0 || updates_per_draw == 0)
+        {
+            let got = format!("{size} transitions, {updates_per_draw} updates");
+            return Err(Error::config("transitions", got, "at least one transition an update, and one update a step"));
+        }
+        self.reward_exponent.check()?;
+        let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
+        // Where a function of one's own ends, nobody knows.
+        let known = !matches!(self.reward_exponent, Schedule::Own(_));
+        if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
+            let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
+            return Err(Error::config("reward_exponent", format!("{:?}", self.reward_exponent), expected));
         }
         self.regression.check()?;
         self.local_search.map_or(Ok(()), LocalSearch::check)?;
@@ -152,8 +184,10 @@ pub struct StepStats {
 impl StepStats {
     /// Notes the figures of the scores that the first update is made by.
     pub(super) fn describe(&mut self, scores: &Scores, reward_exponent: f64) {
-        let log_z = scores.log_z_estimates(reward_exponent);
+        // Single transitions don't know where they started.
+        let log_z = if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
         self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
+        // A trainer knows the trajectories themselves; of several replicas, their scores.
         self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
         (self.distinct, self.states) = scores.distinct;
     }

@@ -6,7 +6,7 @@ use crate::distribution::Exploration;
 use crate::env::{Env, Reward, log_rewards};
 use crate::group::Group;
 use crate::nn::Parameters;
-use crate::objective::Objective;
+use crate::objective::{Objective, Scoring};
 use crate::policy::Policy;
 use crate::rollout::Trajectories;
 use crate::{Result, Rng};
@@ -47,6 +47,11 @@ impl<E: Env, P> Context<E, P> {
     pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
         let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
         trajectories.with_log_rewards(rewards)
+    }
+
+    /// How whole trajectories are scored at this step.
+    pub(super) fn scoring(&self) -> Scoring<'static> {
+        Scoring { exponent: self.config.reward_exponent.at(self.step), ahead: None }
     }
 
     /// The group, where it has several members.

@@ -52,7 +52,7 @@ mod trainer;
 
 pub use checkpoint::{Checkpoint, Manifest, Persist};
 pub use companions::{AverageFor, Companion, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
-pub use config::{ReplayPath, StepStats, TrainerConfig};
+pub use config::{ReplayPath, StepStats, TrainerConfig, TransitionBatches};
 pub use context::Context;
 #[cfg(feature = "signals")]
 pub use fit::interrupted;

@@ -6,7 +6,7 @@ use tch::Tensor;
 
 use super::checkpoint::Observed;
 use super::companions::{Companions, Novelty};
-use super::gradients::{Scored, check_batch, start_log_z, sum};
+use super::gradients::{Scored, SingleTransitions, check_batch, check_transitions, start_log_z, sum};
 use super::observers::{Sentinel, Sight};
 use super::policy_checks::{check_policy, check_reward};
 use super::sources::{Batch, Sources};
@@ -98,6 +98,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         config.check()?;
         objective.check()?;
         check_batch(objective.as_ref(), &config)?;
+        config.transitions.map_or(Ok(()), |_| check_transitions(objective.as_ref(), &config))?;
         env.check_contract()?;
         let explorable = objective.origin() == Origin::Any && P::Dist::MIXES_WITH_UNIFORM;
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
@@ -145,14 +146,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let rng = own_stream.as_mut().unwrap_or(rng);
         let mut stats = StepStats { seconds: [lap(), 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
+        let updates = context.config.transitions.map_or(context.objective.epochs(), |some| some.updates_per_draw);
         // Where heads of the policy score a part each, no part is the one that was scored before.
         let whole = sources.own.thompson.is_none();
-        for epoch in 0..context.objective.epochs() {
+        for epoch in 0..updates {
+            let single = SingleTransitions::of(context, &batch.trajectories, rng)?;
+            let (trajectories, scoring) = SingleTransitions::or_all(&single, context, &batch.trajectories);
             // Of a loss that somebody has differentiated by themselves.
             context.clear_gradients();
             let mut total = 0.0;
-            let scores = sources.own.each_part(context, &batch.trajectories, rng, |part, weight| {
-                let mut scores = Scored::new(context, companions, part, old.take())?;
+            let scores = sources.own.each_part(context, trajectories, rng, |part, weight| {
+                let mut scores = Scored::new(context, companions, part, scoring, old.take())?;
                 let loss = scores.loss(context)? * weight;
                 total += loss.double_value(&[]);
                 stats.seconds[1] += lap();
@@ -172,7 +176,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 if context.replicas().is_none() {
                     stats.mean_len = batch.trajectories.mean_len();
                 }
-                sources.learn(&batch, scores.own(), context)?;
+                if single.is_none() {
+                    sources.learn(&batch, scores.own(), context)?;
+                }
             }
             old = whole.then(|| scores.into_old());
         }

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 
-use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, Semantics};
+use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, ReducedGraph, Semantics};
 use gfn::{Error, Result};
 
+use super::reduced::reduced;
 use super::{Instances, Mark, MarkNode, Problem};
 
 /// An environment that builds solutions of a problem, node by node, on each of its input graphs.
@@ -82,6 +83,10 @@ pub(super) fn solution(problem: Problem, state: &GraphState) -> Vec<u32> {
 impl GraphRules for GraphProblem {
     fn can_exit(&self, graph: &GraphState) -> bool {
         self.problem == Problem::Cut || graph.nodes().all(|node| Mark::of(node) != Mark::Undecided)
+    }
+
+    fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
+        Some(reduced(self.problem, graph))
     }
 
     /// `true` if the marks are those of the chosen nodes, and these are a choice that can be made.

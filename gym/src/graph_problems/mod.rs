@@ -38,6 +38,7 @@ mod instances;
 mod mark_node;
 mod optimum;
 mod problem;
+mod reduced;
 mod reward;
 mod search;
 

@@ -121,7 +121,11 @@ impl GraphArrays {
         Ok(())
     }
 
-    fn list(&mut self, nodes: impl IntoIterator<Item = Node>, edges: impl IntoIterator<Item = (u32, u32, Edge)>) {
+    pub(in crate::graph) fn list(
+        &mut self,
+        nodes: impl IntoIterator<Item = Node>,
+        edges: impl IntoIterator<Item = (u32, u32, Edge)>,
+    ) {
         let first = self.nodes.len();
         self.nodes.extend(nodes);
         let n = self.nodes.len() - first;

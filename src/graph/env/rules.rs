@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::MoveMask;
+use super::{MoveMask, ReducedGraph};
 use crate::Result;
 use crate::env::BatchRules;
 use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
@@ -30,6 +30,17 @@ pub trait GraphRules: Send + Sync {
     /// False for graphs that no sequence of forward moves builds (a disconnected one, where growth is by attachment).
     fn is_reachable(&self, _graph: &GraphState) -> bool {
         true
+    }
+
+    /// The part of a graph that a policy sees of it: what is legal from here on, and what it is worth, must depend on that part alone. It keeps
+    /// whatever node a move of either direction is at. `None` (the default) where policies see all of it; one answer or the other for all graphs of an
+    /// environment. Moves are of nodes or of the graph where nodes are left out, and a policy that is told of
+    /// [symmetry](crate::nn::Symmetry) sees whole graphs in any case.
+    ///
+    /// A network has less to compute then, and graphs that are equal in what matters are one to it. The number of moves made belongs to what
+    /// matters: P_B divides what an object is worth among the orders in which it is built.
+    fn reduced(&self, _graph: &GraphState) -> Option<ReducedGraph> {
+        None
     }
 
     /// Rules that forbid on top of these, asked about a batch at once; none, by default.
@@ -98,6 +109,10 @@ impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
 
     fn is_reachable(&self, graph: &GraphState) -> bool {
         (**self).is_reachable(graph)
+    }
+
+    fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
+        (**self).reduced(graph)
     }
 
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {

@@ -127,6 +127,8 @@ impl GraphNetConfig {
 pub struct GraphNet<T = MessagePassing> {
     config: GraphNetConfig,
     fits: Fits,
+    /// `true` for a torso that was brought, which may see labels.
+    own_torso: bool,
     forward: T,
     pf: Heads,
     backward: Option<T>,
@@ -163,6 +165,7 @@ impl GraphNet {
         let labelled = env.actions().semantics() == Semantics::Labelled;
         net.fits.n_labels = (labelled && labels.classes() > 0).then(|| labels.classes());
         net.fits.labels = labels;
+        net.own_torso = false;
         Ok(net)
     }
 }
@@ -210,7 +213,7 @@ impl<T: Torso> GraphNet<T> {
             (config.symmetry == Symmetry::Seen).then(|| SymmetryLayer::new(&mut scope.sub("symmetry"), of_graph));
         parameters.check()?;
         let fits = Fits { schema: schema.clone(), n_labels: None, labels: Labels::default() };
-        Ok(Self { config, fits, forward, pf, backward, pb, flow, symmetry, estimators, parameters })
+        Ok(Self { config, fits, own_torso: true, forward, pf, backward, pb, flow, symmetry, estimators, parameters })
     }
 
     /// The network's configuration, with the convolution that was chosen.
@@ -290,6 +293,10 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
 
     fn sees_symmetry(&self, direction: Direction) -> bool {
         self.symmetry.is_some() && (direction == Direction::Forward || self.pb.is_some())
+    }
+
+    fn sees_labels(&self) -> bool {
+        self.own_torso || self.fits.labels.classes() > 0
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

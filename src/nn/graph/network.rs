@@ -32,6 +32,11 @@ pub trait GraphNetwork {
         false
     }
 
+    /// `false` if what it says of a node doesn't depend on the node's label ([`GraphBatch::node_labels`]); `true`, by default.
+    fn sees_labels(&self) -> bool {
+        true
+    }
+
     /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
@@ -104,6 +109,10 @@ impl<N: GraphNetwork> GraphNetwork for &N {
 
     fn sees_symmetry(&self, direction: Direction) -> bool {
         (**self).sees_symmetry(direction)
+    }
+
+    fn sees_labels(&self) -> bool {
+        (**self).sees_labels()
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

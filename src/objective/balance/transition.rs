@@ -57,10 +57,13 @@ impl Balance for DetailedBalance {
     fn needs(&self) -> Quantities {
         self.flow.needs()
     }
+    fn learns_from_transitions(&self) -> bool {
+        true
+    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_flow = self.flow.of(scores, Balance::name(self))?;
         let values = &log_flow + &scores.log_pf - scores.behind(&log_flow, &scores.log_reward) - &scores.log_pb;
-        Ok(Residuals { weights: mean_weights(&values), values })
+        Ok(Residuals { weights: scores.mean_weights(&values), values })
     }
 }
 
@@ -100,6 +103,9 @@ impl Balance for ModifiedDetailedBalance {
             NextExit::Own => needs,
             NextExit::TargetNetwork => needs | Quantity::TargetLogExit,
         }
+    }
+    fn learns_from_transitions(&self) -> bool {
+        true
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let name = Balance::name(self);

@@ -14,7 +14,7 @@ use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Reward, Rows};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity, Values, flat};
-use crate::rollout::Trajectories;
+use crate::rollout::{Trajectories, Transitions};
 use crate::tensor::{from_host, index_tensor};
 use crate::{Error, Result};
 use edge_flows::{EDGE_FLOWS, edge_flows};
@@ -45,8 +45,69 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Scores> {
+    score_as(env, reward, policy, trajectories, needs, &Scoring::default())
+}
+
+/// The same of single transitions, from whatever trajectories: for an objective that
+/// [learns from them](crate::objective::Objective::learns_from_transitions). A transition that doesn't finish its object is scored as two rows, itself and
+/// the one behind it, whose state has the flow that the first one leads to, and which has no weight ([`Scores::mean_weights`]).
+///
+/// ```
+/// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
+/// use gfn::{env::VectorStates, nn::EstimatorsConfig, rollout::{Container, Sampler}, testing::Words, Rng};
+/// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+/// use tch::{Device, Kind, Tensor};
+/// let (env, mut rng) = (Words::new(2, 3), Rng::seeded(0));
+/// let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+/// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 27), config, Device::Cpu, Kind::Float)?;
+/// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; gfn::env::Rows::len(states)]);
+/// let trajectories = Sampler::new(&env, &policy).forward(16, &mut rng)?;
+/// let some = trajectories.transitions().sample(8, &mut rng)?;
+/// let objective = DetailedBalance::default();
+/// let scores = score_transitions(&env, &reward, &policy, &some, objective.needs())?;
+/// objective.loss(&scores, RegressionLoss::Squared)?.backward();
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`score`].
+pub fn score_transitions<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    policy: &P,
+    transitions: &Transitions<'_, E>,
+    needs: Quantities,
+) -> Result<Scores> {
+    let (trajectories, ahead) = transitions.cut_out(reward)?;
+    score_as(env, reward, policy, &trajectories, needs, &Scoring { ahead: Some(&ahead), ..Scoring::default() })
+}
+
+/// What training adds to how trajectories are scored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scoring<'a> {
+    /// Factor of log R ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
+    pub(crate) exponent: f64,
+    /// [`Scores::ahead`].
+    pub(crate) ahead: Option<&'a [bool]>,
+}
+
+impl Default for Scoring<'_> {
+    fn default() -> Self {
+        Self { exponent: 1.0, ahead: None }
+    }
+}
+
+/// [`score`], as training wants it.
+pub(crate) fn score_as<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    policy: &P,
+    trajectories: &Trajectories<E>,
+    needs: Quantities,
+    scoring: &Scoring<'_>,
+) -> Result<Scores> {
     needs.check()?;
-    let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories)?;
+    let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
     let visited = Visited::new(env, trajectories);
     let all: Vec<usize> = (0..visited.n_rows).collect();
     let rows = &visited.alike.grouping.of[..visited.n_rows];
@@ -71,6 +132,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
 
     let mut scores = Scores::new(trajectories.offsets().to_vec(), log_pf, log_pb, from_host(&log_reward, kind, device));
     scores.inner = inner.to_vec();
+    scores.ahead = scoring.ahead.map(<[bool]>::to_vec);
     scores.raw_log_reward = from_host(&raw_log_reward, kind, device);
     let mut instances = env.instances(trajectories.terminal_states());
     instances.dedup();
@@ -108,11 +170,13 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         scores.set(Quantity::LogZ, widened(flat(Quantity::LogZ, log_z, trajectories.len())?))?;
     }
     if needs.has(Quantity::LogRewardChange) {
-        let change = log_reward_changes(env, reward, &visited, trajectories, &raw_log_reward, &log_reward)?;
+        let ends = [raw_log_reward.as_slice(), &log_reward];
+        let change = log_reward_changes(env, reward, &visited, trajectories, ends, scoring)?;
         scores.set(Quantity::LogRewardChange, from_host(&change, kind, device))?;
     }
     if needs.has(Quantity::StateLogReward) {
-        let partial = partial_log_rewards(env, reward, trajectories, visited.conditions.as_ref())?;
+        let conditions = visited.conditions.as_ref();
+        let partial = partial_log_rewards(env, reward, trajectories, conditions, scoring.exponent)?;
         scores.set(Quantity::StateLogReward, from_host(&partial, kind, device))?;
     }
     if needs.has(Quantity::LogPrior) {

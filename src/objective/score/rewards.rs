@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tch::Tensor;
 
-use super::SCORING;
 use super::visited::Visited;
+use super::{SCORING, Scoring};
 use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
@@ -18,18 +18,27 @@ const CHANGE_TOLERANCE: f64 = 1e-3;
 /// The same, relative to the largest number: the rounding of sums in single precision.
 const CHANGE_ROUNDING: f64 = 1e-6;
 
+/// log R to a power other than 1.
+fn temper(log_rewards: &mut [f64], exponent: f64) {
+    if exponent != 1.0 {
+        log_rewards.iter_mut().for_each(|log_reward| *log_reward *= exponent);
+    }
+}
+
 /// log R of each finished object, and the log-reward for training, by the environment's measure over states. Recorded log-rewards are
 /// reused.
 pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
     trajectories: &Trajectories<E>,
+    exponent: f64,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let terminal = trajectories.terminal_states();
-    let raw = match trajectories.recorded_log_rewards() {
+    let mut raw = match trajectories.recorded_log_rewards() {
         Some(known) => known.to_vec(),
         None => log_rewards(reward, terminal, trajectories.conditions())?,
     };
+    temper(&mut raw, exponent);
     let corrected = training_log_rewards(env, terminal, raw.clone())?;
     Ok((raw, corrected))
 }
@@ -40,31 +49,34 @@ pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?
     reward: &R,
     trajectories: &Trajectories<E>,
     conditions: Option<&Tensor>,
+    exponent: f64,
 ) -> Result<Vec<f64>> {
     let states = trajectories.states();
     let conditions = conditions.map(|c| c.narrow(0, 0, states.len() as i64));
     let partial = reward.partial_log_reward(states, conditions.as_ref())?;
-    let partial = partial.ok_or_else(no_partial)?;
+    let mut partial = partial.ok_or_else(no_partial)?;
     check_log_rewards(&partial, states.len())?;
+    temper(&mut partial, exponent);
     training_log_rewards(env, states, partial)
 }
 
 /// The change of log R in each step, by the same measure, `[transitions]`; 0 for exits. `raw` and `corrected` are
-/// the log-rewards of the finished objects.
+/// the log-rewards of the finished objects. Of single transitions no changes add up to a reward.
 pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
     visited: &Visited<'_, E>,
     trajectories: &Trajectories<E>,
-    raw: &[f64],
-    corrected: &[f64],
+    [raw, corrected]: [&[f64]; 2],
+    scoring: &Scoring<'_>,
 ) -> Result<Vec<f64>> {
     let mut change = vec![0.0; visited.n_rows];
-    let of_inner = changes_of_steps(env, reward, visited)?;
+    let of_inner = changes_of_steps(env, reward, visited, scoring.exponent)?;
     visited.inner().0.iter().zip(of_inner).for_each(|(&row, value)| change[row] = value);
     match trajectories.conditions() {
+        _ if scoring.ahead.is_some() => {}
         None => check_sums(trajectories.offsets(), &env.instances(trajectories.terminal_states()), &change, corrected)?,
-        Some(conditions) => check_ends(reward, trajectories.terminal_states(), conditions, raw)?,
+        Some(conditions) => check_ends(reward, trajectories.terminal_states(), conditions, raw, scoring.exponent)?,
     }
     Ok(change)
 }
@@ -74,6 +86,7 @@ fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
     visited: &Visited<'_, E>,
+    exponent: f64,
 ) -> Result<Vec<f64>> {
     let (inner, after) = visited.inner();
     let ends = visited.groups(inner).into_iter().zip(visited.groups(after));
@@ -92,6 +105,7 @@ fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
     let mut change = change.ok_or_else(no_partial)?;
     check_log_rewards(&change, before.len())?;
+    temper(&mut change, exponent);
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
     let (before, after) = (measure(&before)?, measure(&after)?);
     change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
@@ -120,9 +134,11 @@ fn check_ends<S: Rows, R: Reward<S> + ?Sized>(
     terminal: &S,
     conditions: &Tensor,
     whole: &[f64],
+    exponent: f64,
 ) -> Result<()> {
-    let Some(partial) = reward.partial_log_reward(terminal, Some(conditions))? else { return Ok(()) };
+    let Some(mut partial) = reward.partial_log_reward(terminal, Some(conditions))? else { return Ok(()) };
     check_log_rewards(&partial, terminal.len())?;
+    temper(&mut partial, exponent);
     let tolerance = tolerance(whole.iter());
     match (0..whole.len()).find(|&i| (whole[i] - partial[i]).abs() > tolerance) {
         None => Ok(()),

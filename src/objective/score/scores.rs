@@ -1,7 +1,8 @@
 use tch::Tensor;
 
+use super::super::mean_weights;
 use crate::quantity::{Per, Quantity, Values, flat};
-use crate::tensor::{index_tensor, segment_ids, segment_sum, to_host};
+use crate::tensor::{from_host, index_tensor, segment_ids, segment_sum, to_host};
 use crate::{Error, Result};
 
 /// The quantities from which objectives compute their loss. Rows are transitions, trajectory by trajectory.
@@ -49,6 +50,9 @@ pub struct Scores {
     pub old: Option<Values>,
     /// The number of states that were evaluated, and of those that were visited.
     pub distinct: (usize, usize),
+    /// Of [single transitions](crate::objective::score_transitions): the rows that are there for their state alone, the one that the transition
+    /// before leads to; `None` of whole trajectories.
+    pub(crate) ahead: Option<Vec<bool>>,
     /// All other quantities.
     values: Values,
 }
@@ -87,6 +91,7 @@ impl Scores {
             instance: Some(0),
             old: None,
             distinct: (n, n),
+            ahead: None,
             values: Values::default(),
         }
     }
@@ -184,6 +189,14 @@ impl Scores {
         Ok(joined)
     }
 
+    /// Equal weights of residuals of transitions, `[transitions]`, that sum to 1; of single transitions, no weight for those behind them.
+    pub fn mean_weights(&self, of_transitions: &Tensor) -> Tensor {
+        let Some(ahead) = &self.ahead else { return mean_weights(of_transitions) };
+        let counted: Vec<f64> = ahead.iter().map(|&ahead| if ahead { 0.0 } else { 1.0 }).collect();
+        let total = counted.iter().sum::<f64>().max(1.0);
+        from_host(&counted, of_transitions.kind(), of_transitions.device()) / total
+    }
+
     /// The sum of a quantity over the transitions of each trajectory, `[n]`.
     pub fn sums(&self, of_transitions: &Tensor) -> Tensor {
         segment_sum(of_transitions, &segment_ids(&self.offsets, self.log_pf.device()), self.len())
@@ -247,6 +260,7 @@ impl Scores {
             instance: self.instance,
             old: self.old.as_ref().map(share),
             distinct: self.distinct,
+            ahead: self.ahead.clone(),
             values: share(&self.values),
         }
     }

@@ -97,7 +97,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         let mut shares = Vec::new();
         sources.own.each_part(context, &batch.trajectories, rng, |part, _| {
-            shares.push(Scored::new(context, companions, part, batch.old_values())?.scores);
+            shares.push(Scored::new(context, companions, part, context.scoring(), batch.old_values())?.scores);
             Ok(())
         })?;
         let whole = match shares.pop() {
@@ -185,6 +185,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             ("several replicas", "train them by `step` or `Fit`, which join their gradients")
         } else if context.config.chunk.is_some() {
             ("batches that are scored in chunks", "train by `step` or `Fit`, or without `TrainerConfig::chunk`")
+        } else if context.config.transitions.is_some() {
+            (
+                "updates on single transitions",
+                "train by `step` or `Fit`, or score them by `objective::score_transitions`",
+            )
         } else {
             return Ok(());
         };

@@ -20,6 +20,24 @@ pub(in crate::train) fn check_batch(objective: &dyn Objective, config: &TrainerC
     }
 }
 
+/// Single transitions, for an objective whose residuals are of more.
+pub(in crate::train) fn check_transitions(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
+    let (missing, remedy) = if !objective.learns_from_transitions() {
+        (
+            "whole trajectories",
+            "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or forward-looking",
+        )
+    } else if config.chunk.is_some() {
+        (
+            "a batch that is scored at once",
+            "leave `TrainerConfig::chunk` out: an update on single transitions is a small batch by itself",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::missing(objective.name(), missing, remedy))
+}
+
 /// A loss that isn't one number.
 pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()> {
     match loss.numel() {

@@ -10,7 +10,7 @@ use tch::Tensor;
 
 use crate::Result;
 use crate::env::{Env, Reward};
-use crate::objective::{Scores, score};
+use crate::objective::{Scores, Scoring, score_as};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
 use crate::rollout::{Container, Trajectories};
@@ -37,9 +37,10 @@ pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> +
     policy: &P,
     chunks: &[Trajectories<E>],
     needs: Quantities,
+    scoring: &Scoring<'_>,
 ) -> Result<Scores> {
-    let parts: Vec<Scores> =
-        tch::no_grad(|| chunks.iter().map(|chunk| score(env, reward, policy, chunk, needs)).collect::<Result<_>>())?;
+    let scores = chunks.iter().map(|chunk| score_as(env, reward, policy, chunk, needs, scoring));
+    let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
     Scores::joined(
         &parts,
         |quantity, tensor| if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor },
@@ -85,12 +86,13 @@ pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?S
     policy: &P,
     chunks: &[Trajectories<E>],
     needs: Quantities,
+    scoring: &Scoring<'_>,
     leaves: &Scores,
     mut starts: Starts,
 ) -> Result<bool> {
     let mut arrived = false;
     for chunk in chunks {
-        arrived |= starts.propagate(&score(env, reward, policy, chunk, needs)?, leaves)?;
+        arrived |= starts.propagate(&score_as(env, reward, policy, chunk, needs, scoring)?, leaves)?;
     }
     Ok(arrived)
 }

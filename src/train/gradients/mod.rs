@@ -4,17 +4,19 @@ mod checks;
 pub(in crate::train) mod chunked;
 mod first_log_z;
 mod joined;
+mod single;
 
-pub(in crate::train) use checks::check_batch;
+pub(in crate::train) use checks::{check_batch, check_transitions};
 pub(in crate::train) use first_log_z::start_log_z;
 pub(in crate::train) use joined::SAME;
+pub(in crate::train) use single::SingleTransitions;
 
 use tch::Tensor;
 
 use super::Context;
 use super::companions::Companions;
 use crate::env::Env;
-use crate::objective::{Scores, score};
+use crate::objective::{Scores, Scoring, score_as};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::{ReplayEnv, Trajectories};
@@ -57,6 +59,7 @@ impl<E: ReplayEnv> Scored<E> {
         context: &Context<E, P>,
         companions: &Companions<E, P>,
         trajectories: &Trajectories<E>,
+        scoring: Scoring<'_>,
         old: Option<Values>,
     ) -> Result<Self> {
         let Context { env, policy, config, .. } = context;
@@ -74,8 +77,8 @@ impl<E: ReplayEnv> Scored<E> {
         }
         let chunks = config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
         let scored = match &chunks {
-            None => score(env, reward, policy, trajectories, needs),
-            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
+            None => score_as(env, reward, policy, trajectories, needs, &scoring),
+            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs, &scoring),
         };
         let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
         for (quantity, tensor) in supplied.into_iter().filter(|(quantity, _)| needs.has(*quantity)) {
@@ -109,7 +112,8 @@ impl<E: ReplayEnv> Scored<E> {
         match (&self.chunks, &self.own) {
             (Some(chunks), _) => {
                 let needs = objective.needs();
-                has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &self.scores, starts)?;
+                has_gradient &=
+                    chunked::backward(env, reward, policy, chunks, needs, &context.scoring(), &self.scores, starts)?;
             }
             (None, Some(own)) => has_gradient &= starts.propagate(own, &self.scores)?,
             (None, None) => {}

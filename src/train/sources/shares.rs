@@ -270,6 +270,18 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
                 "train it without an adaptive teacher and without a buffer that draws by loss",
             ));
         }
+        if context.config.transitions.is_some() {
+            let whole =
+                "whole trajectories, and the trainer learns from single transitions (`TrainerConfig::transitions`)";
+            let asks = [
+                (self.own.thompson.is_some(), "Thompson sampling"),
+                (context.replicas().is_some(), "training by several replicas"),
+                (facts.iter().any(|facts| facts.sees_losses), "a source that is shown the losses of a batch"),
+            ];
+            if let Some((_, who)) = asks.into_iter().find(|(asks, _)| *asks) {
+                return Err(Error::missing(who, whole, "leave one of both out"));
+            }
+        }
         if objective.needs_taken_paths() && facts.iter().any(|facts| !facts.has_way) {
             return Err(Error::missing(
                 "an objective of P_B",

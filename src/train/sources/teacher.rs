@@ -9,7 +9,7 @@ use tch::Tensor;
 use super::own::forward;
 use super::{Facts, Source, Wanted};
 use crate::env::Env;
-use crate::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance, score};
+use crate::objective::{Objective, RegressionLoss, Scores, Scoring, TrajectoryBalance, score};
 use crate::optim::{Adam, AdamConfig};
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
@@ -183,9 +183,10 @@ impl<T> Teacher<T> {
         let loss = |scores: &Scores| backward(&TrajectoryBalance.loss(scores, RegressionLoss::Squared)?);
         let Some(limit) = context.config.chunk else { return loss(&score(env, reward, policy, &batch, needs)?) };
         let chunks = chunked::chunks(&batch, limit)?;
-        let leaves = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
+        let leaves = chunked::leaf_scores(env, reward, policy, &chunks, needs, &Scoring::default())?;
         loss(&leaves)?;
-        chunked::backward(env, reward, policy, &chunks, needs, &leaves, Starts::default()).map(drop)
+        chunked::backward(env, reward, policy, &chunks, needs, &Scoring::default(), &leaves, Starts::default())
+            .map(drop)
     }
 }
 

@@ -1,0 +1,175 @@
+//! What a policy sees of a graph, where what can still come of it doesn't depend on all of it.
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use crate::env::{Grouping, Masks};
+use crate::graph::state::MIN_GRAPHS_PER_THREAD;
+use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphRules, GraphState, GraphStates, Node};
+use crate::{Error, Result, parallel};
+
+/// The part of a graph that its future depends on: some of its nodes, and some edges between them ([`GraphRules::reduced`]).
+///
+/// ```
+/// use gfn::graph::{GraphFormat, ReducedGraph};
+/// let path = &GraphFormat::EdgeList.read(b"graph undirected 4\nedge 0 1\nedge 1 2\nedge 2 3")?[0];
+/// let reduced = ReducedGraph::new(path, |node| node != 1, |a, b| (a, b) != (0, 2));
+/// assert_eq!((reduced.nodes(), reduced.edges()), ([0, 2, 3].as_slice(), [(2, 3)].as_slice()));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReducedGraph {
+    nodes: Vec<u32>,
+    edges: Vec<(u32, u32)>,
+}
+
+impl ReducedGraph {
+    /// The nodes that stay, and of the edges between them those that do (of an undirected edge, the smaller end comes first).
+    #[must_use]
+    pub fn new(graph: &GraphState, stays: impl Fn(u32) -> bool, edge_stays: impl Fn(u32, u32) -> bool) -> Self {
+        let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
+        let mut is_there = vec![false; graph.n_nodes()];
+        nodes.iter().for_each(|&a| is_there[a as usize] = true);
+        let (adjacency, mut edges) = (graph.adjacency(), Vec::new());
+        for &a in &nodes {
+            let ends = adjacency.ones(a as usize).filter(|&b| is_there[b]).map(|b| b as u32);
+            edges.extend(ends.filter(|&b| (graph.is_directed() || a < b) && edge_stays(a, b)).map(|b| (a, b)));
+        }
+        Self { nodes, edges }
+    }
+
+    /// The labels of its nodes, ascending.
+    #[must_use]
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// The ends of its edges, by their labels in the whole graph, ascending.
+    #[must_use]
+    pub fn edges(&self) -> &[(u32, u32)] {
+        &self.edges
+    }
+
+    /// As a network reads it. Where it doesn't see labels, equal nodes stand together, so that graphs that differ in no more than what their
+    /// nodes are called come out equal more often.
+    fn list(&self, graph: &GraphState, sees_labels: bool) -> Listed {
+        let node = |a: u32| graph.node(a).unwrap_or_default();
+        let mut labels = self.nodes.clone();
+        if !sees_labels {
+            labels.sort_by_key(|&a| (node(a).class, *node(a).attributes.values()));
+        }
+        let mut place = vec![0; graph.n_nodes()];
+        (0..).zip(&labels).for_each(|(k, &a)| place[a as usize] = k);
+        let weighted = graph.has_edge_weights();
+        let edge = |&(a, b): &(u32, u32)| {
+            let weight = if weighted { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
+            let (a, b) = (place[a as usize], place[b as usize]);
+            if graph.is_directed() || a < b { (a, b, weight) } else { (b, a, weight) }
+        };
+        let mut edges: Vec<(u32, u32, Edge)> = self.edges.iter().map(edge).collect();
+        edges.sort_unstable_by_key(|&(a, b, _)| (a, b));
+        Listed { nodes: labels.iter().map(|&a| node(a)).collect(), edges, labels }
+    }
+}
+
+/// A reduced graph as a network reads it.
+struct Listed {
+    nodes: Vec<Node>,
+    edges: Vec<(u32, u32, Edge)>,
+    /// Of its nodes in the whole graph.
+    labels: Vec<u32>,
+}
+
+/// Reduced graphs of a batch of states, equal ones listed once, and the way back to the slots of the states.
+pub(crate) struct ReducedStates {
+    /// What a network is asked about.
+    pub(crate) arrays: GraphArrays,
+    /// The reduced graph of each state.
+    pub(crate) of: Vec<usize>,
+    /// The row of each node of each state, `None` of a node that is left out; states start at `node_ptr`.
+    rows: Vec<Option<usize>>,
+    node_ptr: Vec<usize>,
+}
+
+impl ReducedStates {
+    /// `None` where the environment's rules reduce nothing. States aren't merged where something else, a condition, tells them apart.
+    pub(crate) fn of<R: GraphRules>(
+        env: &GraphEnv<R>,
+        states: &GraphStates,
+        sees_labels: bool,
+        merges: bool,
+    ) -> Option<Self> {
+        let graphs = states.graphs();
+        env.rules().reduced(graphs.first()?)?;
+        let whole = |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true);
+        let listed = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
+            env.rules().reduced(graph).unwrap_or_else(|| whole(graph)).list(graph, sees_labels)
+        });
+        let seen = |k: usize| {
+            let Listed { nodes, edges, labels } = &listed[k];
+            (nodes, edges, sees_labels.then_some(labels))
+        };
+        let grouping = if merges {
+            let hasher = BuildHasherDefault::<DefaultHasher>::default();
+            let hashes: Vec<u64> = (0..listed.len()).map(|k| hasher.hash_one(seen(k))).collect();
+            Grouping::by(&hashes, |i, j| seen(i) == seen(j))
+        } else {
+            Grouping::identity(graphs.len())
+        };
+        let mut arrays = GraphArrays::new(graphs[0].kind());
+        for Listed { nodes, edges, labels } in grouping.first.iter().map(|&first| &listed[first]) {
+            arrays.list(nodes.iter().copied(), edges.iter().copied());
+            if sees_labels {
+                let start = arrays.labels.len() - labels.len();
+                arrays.labels[start..].copy_from_slice(labels);
+            }
+        }
+        let (mut rows, mut node_ptr) = (Vec::new(), vec![0]);
+        for ((graph, listed), &group) in graphs.iter().zip(&listed).zip(&grouping.of) {
+            let start = rows.len();
+            rows.resize(start + graph.n_nodes(), None);
+            (arrays.node_ptr[group]..).zip(&listed.labels).for_each(|(row, &a)| rows[start + a as usize] = Some(row));
+            node_ptr.push(rows.len());
+        }
+        Some(Self { arrays, of: grouping.of, rows, node_ptr })
+    }
+
+    /// Where a network's rows of each block go: for each row of a state's block, a row of the reduced graphs' (any, of a node that was
+    /// left out).
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a legal move at a node that was left out, and for moves at edges or pairs of nodes.
+    pub(crate) fn rows_of_blocks<R: GraphRules>(&self, env: &GraphEnv<R>, masks: &Masks) -> Result<Vec<Vec<usize>>> {
+        let mut starts = masks.slot_ptr[..masks.len()].to_vec();
+        let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
+        let blocks = heads.map(|((_, action_type, head), block)| {
+            let rows = match head.anchor {
+                Anchor::Graph => self.of.clone(),
+                Anchor::Node => {
+                    for (state, start) in starts.iter().enumerate() {
+                        let nodes = &self.rows[self.node_ptr[state]..self.node_ptr[state + 1]];
+                        let legal = masks.legal[*start..*start + nodes.len() * head.width].chunks(head.width);
+                        let lost =
+                            nodes.iter().zip(legal).position(|(row, legal)| row.is_none() && legal.contains(&true));
+                        if let Some(node) = lost {
+                            let detail = format!("{} at node {node} of state {state} is legal", action_type.name());
+                            return Err(Error::contract(LEFT_OUT, detail));
+                        }
+                    }
+                    self.rows.iter().map(|row| row.unwrap_or(0)).collect()
+                }
+                Anchor::Edge | Anchor::NodePair => {
+                    let detail = format!("{} ({}) has moves of {:?}", action_type.name(), masks.direction, head.anchor);
+                    return Err(Error::contract(OF_NODES, detail));
+                }
+            };
+            for (start, ends) in starts.iter_mut().zip(block.row_ptr.windows(2)) {
+                *start += (ends[1] - ends[0]) * head.width;
+            }
+            Ok(rows)
+        });
+        blocks.collect()
+    }
+}
+
+const LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
+const OF_NODES: &str = "where `GraphRules::reduced` leaves nodes out, moves are of nodes or of the graph";

@@ -8,7 +8,9 @@
 mod suites;
 
 use criterion::{criterion_group, criterion_main};
-use suites::{categorical, dags, encode, molecules, perceptron, record, replay, rollout, slots, step, training};
+use suites::{
+    categorical, dags, encode, graph_problems, molecules, perceptron, record, replay, rollout, slots, step, training,
+};
 
 criterion_group!(
     benches,
@@ -17,6 +19,7 @@ criterion_group!(
     dags::scores,
     slots::bench,
     encode::bench,
+    graph_problems::bench,
     molecules::bench,
     categorical::bench,
     perceptron::bench,

@@ -81,6 +81,7 @@ mod symmetry;
 mod threads;
 mod trainers;
 mod training;
+mod transitions;
 mod untrained;
 mod vector_policies;
 mod words;

@@ -3,6 +3,7 @@
 pub(crate) mod categorical;
 pub(crate) mod dags;
 pub(crate) mod encode;
+pub(crate) mod graph_problems;
 pub(crate) mod molecules;
 pub(crate) mod perceptron;
 pub(crate) mod record;

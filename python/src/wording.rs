@@ -46,6 +46,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`with_replay`", "`replay=Replay()`"),
     ("`with_data`", "`data`"),
     ("`TrainerConfig::source`", "`share`"),
+    ("updates_per_draw", "updates"),
     ("`TrainerConfig::replay_path`", "`Replay.path`"),
     ("`TrainerConfig::", "`"),
     ("`EstimatorsConfig::", "`"),

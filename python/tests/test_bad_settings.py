@@ -73,6 +73,7 @@ GOOD = {
     gfn.Replay: {},
     gfn.Data: {"objects": [[0, 0]]},
     gfn.LocalSearch: {"max_back": 1},
+    gfn.TransitionBatches: {"size": 4},
     gfn.Teacher: {"policy": gfn.Mlp((8,))},
     gfn.Search: {"function": zero},
     gfn.Mala: {},

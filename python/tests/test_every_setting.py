@@ -376,6 +376,7 @@ CASES = [
         dict(function=lambda wanted, rng: np.ones((wanted.most, 2), int)),
         dict(function=lambda wanted, rng: gfn.Drawn(np.ones((wanted.most, 2), int), np.ones(wanted.most))),
     ),
+    (gfn.TransitionBatches, of_part("transitions", objective=gfn.DetailedBalance()), dict(size=4), dict(size=6, updates=3)),
     (gfn.LocalSearch, of_part("local_search"), dict(max_back=2), dict(max_back=3, rounds=2, acceptance="greedy")),
     (
         gfn.Teacher,
@@ -475,6 +476,7 @@ ALONE = {
 
 # Those that are refused as they are set here, and what the refusal says: any other error is one.
 REFUSED = {
+    ("Trainer", "transitions"): "whole trajectories",
     ("Env", "width"): "`initial` gave an array of int64 and shape (2,)",
     ("Env", "n_moves"): "`masks` gave an array of bool",
     ("Env", "n_backward_moves"): "n_backward_moves",
@@ -594,6 +596,8 @@ TRAINER = dict(batch=4, lr=0.1, log_z_lr=1.0, lr_scale=0.5, weight_decay=0.5, ma
     source=gfn.Source(lambda n, rng: np.ones((n, 2), int)),
     fresh=gfn.FreshSource(lambda wanted, rng: np.ones((wanted.most, 2), int)),
     local_search=gfn.LocalSearch(2),
+    transitions=gfn.TransitionBatches(4),
+    reward_exponent=gfn.Linear(0.1, 1, 10),
     teacher=gfn.Teacher(SMALL),
     thompson=0.5,
     search=gfn.Search(shifted, every=1, objects=4),

@@ -183,6 +183,7 @@ from .sources import (  # noqa: E402
     Search,
     Source,
     Teacher,
+    TransitionBatches,
     Wanted,
 )
 from .networks import Evaluation, Network  # noqa: E402

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .objectives import Objective
     from .policies import Policy
     from .schedules import Number
-    from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
+    from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher, TransitionBatches
 
 
 class Made:
@@ -42,6 +42,8 @@ class Made:
     hindsight: Hindsight | FocusInHindsight | None
     regression: str
     chunk: int | None
+    transitions: TransitionBatches | None
+    reward_exponent: Number
     max_steps: int
     conditions: Callable[..., Any] | Conditioning | None
     seed: int

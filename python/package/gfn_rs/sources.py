@@ -147,6 +147,18 @@ class FreshSource(Settings):
 
 
 @dataclass(frozen=True)
+class TransitionBatches(Settings):
+    """`updates` updates a step, each on `size` single transitions of the batch's trajectories: for detailed balance, modified or
+    forward-looking among it."""
+
+    size: int
+    updates: int = 1
+
+    def _json(self) -> Any:
+        return {"size": self.size, "updates_per_draw": self.updates}
+
+
+@dataclass(frozen=True)
 class LocalSearch(Settings):
     """Local search (Kim et al. 2024): from each fresh object up to `max_back` steps back by P_B and forwards again by P_F, `rounds` times
     one after another. What is found joins the batch; a proposal is taken by the rule of Metropolis and Hastings, or if it is better."""

@@ -33,7 +33,7 @@ from .policies import Policy
 from .rewards import Reward
 from .schedules import InverseRoot, Linear, Number, schedule
 from .trajectories import Trajectories, paths_of
-from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
+from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher, TransitionBatches
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
@@ -127,6 +127,11 @@ class Trainer(Made):
         The loss of a residual.
     chunk
         Transitions that are scored at once, where a whole batch takes too much memory.
+    transitions
+        Updates on single transitions, `TransitionBatches(64, updates=8)`, in place of one on whole trajectories.
+    reward_exponent
+        A schedule of the exponent of R in training that ends at 1, `Linear(0.1, 1, n)`: a reward that is flat at first. All that is kept and
+        reported is of R itself.
     conditions, n_conditions
         One policy for a family of rewards: a function of a number n and a generator of numpy that gives an array `[n, n_conditions]`. The
         reward is then a function of states and conditions, a tensor. Or a `Conditioning`: temperatures, preferences among several rewards
@@ -167,6 +172,8 @@ class Trainer(Made):
         hindsight: Hindsight | FocusInHindsight | None = None,
         regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
         chunk: int | None = None,
+        transitions: TransitionBatches | None = None,
+        reward_exponent: Number = 1.0,
         max_steps: int = 100_000,
         conditions: Callable[[int, np.random.Generator], Any] | Conditioning | None = None,
         n_conditions: int = 0,
@@ -190,6 +197,7 @@ class Trainer(Made):
         given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
         given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
         given |= {"data": data, "source": source, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
+        given |= {"transitions": transitions, "reward_exponent": reward_exponent}
         given |= {"average": average, "hindsight": hindsight, "fresh": fresh}
         given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
         for name, setting in given.items():
@@ -209,6 +217,8 @@ class Trainer(Made):
             "noise": schedule(noise),
             "regression": variant(regression),
             "chunk": plain(chunk, "chunk"),
+            "transitions": None if transitions is None else transitions._json(),
+            "reward_exponent": schedule(reward_exponent),
             "max_steps": plain(max_steps, "max_steps"),
             "lr_scale": schedule(1.0 if lr_scale is None else lr_scale),
             "on_warning": "Keep",

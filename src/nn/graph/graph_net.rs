@@ -58,6 +58,10 @@ pub struct GraphNetConfig {
     pub symmetry: Symmetry,
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
+    /// Factor of all logits and of log F, as the network computes them. A reward so sharp that log R is in the hundreds needs logits of that
+    /// size; in steps of the learning rate a network takes long to get there, and log F longer.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub unit: f64,
     /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,
     /// so trajectories are long where there are many actions. A larger bias makes them shorter, and the first training
     /// steps faster.
@@ -77,9 +81,24 @@ impl Default for GraphNetConfig {
             backward: BackwardPolicy::Uniform,
             symmetry: Symmetry::default(),
             estimators: EstimatorsConfig::default(),
+            unit: 1.0,
             initial_exit_bias: 0.0,
         }
     }
+}
+
+/// What files from before the setting mean.
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::float_cmp,
+    reason = "serde passes a reference, and asks for this very number"
+)]
+fn is_one(unit: &f64) -> bool {
+    *unit == 1.0
 }
 
 impl GraphNetConfig {
@@ -189,6 +208,9 @@ impl<T: Torso> GraphNet<T> {
     ) -> Result<Self> {
         let schema = env.schema();
         config.estimators.check()?;
+        if !(config.unit > 0.0 && config.unit.is_finite()) {
+            return Err(Error::config("unit", config.unit, "a positive number"));
+        }
         let config = GraphNetConfig { symmetry: config.symmetry.chosen(env)?, ..config };
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
@@ -277,10 +299,21 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
         };
         let log_flow = flow.zip(shared.as_ref());
         let log_flow = log_flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
+        let in_units = |blocks: Option<Vec<Tensor>>| match blocks {
+            Some(blocks) if self.config.unit != 1.0 => {
+                Some(blocks.into_iter().map(|block| block * self.config.unit).collect())
+            }
+            blocks => blocks,
+        };
+        let log_flow = log_flow.map(|(quantity, log_flow)| match self.config.unit {
+            1.0 => (quantity, log_flow),
+            unit => (quantity, log_flow * unit),
+        });
         let pf = blocks(Some(&self.pf).filter(|_| pf), shared.as_ref(), Direction::Forward)?;
         let pb = blocks(self.pb.as_ref().filter(|_| pb), own.as_ref().or(shared.as_ref()), Direction::Backward)?;
         // Conditions have been checked wherever there are logits of P_F.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
+        let (pf, pb) = (in_units(pf), in_units(pb));
         Ok(NetworkOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
 
@@ -319,6 +352,11 @@ impl<T: Torso> HostBlocks for GraphNet<T> {
             _ => (&self.forward, &self.pf),
         };
         let embedded = self.embed(torso, graphs, None, direction)?;
-        self.blocks(heads, graphs, &embedded, direction)
+        let mut blocks = self.blocks(heads, graphs, &embedded, direction)?;
+        if self.config.unit != 1.0 {
+            let unit = self.config.unit as f32;
+            blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|logit| *logit *= unit);
+        }
+        Ok(blocks)
     }
 }

@@ -6,9 +6,10 @@ mod small;
 use clap::{Parser, ValueEnum};
 use gfn::graph::GraphEnv;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
-use gfn::train::Trainer;
+use gfn::train::{Trainer, TransitionBatches};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi};
 use serde_json::json;
@@ -27,8 +28,20 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "small")]
     graphs: GraphsName,
     /// Log-reward of a unit of size; by default 2, of RB graphs 5
-    #[arg(long)]
+    #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
+    /// Log-reward of a unit of size at first; it rises to --beta over three quarters of the steps
+    #[arg(long)]
+    beta_from: Option<f64>,
+    /// Updates of each step on single transitions, in place of one on whole trajectories; for fl-db and db
+    #[arg(long)]
+    updates: Option<usize>,
+    /// Transitions of such an update
+    #[arg(long, requires = "updates", default_value_t = 64)]
+    transitions: usize,
+    /// File of graphs to measure on, in place of generated ones: graph6, DIMACS or an edge list
+    #[arg(long, conflicts_with = "held_out")]
+    held_out_file: Option<std::path::PathBuf>,
     /// Graphs that are generated to train on; by default 4,000, of RB graphs 1,000
     #[arg(long)]
     train: Option<usize>,
@@ -85,6 +98,8 @@ enum GraphsName {
     Small,
     /// RB graphs of 50 to 100 nodes: the best of some samples beside the optimum, greedy and local search
     Rb,
+    /// RB graphs of 200 to 300 nodes
+    RbLarge,
 }
 
 type ProblemEnv = GraphEnv<GraphProblem>;
@@ -108,16 +123,18 @@ fn instances(args: &Args) -> Result<[Instances; 2]> {
             let held_out = random(args.held_out.unwrap_or(50), HELD_OUT_NODES, held_out_rng)?.distinct();
             [Instances::all(6)?.and(random(args.train.unwrap_or(4_000), TRAINED_NODES, train_rng)?), held_out]
         }
-        GraphsName::Rb => {
-            let held_out = large::draw(&RbModel::medium(), args.held_out.unwrap_or(100), held_out_rng)?.distinct();
-            [large::draw(&RbModel::medium(), args.train.unwrap_or(1_000), train_rng)?, held_out]
+        GraphsName::Rb | GraphsName::RbLarge => {
+            let model = if args.graphs == GraphsName::Rb { RbModel::medium() } else { RbModel::large() };
+            let held_out = large::draw(&model, args.held_out.unwrap_or(100), held_out_rng)?.distinct();
+            [large::draw(&model, args.train.unwrap_or(1_000), train_rng)?, held_out]
         }
     };
+    let held_out = args.held_out_file.as_ref().map_or(Ok(held_out), Instances::read)?;
     Ok([train.distinct().without(&held_out), held_out])
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let (common, large) = (&args.common, args.graphs == GraphsName::Rb);
+    let (common, large) = (&args.common, args.graphs != GraphsName::Small);
     let problem = match args.problem {
         ProblemName::IndependentSet => Problem::IndependentSet,
         ProblemName::Clique => Problem::Clique,
@@ -158,6 +175,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         // What is learned of nodes holds for other graphs.
         identity: false,
         global: true,
+        // Differences of log R are in units of beta.
+        unit: (reward.beta() / 5.0).max(1.0),
         backward: common.backward(BackwardPolicy::Uniform),
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
@@ -165,7 +184,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let description = json!({ "example": "graph_problem", "problem": words(&args.problem),
         "graphs": words(&args.graphs), "beta": reward.beta(), "network": network });
     let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
-    let (objective, config) = (run.objective()?, run.config.clone());
+    let (objective, mut config) = (run.objective()?, run.config.clone());
+    if let Some(from) = args.beta_from {
+        let from = SizeReward::new(problem, from)?.beta() / reward.beta();
+        config.reward_exponent = Schedule::Linear { from, to: 1.0, steps: (run.steps() * 3).div_ceil(4) };
+    }
+    let size = args.transitions;
+    config.transitions = args.updates.map(|updates_per_draw| TransitionBatches { size, updates_per_draw });
     let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let mut report = Report::default();
@@ -175,6 +200,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report.set("blind", args.blind);
     match args.graphs {
         GraphsName::Small => small::run(&run, trainer, small::HeldOut::new(problem, &held_out, reward)?, report),
-        GraphsName::Rb => large::run(args, &run, trainer, &held_out, report),
+        GraphsName::Rb | GraphsName::RbLarge => large::run(args, &run, trainer, &held_out, report),
     }
 }

@@ -1,0 +1,62 @@
+//! Roll-outs on input graphs, by policies that see whole states and by such as see the part that the future depends on.
+
+use criterion::{BenchmarkId, Criterion};
+use gfn::Rng;
+use gfn::graph::{GraphEnv, GraphRules, GraphState};
+use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
+use gfn::policy::GraphPolicy;
+use gfn::rollout::Sampler;
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel};
+
+use super::{elements, slow_group};
+
+/// Solutions that are built at once.
+const BATCH: usize = 8;
+
+/// The problem's rules, which leave nothing out.
+struct Whole(GraphProblem);
+
+impl GraphRules for Whole {
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.0.can_exit(graph)
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.0.is_reachable(graph)
+    }
+}
+
+pub(crate) fn bench(criterion: &mut Criterion) {
+    let largest = RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
+    let mut group = slow_group(criterion, "graph_problems");
+    for model in [RbModel::medium(), RbModel::large(), largest] {
+        let graph = model.draw(&mut Rng::seeded(0)).expect("a graph of the model");
+        let n = graph.n_nodes();
+        let graphs = Instances::new(vec![graph]).expect("a plain graph");
+        let env = GraphProblem::new(Problem::IndependentSet, &graphs).expect("one graph");
+        let config = GraphNetConfig { layers: 5, embedding: 64, identity: false, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
+        let policy = GraphPolicy(net.expect("a network"));
+        let params = policy.0.parameters().count();
+        let drawn = Sampler::new(&env, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves");
+        let reduced =
+            drawn.states().graphs().iter().filter_map(|state| Some(env.rules().reduced(state)?.nodes().len()));
+        let states = drawn.n_transitions();
+        let rows = reduced.sum::<usize>() as f64 / states as f64;
+        elements(&mut group, states);
+        let whole: GraphEnv<Whole> = env.clone().with_rules(Whole);
+        group.bench_function(
+            BenchmarkId::new(format!("whole, {n} nodes a state"), format!("{params} params")),
+            |bencher| {
+                bencher
+                    .iter(|| Sampler::new(&whole, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves"));
+            },
+        );
+        group.bench_function(
+            BenchmarkId::new(format!("{rows:.0} of {n} nodes a state"), format!("{params} params")),
+            |bencher| {
+                bencher.iter(|| Sampler::new(&env, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves"));
+            },
+        );
+    }
+    group.finish();
+}

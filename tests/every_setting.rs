@@ -96,6 +96,8 @@ fn those_of_a_trainer() {
         ("local_search", json!({ "rounds": 1, "max_back": 2, "acceptance": "Greedy" })),
         // Batches that are scored in parts are the same but for rounding.
         ("chunk", json!(3)),
+        ("transitions", json!({ "size": 4, "updates_per_draw": 2 })),
+        ("reward_exponent", json!({ "Linear": { "from": 0.5, "to": 1.0, "steps": 4 } })),
         ("lr_scale", constant(0.5)),
         ("adam", serde_json::to_value(AdamConfig::default()).unwrap()),
         ("regression", json!("ShiftedCosh")),

@@ -2,7 +2,8 @@ use super::check_env::{BATCH, visited_states};
 use super::{Coverage, check_env_watched};
 use crate::env::Rows;
 use crate::graph::{
-    GraphEnv, GraphRules, check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings,
+    GraphEnv, GraphRules, check_by_type, check_fits, check_initial_kept, check_reduced, check_relabelled,
+    check_settings,
 };
 use crate::testing::broken;
 use crate::{Result, Rng};
@@ -17,6 +18,7 @@ const LABELLINGS: usize = 8;
 /// - Up to isomorphism the same is legal in a graph and in the same under other labels, of which 8 are drawn.
 /// - No move gives back what moves before it took of the initial graph.
 /// - Every graph is reachable by what the environment says of it.
+/// - Moves are at nodes that stay in [`GraphRules::reduced`].
 /// - Backward masks that are given by type ([`BackwardRule::ByType`](crate::graph::BackwardRule::ByType)) are those that derivation
 ///   finds.
 ///
@@ -65,5 +67,6 @@ pub fn check_graph_env_watched<R: GraphRules>(
         }
     }
     check_by_type(env, &visited)?;
+    check_reduced(env, &visited)?;
     Ok(coverage)
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::backward::{contains, derived_backward};
+use super::check_reduced;
 use crate::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moves, Rows, Slots, Walked, check_counts,
     describe_move, walk_back,
@@ -166,6 +167,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
     let states = GraphStates::from(visited.iter().rev().step_by(apart).cloned().collect::<Vec<_>>());
     states.graphs().iter().try_for_each(|graph| check_fits(env.schema(), graph))?;
     check_initial_kept(env, &states)?;
+    check_reduced(env, &states)?;
     check_by_type(env, &states)?;
     check_relabelled(env, &small, MOVES, &mut Rng::seeded(1))?;
     let most = env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes);

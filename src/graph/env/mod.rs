@@ -19,7 +19,7 @@ pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
 pub(crate) use contract::{check_fits, check_settings};
 pub use move_mask::MoveMask;
 pub use reduced::ReducedGraph;
-pub(crate) use reduced::ReducedStates;
+pub(crate) use reduced::{ReducedStates, check_reduced};
 pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
 pub use schema::GraphSchema;

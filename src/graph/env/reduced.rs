@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::env::{Grouping, Masks};
+use crate::env::{Direction, DiscreteEnv, Grouping, Masks};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphRules, GraphState, GraphStates, Node};
 use crate::{Error, Result, parallel};
@@ -171,5 +171,114 @@ impl ReducedStates {
     }
 }
 
+/// Checks that what rules reduce states to has all that is legal there.
+///
+/// # Errors
+/// Those of [`ReducedStates::rows_of_blocks`].
+pub(crate) fn check_reduced<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+    let Some(reduced) = ReducedStates::of(env, states, true, true) else { return Ok(()) };
+    let directions = [Direction::Forward, Direction::Backward];
+    directions.iter().try_for_each(|&direction| reduced.rows_of_blocks(env, &env.masks(direction, states)).map(drop))
+}
+
 const LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
 const OF_NODES: &str = "where `GraphRules::reduced` leaves nodes out, moves are of nodes or of the graph";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{ActionSet, AddEdge, Semantics, SetNodeAttr};
+    use crate::nn::{GraphNet, GraphNetConfig};
+    use crate::policy::{GraphPolicy, Policy};
+    use crate::quantity::Quantities;
+
+    /// Leaves out nodes that are marked, and, if it is wrong, the first one that isn't.
+    struct Marks {
+        right: bool,
+    }
+
+    impl GraphRules for Marks {
+        fn restrict_backward(&self, _: &GraphState, moves: &mut crate::graph::MoveMask<'_>) {
+            moves.retain(|_| false);
+        }
+        fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
+            let open = |a: u32| graph.node(a).unwrap_or_default().attributes.is_unset();
+            let first = (0..).find(|&a| open(a));
+            Some(ReducedGraph::new(graph, |a| open(a) && (self.right || Some(a) != first), |_, _| true))
+        }
+    }
+
+    fn marked(graph: &GraphState, a: u32) -> GraphState {
+        let mut graph = graph.clone();
+        let mut node = graph.node(a).unwrap();
+        node.attributes.set(0, 1);
+        graph.set_node(a, node).unwrap();
+        graph
+    }
+
+    fn env(right: bool) -> GraphEnv<Marks> {
+        let edges = [(0, 1), (1, 2), (2, 3)].map(|(a, b)| (a, b, Edge::default()));
+        let path = GraphState::from_parts(crate::graph::GraphKind::Undirected, &[Node::default(); 4], &edges).unwrap();
+        let actions = ActionSet::new(Semantics::Labelled).with(SetNodeAttr::new(&[1]).unwrap());
+        GraphEnv::new(Marks { right }, actions, path).unwrap().with_backward(crate::graph::BackwardRule::ByType)
+    }
+
+    #[test]
+    fn a_legal_move_at_a_node_that_is_left_out_is_refused() {
+        let states = |env: &GraphEnv<Marks>| crate::env::Env::initial(env, &[0; 2]);
+        let wrong = env(false);
+        let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
+        let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+        let policy = GraphPolicy(GraphNet::new(&wrong, config, device, kind, &mut Rng::seeded(0)).unwrap());
+        for error in [
+            check_reduced(&wrong, &states(&wrong)).unwrap_err(),
+            policy.evaluate(&wrong, &states(&wrong), None, Quantities::PF).unwrap_err(),
+            crate::env::Env::check_contract(&wrong).unwrap_err(),
+        ] {
+            let message = error.to_string();
+            assert!(message.contains("leaves out") && message.contains("set_node_attr at node 0"), "{message}");
+        }
+        let right = env(true);
+        let nothing_left = (0..4).fold(right.initial_graphs()[0].clone(), |graph, a| marked(&graph, a));
+        let states = GraphStates::from(vec![nothing_left, right.initial_graphs()[0].clone()]);
+        check_reduced(&right, &states).unwrap();
+        // All nodes of all states may be left out.
+        let pf = policy.evaluate(&right, &states.select(&[0]), None, Quantities::PF).unwrap().pf.unwrap();
+        assert_eq!(pf.masks().legal_slots(0).collect::<Vec<_>>(), [4]);
+    }
+
+    #[test]
+    fn moves_of_pairs_are_refused() {
+        struct Halved;
+        impl GraphRules for Halved {
+            fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
+                Some(ReducedGraph::new(graph, |a| a < 2, |_, _| true))
+            }
+        }
+        let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+        let env = GraphEnv::new(Halved, actions, GraphState::undirected(4)).unwrap();
+        let message = crate::env::Env::check_contract(&env).unwrap_err().to_string();
+        assert!(message.contains("moves are of nodes") && message.contains("add_edge"), "{message}");
+    }
+
+    /// Graphs that are equal but for what their nodes are called are one, for who sees no labels.
+    #[test]
+    fn equal_reduced_graphs_are_listed_once() {
+        let env = env(true);
+        let path = &env.initial_graphs()[0];
+        // An edge is left, and in the last one two nodes without any.
+        let states = GraphStates::from(vec![
+            marked(&marked(path, 0), 1),
+            marked(&marked(path, 2), 3),
+            marked(&marked(path, 1), 2),
+        ]);
+        for (sees_labels, of) in [(false, [0, 0, 1]), (true, [0, 1, 2])] {
+            let reduced = ReducedStates::of(&env, &states, sees_labels, true).unwrap();
+            assert_eq!(reduced.of, of);
+            let labels = if sees_labels { vec![2, 3, 0, 1, 0, 3] } else { vec![0, 1, 0, 1] };
+            assert_eq!(reduced.arrays.labels, labels);
+        }
+        assert_eq!(ReducedStates::of(&env, &states, false, false).unwrap().of, [0, 1, 2]);
+    }
+}

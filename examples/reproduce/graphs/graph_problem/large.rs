@@ -15,8 +15,6 @@ use crate::run::{Report, Run};
 
 /// The problem that RB graphs are made for.
 const PROBLEM: Problem = Problem::IndependentSet;
-/// Branches of the exact search of one graph.
-const BRANCHES: u64 = 200_000_000;
 /// Rounds of local search, from the greedy solution.
 const ROUNDS: usize = 1_000;
 /// Edges of the graphs that are sampled at once: messages along them take memory.
@@ -107,7 +105,7 @@ pub(super) fn run(
     };
     let (rng, search_rng) = (trainer.evaluation_rng(), run.rng().split());
     let mut solver = Solver { trainer: &trainer, best_of: args.best_of, rng, search_rng };
-    let solved = solver.all(graphs, BRANCHES)?;
+    let solved = solver.all(graphs, args.branches)?;
     let share = |of: fn(&Solved) -> f64| mean(&solved, |one| one.optimum.map(|optimum| of(one) / optimum));
     report.set("share_of_optimum", share(|one| one.best));
     report.set("share_of_optimum_mean", share(|one| one.mean));
@@ -122,7 +120,7 @@ pub(super) fn run(
         let largest = RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
         let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
         for (name, model, branches) in
-            [("200 to 300 nodes", RbModel::large(), BRANCHES), ("800 to 1,200 nodes", largest, 0)]
+            [("200 to 300 nodes", RbModel::large(), args.branches), ("800 to 1,200 nodes", largest, 0)]
         {
             let solved = solver.all(&draw(&model, args.larger, rng)?.distinct(), branches)?;
             let known = |of: fn(&Solved) -> f64| mean(&solved, |one| Some(of(one)));

@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Samples of which the best one counts, of RB graphs
     #[arg(long, default_value_t = 20)]
     best_of: usize,
+    /// Branches of the exact search of a graph that is measured on, of RB graphs; 0 for none
+    #[arg(long, default_value_t = 200_000_000)]
+    branches: u64,
     /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is asked about, too
     #[arg(long, default_value_t = 0)]
     larger: usize,

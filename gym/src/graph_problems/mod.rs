@@ -49,4 +49,4 @@ pub use mark_node::{Mark, MarkNode};
 pub use optimum::{maximum_clique, maximum_independent_set};
 pub use problem::Problem;
 pub use reward::SizeReward;
-pub use search::{greedy, improved};
+pub use search::{Improving, Origin, Progress, SolutionSearch, Solved, Solver, greedy, improved};

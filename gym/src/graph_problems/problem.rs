@@ -27,6 +27,12 @@ impl Problem {
         self == Self::DominatingSet
     }
 
+    /// `true` if a solution of the first size is better than one of the other.
+    #[must_use]
+    pub fn is_better(self, size: usize, other: usize) -> bool {
+        if self.is_minimised() { size < other } else { size > other }
+    }
+
     /// The size of a solution: its nodes, or the edges that a cut cuts.
     ///
     /// It reads the graph's edges and the list, and nothing else: no marks, no environment.

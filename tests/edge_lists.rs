@@ -66,7 +66,10 @@ fn names_of_nodes_are_kept() {
     let edges = |named: &NamedGraph| named.graph.edges().collect::<Vec<_>>();
     // Numbers in their order, not in that of the lines; 07 and 7 are one.
     let snap = read("# FromNodeId\tToNodeId\n30\t7\n07\t9000000000\n9000000000\t30\n30\t7\n");
-    assert_eq!((&snap.names[..], edges(&snap)), (&["7", "30", "9000000000"].map(String::from)[..], vec![(0, 1), (0, 2), (1, 2)]));
+    assert_eq!(
+        (&snap.names[..], edges(&snap)),
+        (&["7", "30", "9000000000"].map(String::from)[..], vec![(0, 1), (0, 2), (1, 2)])
+    );
     // Words in that of the lines, numbers among them.
     let words = read("#\nb a {}\r\na 7 {'weight': 2.5, 'to': 'b c'}\n");
     assert_eq!((&words.names[..], edges(&words)), (&["b", "a", "7"].map(String::from)[..], vec![(0, 1), (1, 2)]));

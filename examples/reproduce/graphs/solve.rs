@@ -89,7 +89,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (problem, solved) = solve(args, &graph, &runtime)?;
     let names = graph.names_of(&solved.nodes)?;
     let (nodes, edges) = (graph.graph.n_nodes(), graph.graph.n_edges());
-    eprintln!("{problem} of size {} in a graph of {nodes} nodes and {edges} edges, {} samples", solved.size, solved.samples);
+    eprintln!(
+        "{problem} of size {} in a graph of {nodes} nodes and {edges} edges, {} samples",
+        solved.size, solved.samples
+    );
     if args.json {
         let line = json!({ "example": "solve", "seed": args.seed, "problem": problem, "graph_nodes": nodes, "graph_edges": edges,
             "size": solved.size, "nodes": names, "history": solved.history, "samples": solved.samples,

@@ -75,7 +75,11 @@ impl DominatingSet {
                 _ => {}
             }
         }
-        if comes { self.members.add(a) } else { self.members.remove(a) }
+        if comes {
+            self.members.add(a)
+        } else {
+            self.members.remove(a)
+        }
         self.clock += 1;
         self.moved[a as usize] = self.clock;
     }

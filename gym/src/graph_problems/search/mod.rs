@@ -93,7 +93,10 @@ pub struct SolutionSearch {
 
 impl std::fmt::Debug for SolutionSearch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SolutionSearch").field("problem", &self.problem).field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("SolutionSearch")
+            .field("problem", &self.problem)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }
 

@@ -159,11 +159,22 @@ impl<'a, P> Solver<'a, P> {
             started,
             end: started.checked_add(limit),
             best: None,
-            solved: Solved { nodes: Vec::new(), size: 0, history: Vec::new(), samples: 0, seconds: 0.0, sampling_s: 0.0 },
+            solved: Solved {
+                nodes: Vec::new(),
+                size: 0,
+                history: Vec::new(),
+                samples: 0,
+                seconds: 0.0,
+                sampling_s: 0.0,
+            },
             progress,
         };
         // A first solution is there at once, whatever a policy takes.
-        run.search(rng)?;
+        if self.policy.is_some() {
+            run.note_search()
+        } else {
+            run.search(rng)
+        }
         let env = self.policy.map(|policy| Ok::<_, Error>((GraphProblem::new(self.problem, &instances)?, policy)));
         let env = env.transpose()?;
         let mut at_once = if run.end.is_some() { 1 } else { self.at_once };
@@ -181,7 +192,7 @@ impl<'a, P> Solver<'a, P> {
                 }
                 _ => {
                     run.search.restart(rng);
-                    run.search(rng)?;
+                    run.search(rng);
                 }
             }
         }
@@ -234,13 +245,13 @@ impl<P: Policy<GraphEnv<GraphProblem>>, F: FnMut(&Progress)> Run<'_, P, F> {
         }
         for nodes in &sampled {
             self.search.start(nodes, rng)?;
-            self.search(rng)?;
+            self.search(rng);
         }
         Ok(())
     }
 
     /// Searches on from where the search is.
-    fn search(&mut self, rng: &mut Rng) -> Result<()> {
+    fn search(&mut self, rng: &mut Rng) {
         let mut left = self.solver.rounds;
         while left > 0 && self.end.is_none_or(|end| Instant::now() < end) {
             let rounds = left.min(ROUNDS_AT_ONCE);
@@ -252,11 +263,8 @@ impl<P: Policy<GraphEnv<GraphProblem>>, F: FnMut(&Progress)> Run<'_, P, F> {
             self.note_search();
         }
         self.note_search();
-        Ok(())
     }
-}
 
-impl<P, F: FnMut(&Progress)> Run<'_, P, F> {
     fn note_search(&mut self) {
         let size = self.search.size();
         if self.best.is_none_or(|best| self.solver.problem.is_better(size, best)) {

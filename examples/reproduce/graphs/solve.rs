@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use gfn::graph::NamedGraph;
-use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::Checkpoint;
@@ -71,10 +71,9 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     };
     let checkpoint = Checkpoint::load(folder)?;
     let saved: Saved = checkpoint.description()?;
-    let problem = ProblemName::from_str(&saved.problem, false).map_err(|problem| {
-        Error::file(folder, problem, "give a checkpoint that `reproduce graph-problem --save` wrote")
+    let problem = Problem::ALL.into_iter().find(|problem| problem.to_string() == saved.problem).ok_or_else(|| {
+        Error::file(folder, saved.problem, "give a checkpoint that `reproduce graph-problem --save` wrote")
     })?;
-    let problem = problem.problem();
     let env = GraphProblem::new(problem, &Instances::new(vec![graph.graph.clone()])?)?;
     let net = GraphNet::new(&env, saved.network, runtime.device(), tch::Kind::Float, &mut rng)?;
     checkpoint.restore(net.parameters())?;
@@ -94,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         solved.size, solved.samples
     );
     if args.json {
-        let line = json!({ "example": "solve", "seed": args.seed, "problem": problem, "graph_nodes": nodes, "graph_edges": edges,
+        let line = json!({ "example": "solve", "seed": args.seed, "problem": problem.to_string(), "graph_nodes": nodes, "graph_edges": edges,
             "size": solved.size, "nodes": names, "history": solved.history, "samples": solved.samples,
             "seconds": solved.seconds, "sampling_s": solved.sampling_s });
         println!("{line}");

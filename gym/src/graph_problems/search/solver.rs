@@ -141,6 +141,40 @@ impl<'a, P> Solver<'a, P> {
     where
         P: Policy<GraphEnv<GraphProblem>>,
     {
+        let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
+        let Some(policy) = self.policy else { return self.run(started, graph, rng, None, progress) };
+        let env = GraphProblem::new(self.problem, &instances)?;
+        let mut draw = |n: usize, rng: &mut Rng| {
+            let walks = Sampler::new(&env, policy).walks(n, rng)?;
+            Ok(walks.terminal.graphs().iter().map(|state| env.rules().solution(state)).collect())
+        };
+        self.run(started, graph, rng, Some(&mut draw), progress)
+    }
+
+    /// Same as [`solve`](Self::solve), with so many solutions at a time from elsewhere in the place of a policy's samples.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a budget or a batch of nothing; those of [`Instances::new`], of `draw`, and of [`Problem::check`] for what it
+    /// gave.
+    pub fn solve_from(
+        &self,
+        graph: &GraphState,
+        rng: &mut Rng,
+        mut draw: impl FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<Solved> {
+        Instances::new(vec![graph.clone()])?;
+        self.run(Instant::now(), graph, rng, Some(&mut draw), progress)
+    }
+
+    fn run(
+        &self,
+        started: Instant,
+        graph: &GraphState,
+        rng: &mut Rng,
+        mut draw: Option<Draw<'_>>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<Solved> {
         let end = match self.budget {
             Budget::Seconds(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).ok(),
             Budget::Batches(1..) => Some(Duration::MAX),
@@ -150,8 +184,6 @@ impl<'a, P> Solver<'a, P> {
             let got = format!("{:?} of {} samples, {} rounds from each", self.budget, self.at_once, self.rounds);
             return Err(Error::config("the budget of a solver", got, "more than no time, batch, sample or round"));
         };
-        let instances = Instances::new(vec![graph.clone()])?;
-        let started = Instant::now();
         let mut run = Run {
             solver: self,
             graph,
@@ -169,29 +201,25 @@ impl<'a, P> Solver<'a, P> {
             },
             progress,
         };
-        // A first solution is there at once, whatever a policy takes.
-        if self.policy.is_some() {
-            run.note_search()
-        } else {
-            run.search(rng)
-        }
-        let env = self.policy.map(|policy| Ok::<_, Error>((GraphProblem::new(self.problem, &instances)?, policy)));
-        let env = env.transpose()?;
+        // A first solution is there at once, whatever samples take.
+        run.note_search();
         let mut at_once = if run.end.is_some() { 1 } else { self.at_once };
-        for batch in 1.. {
+        for batch in 0.. {
             if run.is_over(batch) {
                 break;
             }
-            match &env {
-                Some((env, policy)) if run.has_time_for(1) => {
-                    while !run.has_time_for(at_once) {
+            match &mut draw {
+                Some(draw) if run.has_time_for(1) => {
+                    while at_once > 1 && !run.has_time_for(at_once) {
                         at_once /= 2;
                     }
-                    run.sample(env, *policy, at_once, rng)?;
+                    run.sample(draw, at_once, rng)?;
                     at_once = (2 * at_once).min(self.at_once);
                 }
                 _ => {
-                    run.search.restart(rng);
+                    if batch > 0 {
+                        run.search.restart(rng);
+                    }
                     run.search(rng);
                 }
             }
@@ -202,6 +230,9 @@ impl<'a, P> Solver<'a, P> {
         Ok(solved)
     }
 }
+
+/// Draws so many solutions.
+type Draw<'a> = &'a mut dyn FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>;
 
 /// What changes while one graph is solved.
 struct Run<'a, P, F> {
@@ -216,12 +247,11 @@ struct Run<'a, P, F> {
     progress: F,
 }
 
-impl<P: Policy<GraphEnv<GraphProblem>>, F: FnMut(&Progress)> Run<'_, P, F> {
+impl<P, F: FnMut(&Progress)> Run<'_, P, F> {
     fn is_over(&self, batch: usize) -> bool {
         match self.solver.budget {
             Budget::Seconds(_) => self.end.is_some_and(|end| Instant::now() >= end),
-            // Without a policy, the first start is a batch.
-            Budget::Batches(most) => batch >= most + usize::from(self.solver.policy.is_some()),
+            Budget::Batches(most) => batch >= most,
         }
     }
 
@@ -232,14 +262,13 @@ impl<P: Policy<GraphEnv<GraphProblem>>, F: FnMut(&Progress)> Run<'_, P, F> {
         left.is_none_or(|left| 2.0 * one * n as f64 <= left)
     }
 
-    fn sample(&mut self, env: &GraphEnv<GraphProblem>, policy: &P, n: usize, rng: &mut Rng) -> Result<()> {
+    fn sample(&mut self, draw: &mut Draw<'_>, n: usize, rng: &mut Rng) -> Result<()> {
         let began = Instant::now();
-        let sampled = Sampler::new(env, policy).walks(n, rng)?;
+        let mut sampled = draw(n, rng)?;
         self.solved.sampling_s += began.elapsed().as_secs_f64();
         self.solved.samples += n;
         let mut seen = HashSet::new();
-        let sampled = sampled.terminal.graphs().iter().map(|state| env.rules().solution(state));
-        let sampled: Vec<Vec<u32>> = sampled.filter(|nodes| seen.insert(nodes.clone())).collect();
+        sampled.retain(|nodes| seen.insert(nodes.clone()));
         for nodes in &sampled {
             self.note(self.solver.problem.check(self.graph, nodes)?, nodes, Origin::Sample);
         }

@@ -14,6 +14,8 @@
 //! The marks follow from the nodes that were chosen, in whatever order: the moves back undo any of the choices.
 //! What a node of a clique forces out are nodes that it has no edge to, where messages along edges don't go: a network of
 //! `ConvKind::GinVirtual` hears of them. A clique is also an independent set of the [complement](Instances::complements).
+//! Where one good solution is wanted, [`Solver`] draws a policy's samples and improves each by [local search](SolutionSearch); what that finds
+//! can be trained on, too ([`Improving`]).
 //! [`Problem::check`] says what a set of nodes is worth, or what is wrong with it, and knows nothing of the environment.
 //!
 //! ```

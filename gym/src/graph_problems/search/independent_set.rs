@@ -22,7 +22,7 @@ pub(super) struct IndependentSet {
     /// The step at which a node last went out.
     left: Vec<u64>,
     clock: u64,
-    /// What came in (`true`) and went out since the last decision, to be taken back.
+    /// The nodes that came in (`true`) and went out since the last decision, to be taken back.
     journal: Vec<(u32, bool)>,
     /// Members that two others may now take the place of.
     candidates: Vec<u32>,

@@ -81,7 +81,7 @@ pub struct Solved {
     pub history: Vec<Progress>,
     /// Samples of the policy.
     pub samples: usize,
-    /// Seconds that it took, of which seconds for samples.
+    /// Seconds that it took.
     pub seconds: f64,
     /// Seconds that samples took.
     pub sampling_s: f64,

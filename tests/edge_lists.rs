@@ -1,7 +1,7 @@
 //! Edge lists of other programs: pairs of nodes.
 
 use gfn::Error;
-use gfn::graph::{GraphFormat, GraphKind, GraphState, read_graphs};
+use gfn::graph::{GraphFormat, GraphKind, GraphState, NamedGraph, read_graphs};
 
 fn read(text: &str) -> gfn::Result<Vec<GraphState>> {
     GraphFormat::EdgeList.read(text.as_bytes())
@@ -58,4 +58,50 @@ fn a_file_of_pairs_is_read_whatever_its_extension_says() {
     let graphs = read_graphs(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!((graphs[0].n_nodes(), graphs[0].n_edges()), (3, 2));
+}
+
+#[test]
+fn names_of_nodes_are_kept() {
+    let read = |text: &str| NamedGraph::from_edges(text.as_bytes()).unwrap();
+    let edges = |named: &NamedGraph| named.graph.edges().collect::<Vec<_>>();
+    // Numbers in their order, not in that of the lines; 07 and 7 are one.
+    let snap = read("# FromNodeId\tToNodeId\n30\t7\n07\t9000000000\n9000000000\t30\n30\t7\n");
+    assert_eq!(
+        (&snap.names[..], edges(&snap)),
+        (&["7", "30", "9000000000"].map(String::from)[..], vec![(0, 1), (0, 2), (1, 2)])
+    );
+    // Words in that of the lines, numbers among them.
+    let words = read("#\nb a {}\r\na 7 {'weight': 2.5, 'to': 'b c'}\n");
+    assert_eq!((&words.names[..], edges(&words)), (&["b", "a", "7"].map(String::from)[..], vec![(0, 1), (1, 2)]));
+    assert_eq!(words.names_of(&[2, 0]).unwrap(), ["7", "b"]);
+    assert!(matches!(words.names_of(&[3]), Err(Error::OutOfRange { index: 3, len: 3 })));
+    assert_eq!(read("# none\n").graph.n_nodes(), 0);
+}
+
+/// Two lines of numbers are sources and targets where they are too many for edges; before, those behind the second one were taken for weights.
+#[test]
+fn an_edge_index_is_read_from_two_lines() {
+    for text in ["0 1 1 2 2 3\n1 0 2 1 3 2\n", "# edge_index\n0,1,1,2,2,3\n\n1,0,2,1,3,2\n"] {
+        let named = NamedGraph::from_edges(text.as_bytes()).unwrap();
+        assert_eq!(named.graph.edges().collect::<Vec<_>>(), [(0, 1), (1, 2), (2, 3)], "{text}");
+        assert_eq!(read(text).unwrap()[0], named.graph);
+    }
+    // An edge both ways round is the same either way.
+    assert_eq!(read("4 5\n5 4\n").unwrap()[0].n_edges(), 1);
+    let cases: &[(&str, usize, &str)] = &[
+        ("\n0 1 1\n1 0 2\n", 2, "two lines of three numbers"),
+        ("0 1 1 2\n1 0 2 2\n", 2, "self-loop (2, 2)"),
+        ("source target\n0 1\n1 2\n", 1, "the header `source target`"),
+        ("source,target,weight\n0,1,1\n1,2,1\n", 1, "`weight` behind"),
+        ("a b\na a\n", 2, "self-loop (a, a)"),
+        ("a b\nc\n", 2, "a node is missing"),
+        ("a {}\n", 1, "a node is missing"),
+    ];
+    for &(text, at, part) in cases {
+        let error = NamedGraph::from_edges(text.as_bytes()).unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
+        assert!(message.contains(part), "{text:?}: {message}");
+    }
+    assert!(read("0 1 0.5\n1 0 2\n").is_ok() && read("0 1 2 {}\n1 0 2 {}\n").is_err());
 }

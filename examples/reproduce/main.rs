@@ -17,7 +17,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
 use gfn_plot as plot;
-use graphs::{colored_graphs, graph_problem, ring, sample, speed};
+use graphs::{colored_graphs, graph_problem, ring, sample, solve, speed};
 use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
@@ -38,6 +38,7 @@ enum Task {
     ColoredGraphs(colored_graphs::Args),
     GraphProblem(graph_problem::Args),
     Sample(sample::Args),
+    Solve(solve::Args),
     Speed(speed::Args),
     BayesianStructure(bayesian_structure::Args),
     DagFromCsv(dag_from_csv::Args),
@@ -80,6 +81,7 @@ fn run(task: &Task) -> Result<()> {
         Task::ColoredGraphs(args) => colored_graphs::run(args),
         Task::GraphProblem(args) => graph_problem::run(args),
         Task::Sample(args) => sample::run(args),
+        Task::Solve(args) => solve::run(args),
         Task::Speed(args) => speed::run(args),
         Task::BayesianStructure(args) => bayesian_structure::run(args),
         Task::DagFromCsv(args) => dag_from_csv::run(args),

@@ -19,6 +19,7 @@ mod diffusion_training;
 mod ebm_policy;
 mod enumeration;
 mod graph_problems;
+mod graph_search;
 mod hypergrid_golden;
 mod hypergrid_rewards;
 mod hypergrid_training;

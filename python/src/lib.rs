@@ -22,6 +22,7 @@ mod record;
 mod reward;
 mod session;
 mod settings;
+mod solve;
 mod states;
 mod tensors;
 mod threads;
@@ -49,6 +50,7 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics::pareto_front, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::hypervolume, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::noise_floor, module)?)?;
+    module.add_function(wrap_pyfunction!(solve::solve, module)?)?;
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(inside::end, module)?)?;
     module.add_function(wrap_pyfunction!(inside::calls, module)?)?;

@@ -1,7 +1,8 @@
-//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, samples from a checkpoint, speed.
+//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples of a checkpoint, speed.
 
 pub(crate) mod colored_graphs;
 pub(crate) mod graph_problem;
 pub(crate) mod ring;
 pub(crate) mod sample;
+pub(crate) mod solve;
 pub(crate) mod speed;

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::read_dimacs;
-use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, Node, canonical_keys, read_graphs};
+use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, NamedGraph, Node, canonical_keys, read_graphs};
 use gfn::{Error, Result};
 
 /// The most nodes of which all graphs are listed: 12,346 of 8.
 const MAX_NODES_LISTED: usize = 8;
+
+/// The extensions of DIMACS files.
+const DIMACS: [&str; 3] = ["clq", "col", "dimacs"];
 
 /// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and attributes.
 ///
@@ -58,12 +61,32 @@ impl Instances {
     /// Those of [`read_dimacs`] and [`read_graphs`], and of [`new`](Self::new).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-        if !matches!(extension.as_ref().and_then(|e| e.to_str()), Some("clq" | "col" | "dimacs")) {
+        if !has_extension(path, &DIMACS) {
             return Self::new(read_graphs(path)?);
         }
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         Self::new(vec![read_dimacs(&text)?])
+    }
+
+    /// The one graph of a file with the names that its nodes have there: of lists of edges as [`NamedGraph::from_edges`] reads them their own, else
+    /// numbers, from 1 in DIMACS.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read) and [`NamedGraph::from_edges`]; [`Error::File`] for a file that doesn't hold one graph.
+    pub fn read_named(path: impl AsRef<Path>) -> Result<NamedGraph> {
+        let path = path.as_ref();
+        let (is_dimacs, is_text) = (has_extension(path, &DIMACS), !has_extension(path, &["g6", "d6"]));
+        let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
+        // The library's own format has its first word to be known by.
+        let is_ours = text.split(|&byte| byte == b'\n').any(|line| line.trim_ascii_start().starts_with(b"graph "));
+        if is_text && !is_dimacs && !is_ours {
+            return NamedGraph::from_edges(&text);
+        }
+        let [graph] = &Self::read(path)?.graphs[..] else {
+            return Err(Error::file(path, "it doesn't hold one graph", "give a file of one graph"));
+        };
+        let names = (usize::from(is_dimacs)..).take(graph.n_nodes()).map(|a| a.to_string()).collect();
+        Ok(NamedGraph { graph: graph.clone(), names })
     }
 
     /// One graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and 12,346 of 0 to 8 nodes (OEIS
@@ -155,6 +178,10 @@ impl Instances {
         self.graphs.retain(|_| keys.next().is_some_and(&mut keep));
         self
     }
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    extensions.iter().any(|one| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(one)))
 }
 
 #[cfg(test)]

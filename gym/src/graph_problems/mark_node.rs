@@ -151,7 +151,7 @@ impl MarkNode {
 pub(super) struct NodeSet(Vec<u64>);
 
 impl NodeSet {
-    fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Self {
         Self(vec![0; n.div_ceil(64)])
     }
 

@@ -14,6 +14,8 @@
 //! The marks follow from the nodes that were chosen, in whatever order: the moves back undo any of the choices.
 //! What a node of a clique forces out are nodes that it has no edge to, where messages along edges don't go: a network of
 //! `ConvKind::GinVirtual` hears of them. A clique is also an independent set of the [complement](Instances::complements).
+//! Where one good solution is wanted, [`Solver`] draws a policy's samples and improves each by [local search](SolutionSearch); what that finds
+//! can be trained on, too ([`Improving`]).
 //! [`Problem::check`] says what a set of nodes is worth, or what is wrong with it, and knows nothing of the environment.
 //!
 //! ```
@@ -50,4 +52,4 @@ pub use mark_node::{Mark, MarkNode};
 pub use optimum::{maximum_clique, maximum_independent_set};
 pub use problem::Problem;
 pub use reward::SizeReward;
-pub use search::{greedy, improved};
+pub use search::{Improving, Origin, Progress, SolutionSearch, Solved, Solver, greedy, improved};

@@ -27,6 +27,12 @@ impl Problem {
         self == Self::DominatingSet
     }
 
+    /// `true` if a solution of the first size is better than one of the other.
+    #[must_use]
+    pub fn is_better(self, size: usize, other: usize) -> bool {
+        if self.is_minimised() { size < other } else { size > other }
+    }
+
     /// The size of a solution: its nodes, or the edges that a cut cuts.
     ///
     /// It reads the graph's edges and the list, and nothing else: no marks, no environment.
@@ -54,23 +60,26 @@ impl Problem {
                 None => return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}"))),
             }
         }
-        let pairs = || nodes.iter().enumerate().flat_map(|(k, &a)| nodes[..k].iter().map(move |&b| (b, a)));
+        let mut pairs = nodes.iter().enumerate().flat_map(|(k, &a)| nodes[..k].iter().map(move |&b| (b, a)));
         match self {
-            Self::IndependentSet => match pairs().find(|&(a, b)| graph.has_edge(a, b)) {
+            Self::IndependentSet => match graph.edges().find(|&(a, b)| is_in[a as usize] && is_in[b as usize]) {
                 Some((a, b)) => {
                     Err(wrong("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
                 }
                 None => Ok(nodes.len()),
             },
-            Self::Clique => match pairs().find(|&(a, b)| !graph.has_edge(a, b)) {
+            Self::Clique => match pairs.find(|&(a, b)| !graph.has_edge(a, b)) {
                 Some((a, b)) => {
                     Err(wrong("any two nodes of a clique have an edge", format!("no edge between {a} and {b}")))
                 }
                 None => Ok(nodes.len()),
             },
             Self::DominatingSet => {
-                let near = |a: u32| is_in[a as usize] || nodes.iter().any(|&b| graph.has_edge(a, b));
-                match (0..n as u32).find(|&a| !near(a)) {
+                let mut dominated = is_in;
+                for &a in nodes {
+                    graph.adjacency().ones(a as usize).for_each(|b| dominated[b] = true);
+                }
+                match dominated.iter().position(|is_dominated| !is_dominated) {
                     Some(a) => Err(wrong(
                         "each node is in a dominating set, or has an edge to one that is",
                         format!("node {a} isn't, and has none"),

@@ -187,6 +187,7 @@ from .sources import (  # noqa: E402
     Wanted,
 )
 from .networks import Evaluation, Network  # noqa: E402
+from .solving import Progress, Solution, solve  # noqa: E402
 from .steps import Masks, Moves, Step  # noqa: E402
 from .training import EPSILON, LR_SCALE, Stored, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402

@@ -16,6 +16,14 @@ def set_threads(n: int) -> None:
     """Gives the library and torch so many threads, for the rest of the process; before its first trainer. A process that is forked from
     it has one: the others aren't there."""
 
+def solve(
+    problem: str,
+    graphs: Graphs,
+    draw: Callable[[int, int], Graphs] | None,
+    seconds: float,
+    rounds: int,
+    seed: int,
+) -> tuple[list[int], list[tuple[float, int, str]], int]: ...
 def end() -> None: ...
 def calls() -> int: ...
 def forked() -> None: ...

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::str::SplitAsciiWhitespace;
 
 use super::words::{found, shown};
-use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, Node};
+use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, NamedGraph, Node};
 use crate::{Error, Result};
 
 const GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
@@ -85,7 +85,9 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
                 line.expected = GRAPH;
                 return Err(line.error("a node or an edge before the first graph"));
             }
-            (Some(word), None) if word.starts_with(|c: char| c.is_ascii_digit()) => return super::pairs::read(text),
+            (Some(word), None) if word.starts_with(|c: char| c.is_ascii_digit()) => {
+                return Ok(vec![NamedGraph::from_edges(text)?.graph]);
+            }
             (Some(word), _) => return Err(line.error(format!("unknown word {}", shown(word)))),
         }
     }

@@ -7,6 +7,8 @@ mod words;
 
 use std::path::Path;
 
+pub use pairs::NamedGraph;
+
 use crate::graph::GraphState;
 use crate::io::replace;
 use crate::{Error, Result};
@@ -36,8 +38,8 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// so may a node without either. Instances ([`GraphState::instance`](crate::graph::GraphState::instance)) aren't written. A node or an edge may be given once; an undirected edge may name either node first.
 ///
 /// A file whose first line (beside comments) begins with a number is read as others write edges, networkx (`write_edgelist`), SNAP and PyG
-/// among them: the two nodes of an edge in each line, as whole numbers between spaces, tabs or commas. It is one undirected graph, of the
-/// nodes that are named, numbered in ascending order from 0. An edge may be named twice. Weights and dictionaries behind the nodes are read over:
+/// among them: one undirected graph, of the nodes that are named, numbered in ascending order from 0 ([`NamedGraph`], which keeps their names
+/// and also reads names that aren't numbers). Weights and dictionaries behind the nodes are read over:
 ///
 /// ```text
 /// # FromNodeId  ToNodeId

@@ -72,7 +72,7 @@ pub(crate) struct Args {
 
 /// Problems by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum ProblemName {
+pub(super) enum ProblemName {
     /// Most nodes of which no two have an edge
     IndependentSet,
     /// Most nodes of which any two have an edge
@@ -81,6 +81,17 @@ enum ProblemName {
     DominatingSet,
     /// Two sides with most edges between them
     Cut,
+}
+
+impl ProblemName {
+    pub(super) fn problem(self) -> Problem {
+        match self {
+            Self::IndependentSet => Problem::IndependentSet,
+            Self::Clique => Problem::Clique,
+            Self::DominatingSet => Problem::DominatingSet,
+            Self::Cut => Problem::Cut,
+        }
+    }
 }
 
 /// Message passing by name.
@@ -138,12 +149,7 @@ fn instances(args: &Args) -> Result<[Instances; 2]> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (common, large) = (&args.common, args.graphs != GraphsName::Small);
-    let problem = match args.problem {
-        ProblemName::IndependentSet => Problem::IndependentSet,
-        ProblemName::Clique => Problem::Clique,
-        ProblemName::DominatingSet => Problem::DominatingSet,
-        ProblemName::Cut => Problem::Cut,
-    };
+    let problem = args.problem.problem();
     if large && problem != Problem::IndependentSet {
         let expected = "independent-set with --graphs rb: those graphs were made for it";
         return Err(Error::config("--problem", words(&args.problem), expected));

@@ -1,0 +1,104 @@
+//! Solves a problem on one graph of a file, by local search and the policy of a checkpoint that `graph-problem --save` wrote.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use gfn::graph::NamedGraph;
+use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
+use gfn::policy::GraphPolicy;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::Checkpoint;
+use gfn::{Error, Result, Rng};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, Progress, Solved, Solver};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::graph_problem::ProblemName;
+
+/// Solve a problem on a graph of your own, by a trained policy and local search
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// Graph: edges as networkx, SNAP and PyG write them, or by its extension DIMACS (clq, col, dimacs) or graph6 (g6)
+    #[arg(long)]
+    graph: PathBuf,
+    /// Folder that `--save` of `graph-problem` wrote; without one, local search is alone
+    #[arg(long)]
+    checkpoint: Option<PathBuf>,
+    /// The problem, by default independent-set; a checkpoint's is its own
+    #[arg(long, value_enum, conflicts_with = "checkpoint")]
+    problem: Option<ProblemName>,
+    /// Seconds that it may take
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Samples and rounds of local search after each are in batches of so many, at most
+    #[arg(long, default_value_t = 32)]
+    batch: usize,
+    /// Rounds of local search from each sample
+    #[arg(long, default_value_t = 10_000)]
+    rounds: usize,
+    /// Seed of the draws
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads of rayon and of libtorch
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Where tensors live: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    device: DeviceKind,
+    /// Print one line of JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+/// The part of a checkpoint's description that is needed.
+#[derive(Deserialize)]
+struct Saved {
+    problem: String,
+    network: GraphNetConfig,
+}
+
+/// Solves the problem of a checkpoint by its policy, and the other one without.
+fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem, Solved)> {
+    let mut rng = Rng::seeded(args.seed);
+    let told = |one: &Progress| {
+        let origin = format!("{:?}", one.origin).to_lowercase();
+        eprintln!("{:8.3} s: size {} by {origin}", one.seconds, one.size);
+    };
+    let Some(folder) = &args.checkpoint else {
+        let problem = args.problem.map_or(Problem::IndependentSet, ProblemName::problem);
+        let solver = Solver::search_alone(problem).seconds(args.seconds).rounds(args.rounds);
+        return Ok((problem, solver.solve(&graph.graph, &mut rng, told)?));
+    };
+    let checkpoint = Checkpoint::load(folder)?;
+    let saved: Saved = checkpoint.description()?;
+    let problem = Problem::ALL.into_iter().find(|problem| problem.to_string() == saved.problem).ok_or_else(|| {
+        Error::file(folder, saved.problem, "give a checkpoint that `reproduce graph-problem --save` wrote")
+    })?;
+    let env = GraphProblem::new(problem, &Instances::new(vec![graph.graph.clone()])?)?;
+    let net = GraphNet::new(&env, saved.network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    checkpoint.restore(net.parameters())?;
+    let policy = GraphPolicy(net);
+    let solver = Solver::new(problem, &policy).seconds(args.seconds).at_once(args.batch).rounds(args.rounds);
+    Ok((problem, solver.solve(&graph.graph, &mut rng, told)?))
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let runtime = Runtime::new(args.threads, args.device)?;
+    let graph = Instances::read_named(&args.graph)?;
+    let (problem, solved) = solve(args, &graph, &runtime)?;
+    let names = graph.names_of(&solved.nodes)?;
+    let (nodes, edges) = (graph.graph.n_nodes(), graph.graph.n_edges());
+    eprintln!(
+        "{problem} of size {} in a graph of {nodes} nodes and {edges} edges, {} samples",
+        solved.size, solved.samples
+    );
+    if args.json {
+        let line = json!({ "example": "solve", "seed": args.seed, "problem": problem.to_string(), "graph_nodes": nodes, "graph_edges": edges,
+            "size": solved.size, "nodes": names, "history": solved.history, "samples": solved.samples,
+            "seconds": solved.seconds, "sampling_s": solved.sampling_s });
+        println!("{line}");
+    } else {
+        println!("{}", names.join("\n"));
+    }
+    Ok(())
+}

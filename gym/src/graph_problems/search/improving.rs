@@ -1,0 +1,118 @@
+//! Training on what local search makes of the policy's samples.
+
+use gfn::env::{Env, Rows};
+use gfn::graph::{GraphEnv, GraphStates};
+use gfn::policy::{Policy, UniformPolicy};
+use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::train::{Context, Facts, Persist, Source, Wanted};
+use gfn::{Error, Result, Rng};
+use rayon::prelude::*;
+
+use super::SolutionSearch;
+use crate::graph_problems::GraphProblem;
+use crate::graph_problems::env::finished;
+
+/// A source of trajectories to better solutions than the policy's: its samples, drawn without exploration, each after so many rounds of
+/// [`SolutionSearch`] on its graph. The way to a solution is drawn backwards from it, by uniform steps or by P_B.
+///
+/// After Kim et al., *Ant Colony Sampling with GFlowNets for Combinatorial Optimization*, 2024. The trajectories are those of no
+/// policy, so the objective must be one that learns from any; its target stays the same.
+///
+/// ```
+/// use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
+/// use gfn::objective::{RelativeTrajectoryBalance, TrajectoryBalance};
+/// use gfn::{Rng, policy::GraphPolicy, train::{Trainer, TrainerConfig}};
+/// use gfn_gym::graph_problems::{GraphProblem, Improving, Instances, Problem, SizeReward, erdos_renyi};
+/// use tch::{Device, Kind};
+/// let mut rng = Rng::seeded(0);
+/// let graph = Instances::new(vec![erdos_renyi(12, 0.3, &mut rng)?])?;
+/// let env = GraphProblem::new(Problem::IndependentSet, &graph)?;
+/// let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, &mut rng)?;
+/// let reward = SizeReward::new(Problem::IndependentSet, 1.0)?;
+/// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+/// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
+///     .with_source(0.5, Improving::new(20)?)?;
+/// trainer.step()?;
+/// assert_eq!(trainer.n_fresh(), 4);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Improving {
+    rounds: usize,
+    back_by_policy: bool,
+}
+
+impl Improving {
+    /// So many rounds for each sample, and uniform steps back.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no round.
+    pub fn new(rounds: usize) -> Result<Self> {
+        if rounds == 0 {
+            return Err(Error::config("rounds of local search", rounds, "at least one for each sample"));
+        }
+        Ok(Self { rounds, back_by_policy: false })
+    }
+
+    /// The same with steps back by P_B: what objectives that train it ask for.
+    #[must_use]
+    pub fn back_by_policy(mut self) -> Self {
+        self.back_by_policy = true;
+        self
+    }
+
+    /// The finished states that local search finds from these.
+    fn improved(&self, env: &GraphEnv<GraphProblem>, found: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
+        let (problem, instances) = (env.rules().problem(), env.instances(found));
+        // A stream for each, so that threads have no say.
+        let streams: Vec<Rng> = (0..found.len()).map(|_| rng.split()).collect();
+        let each = found.graphs().par_iter().zip(instances).zip(streams);
+        let improved = each.map(|((state, instance), mut rng)| {
+            let start = &env.initial_graphs()[instance as usize];
+            let mut search = SolutionSearch::starting_at(problem, start, &env.rules().solution(state), &mut rng)?;
+            search.run(self.rounds, &mut rng);
+            finished(problem, start, search.best())
+        });
+        Ok(improved.collect::<Result<Vec<_>>>()?.into())
+    }
+}
+
+impl Persist<GraphEnv<GraphProblem>> for Improving {
+    fn name(&self) -> &str {
+        "improving"
+    }
+    fn describe(&self) -> String {
+        "local search from samples".into()
+    }
+}
+
+impl<P: Policy<GraphEnv<GraphProblem>>> Source<GraphEnv<GraphProblem>, P> for Improving {
+    fn facts(&self, _: &Context<GraphEnv<GraphProblem>, P>) -> Facts {
+        Facts { on_policy: false, has_way: self.back_by_policy, sees_losses: false }
+    }
+
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<GraphEnv<GraphProblem>, P>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<GraphEnv<GraphProblem>>>> {
+        let (env, max_steps) = (&context.env, context.config.max_steps);
+        let sampler = Sampler::new(env, &context.policy).max_steps(max_steps);
+        let conditions = context.conditions.as_ref().map(|one| one.draw(wanted.most, rng)).transpose()?;
+        let sampled = match &conditions {
+            Some(conditions) => sampler.walks_conditional(conditions, rng)?,
+            None => sampler.walks(wanted.most, rng)?,
+        };
+        let found = self.improved(env, &sampled.terminal, rng)?;
+        let back = match (&conditions, self.back_by_policy) {
+            (None, true) => sampler.backward(&found, rng)?,
+            (Some(conditions), true) => sampler.backward_conditional(&found, conditions, rng)?,
+            (_, false) => Sampler::new(env, &UniformPolicy).max_steps(max_steps).backward(&found, rng)?,
+        };
+        match conditions {
+            Some(conditions) => back.with_conditions(conditions).map(Some),
+            None => Ok(Some(back)),
+        }
+    }
+}

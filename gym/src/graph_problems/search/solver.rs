@@ -1,0 +1,315 @@
+//! The best solution of one graph, by a policy and local search.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use gfn::graph::{GraphEnv, GraphState};
+use gfn::policy::{Policy, UniformPolicy};
+use gfn::rollout::Sampler;
+use gfn::{Error, Result, Rng};
+use serde::Serialize;
+
+use super::SolutionSearch;
+use crate::graph_problems::{GraphProblem, Instances, Problem};
+
+/// Rounds between two looks at what a search has found.
+const ROUNDS_AT_ONCE: usize = 64;
+
+/// The search for one good solution: a policy's samples, each improved by [local search](SolutionSearch), batch after batch. The
+/// policy holds for any graph if its network gives nodes no identity (`identity: false`).
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn::{nn::{GraphNet, GraphNetConfig}, policy::GraphPolicy};
+/// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, Solver};
+/// use tch::{Device, Kind};
+/// let mut rng = Rng::seeded(0);
+/// let env = GraphProblem::new(Problem::IndependentSet, &Instances::all(4)?)?;
+/// let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
+/// let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
+/// let graph = RbModel::medium().draw(&mut rng)?;
+/// let by_both = Solver::new(Problem::IndependentSet, &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
+/// let by_search = Solver::search_alone(Problem::IndependentSet).seconds(0.1).solve(&graph, &mut rng, |_| ())?;
+/// assert_eq!(Problem::IndependentSet.check(&graph, &by_both.nodes)?, by_both.size);
+/// assert!(by_search.history.last().is_some_and(|last| last.size == by_search.size));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Solver<'a, P> {
+    problem: Problem,
+    policy: Option<&'a P>,
+    budget: Budget,
+    at_once: usize,
+    rounds: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Budget {
+    Seconds(f64),
+    Batches(usize),
+}
+
+/// The origin of a solution.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A sample of the policy, as it is.
+    Sample,
+    /// Local search, from a sample or from a random solution.
+    Search,
+}
+
+/// A solution that is better than all before.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Progress {
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// The size of the solution.
+    pub size: usize,
+    /// Where it is from.
+    pub origin: Origin,
+}
+
+/// The best solution that was found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Solved {
+    /// Its nodes, ascending.
+    pub nodes: Vec<u32>,
+    /// Its size, by [`Problem::check`].
+    pub size: usize,
+    /// Each solution that was better than all before; the last one is this.
+    pub history: Vec<Progress>,
+    /// Samples of the policy.
+    pub samples: usize,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Seconds that samples took.
+    pub sampling_s: f64,
+}
+
+impl Solver<'static, UniformPolicy> {
+    /// Local search without a policy, from one random solution after another.
+    #[must_use]
+    pub fn search_alone(problem: Problem) -> Self {
+        Self { problem, policy: None, budget: Budget::Seconds(1.0), at_once: 32, rounds: 10_000 }
+    }
+}
+
+impl<'a, P> Solver<'a, P> {
+    /// One second of a policy's samples and local search.
+    #[must_use]
+    pub fn new(problem: Problem, policy: &'a P) -> Self {
+        let Solver { budget, at_once, rounds, .. } = Solver::search_alone(problem);
+        Self { problem, policy: Some(policy), budget, at_once, rounds }
+    }
+
+    /// Ends after so many seconds. No batch is begun that couldn't end by then, going by the time that others took; the first sample alone may
+    /// take longer. What is found depends on the machine.
+    #[must_use]
+    pub fn seconds(mut self, seconds: f64) -> Self {
+        self.budget = Budget::Seconds(seconds);
+        self
+    }
+
+    /// Ends after so many batches (without a policy: random starts), whatever time that takes: the same random stream gives the same
+    /// solution.
+    #[must_use]
+    pub fn batches(mut self, batches: usize) -> Self {
+        self.budget = Budget::Batches(batches);
+        self
+    }
+
+    /// Samples of a batch, by default 32; at most so many under a limit of time, which begins with one and draws more as it sees what they take.
+    #[must_use]
+    pub fn at_once(mut self, at_once: usize) -> Self {
+        self.at_once = at_once;
+        self
+    }
+
+    /// Rounds of local search from each sample and each random solution, by default 10,000.
+    #[must_use]
+    pub fn rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// The best solution of a graph. `progress` is told of each that is better than all before. It searches on the calling thread.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a budget or a batch of nothing; those of [`Instances::new`] and of the policy.
+    pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<Solved>
+    where
+        P: Policy<GraphEnv<GraphProblem>>,
+    {
+        let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
+        let Some(policy) = self.policy else { return self.run(started, graph, rng, None, progress) };
+        let env = GraphProblem::new(self.problem, &instances)?;
+        let mut draw = |n: usize, rng: &mut Rng| {
+            let walks = Sampler::new(&env, policy).walks(n, rng)?;
+            Ok(walks.terminal.graphs().iter().map(|state| env.rules().solution(state)).collect())
+        };
+        self.run(started, graph, rng, Some(&mut draw), progress)
+    }
+
+    /// Same as [`solve`](Self::solve), with so many solutions at a time from elsewhere in the place of a policy's samples.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a budget or a batch of nothing; those of [`Instances::new`], of `draw`, and of [`Problem::check`] for what it
+    /// gave.
+    pub fn solve_from(
+        &self,
+        graph: &GraphState,
+        rng: &mut Rng,
+        mut draw: impl FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<Solved> {
+        Instances::new(vec![graph.clone()])?;
+        self.run(Instant::now(), graph, rng, Some(&mut draw), progress)
+    }
+
+    fn run(
+        &self,
+        started: Instant,
+        graph: &GraphState,
+        rng: &mut Rng,
+        mut draw: Option<Draw<'_>>,
+        progress: impl FnMut(&Progress),
+    ) -> Result<Solved> {
+        let end = match self.budget {
+            Budget::Seconds(seconds) if seconds > 0.0 => Duration::try_from_secs_f64(seconds).ok(),
+            Budget::Batches(1..) => Some(Duration::MAX),
+            _ => None,
+        };
+        let (Some(limit), 1.., 1..) = (end, self.at_once, self.rounds) else {
+            let got = format!("{:?} of {} samples, {} rounds from each", self.budget, self.at_once, self.rounds);
+            return Err(Error::config("the budget of a solver", got, "more than no time, batch, sample or round"));
+        };
+        let mut run = Run {
+            solver: self,
+            graph,
+            search: SolutionSearch::new(self.problem, graph, rng),
+            started,
+            end: started.checked_add(limit),
+            best: None,
+            solved: Solved {
+                nodes: Vec::new(),
+                size: 0,
+                history: Vec::new(),
+                samples: 0,
+                seconds: 0.0,
+                sampling_s: 0.0,
+            },
+            progress,
+        };
+        // A first solution is there at once, whatever samples take.
+        run.note_search();
+        let mut at_once = if run.end.is_some() { 1 } else { self.at_once };
+        for batch in 0.. {
+            if run.is_over(batch) {
+                break;
+            }
+            match &mut draw {
+                Some(draw) if run.has_time_for(1) => {
+                    while at_once > 1 && !run.has_time_for(at_once) {
+                        at_once /= 2;
+                    }
+                    run.sample(draw, at_once, rng)?;
+                    at_once = (2 * at_once).min(self.at_once);
+                }
+                _ => {
+                    if batch > 0 {
+                        run.search.restart(rng);
+                    }
+                    run.search(rng);
+                }
+            }
+        }
+        let mut solved = run.solved;
+        solved.size = self.problem.check(graph, &solved.nodes)?;
+        solved.seconds = started.elapsed().as_secs_f64();
+        Ok(solved)
+    }
+}
+
+/// Draws so many solutions.
+type Draw<'a> = &'a mut dyn FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>;
+
+/// What changes while one graph is solved.
+struct Run<'a, P, F> {
+    solver: &'a Solver<'a, P>,
+    graph: &'a GraphState,
+    search: SolutionSearch,
+    started: Instant,
+    /// None where time has no say.
+    end: Option<Instant>,
+    best: Option<usize>,
+    solved: Solved,
+    progress: F,
+}
+
+impl<P, F: FnMut(&Progress)> Run<'_, P, F> {
+    fn is_over(&self, batch: usize) -> bool {
+        match self.solver.budget {
+            Budget::Seconds(_) => self.end.is_some_and(|end| Instant::now() >= end),
+            Budget::Batches(most) => batch >= most,
+        }
+    }
+
+    /// `true` if so many samples leave as much time again for the search, going by those before.
+    fn has_time_for(&self, n: usize) -> bool {
+        let left = self.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
+        let one = self.solved.sampling_s / self.solved.samples.max(1) as f64;
+        left.is_none_or(|left| 2.0 * one * n as f64 <= left)
+    }
+
+    fn sample(&mut self, draw: &mut Draw<'_>, n: usize, rng: &mut Rng) -> Result<()> {
+        let began = Instant::now();
+        let mut sampled = draw(n, rng)?;
+        self.solved.sampling_s += began.elapsed().as_secs_f64();
+        self.solved.samples += n;
+        let mut seen = HashSet::new();
+        sampled.retain(|nodes| seen.insert(nodes.clone()));
+        for nodes in &sampled {
+            self.note(self.solver.problem.check(self.graph, nodes)?, nodes, Origin::Sample);
+        }
+        for nodes in &sampled {
+            self.search.start(nodes, rng)?;
+            self.search(rng);
+        }
+        Ok(())
+    }
+
+    /// Searches on from where the search is.
+    fn search(&mut self, rng: &mut Rng) {
+        let mut left = self.solver.rounds;
+        while left > 0 && self.end.is_none_or(|end| Instant::now() < end) {
+            let rounds = left.min(ROUNDS_AT_ONCE);
+            match self.end {
+                Some(end) => self.search.run_until(end, rounds, rng),
+                None => self.search.run(rounds, rng),
+            }
+            left -= rounds;
+            self.note_search();
+        }
+        self.note_search();
+    }
+
+    fn note_search(&mut self) {
+        let size = self.search.size();
+        if self.best.is_none_or(|best| self.solver.problem.is_better(size, best)) {
+            let nodes = self.search.best().to_vec();
+            self.note(size, &nodes, Origin::Search);
+        }
+    }
+
+    fn note(&mut self, size: usize, nodes: &[u32], origin: Origin) {
+        if self.best.is_some_and(|best| !self.solver.problem.is_better(size, best)) {
+            return;
+        }
+        self.best = Some(size);
+        self.solved.nodes = nodes.to_vec();
+        let progress = Progress { seconds: self.started.elapsed().as_secs_f64(), size, origin };
+        self.solved.history.push(progress);
+        (self.progress)(&progress);
+    }
+}

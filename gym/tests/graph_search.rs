@@ -1,0 +1,254 @@
+//! Local search, training on what it finds, and solving one graph with it and a policy.
+
+use gfn::env::StateGraph;
+use gfn::graph::{GraphEnv, GraphState};
+use gfn::metrics::Distances;
+use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
+use gfn::objective::{Advantage, DetailedBalance, Objective, PolicyGradient, StateFlow};
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::train::{Source, Trainer, TrainerConfig, Wanted};
+use gfn::{Result, Rng};
+use gfn_gym::graph_problems::{
+    GraphProblem, Improving, Instances, Origin, Problem, RbModel, SizeReward, SolutionSearch, Solver, erdos_renyi,
+    improved, maximum_clique, maximum_independent_set,
+};
+use tch::{Device, Kind};
+
+/// `true` if no node can be added to a set, or taken from a dominating one.
+fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
+    let solves = |nodes: Vec<u32>| problem.check(graph, &nodes).is_ok();
+    match problem {
+        Problem::Cut => true,
+        Problem::DominatingSet => {
+            nodes.iter().all(|&a| !solves(nodes.iter().copied().filter(|&b| b != a).collect::<Vec<_>>()))
+        }
+        _ => (0..graph.n_nodes() as u32)
+            .filter(|a| !nodes.contains(a))
+            .all(|a| !solves(nodes.iter().copied().chain([a]).collect())),
+    }
+}
+
+/// Sizes are those of the checker, solutions are such as the environment builds, and none is worse than the start; with the same
+/// stream all of it comes again.
+#[test]
+fn search_keeps_solutions_and_counts_right() {
+    for problem in Problem::ALL {
+        let mut rng = Rng::seeded(5);
+        for (n, p) in [(0, 0.5), (1, 0.5), (2, 1.0), (7, 0.0), (9, 1.0), (25, 0.1), (40, 0.3), (70, 0.7)] {
+            let graph = erdos_renyi(n, p, &mut rng).unwrap();
+            let run = |mut rng: Rng| {
+                let mut search = SolutionSearch::new(problem, &graph, &mut rng);
+                let mut sizes = Vec::new();
+                for _ in 0..60 {
+                    search.run(5, &mut rng);
+                    assert_eq!(problem.check(&graph, search.best()).unwrap(), search.size(), "{problem}");
+                    assert!(is_whole(problem, &graph, search.best()), "{problem} {:?} of {graph}", search.best());
+                    sizes.push(search.size());
+                }
+                let better = |pair: &[usize]| pair[0] == pair[1] || problem.is_better(pair[1], pair[0]);
+                assert!(sizes.windows(2).all(better), "{sizes:?}");
+                // Another start is another search, no worse than where it begins.
+                let first = search.best().to_vec();
+                search.restart(&mut rng);
+                search.start(&first, &mut rng).unwrap();
+                assert!(!problem.is_better(sizes[59], search.size()));
+                (first, sizes)
+            };
+            let stream = rng.split();
+            assert_eq!(run(stream.clone()), run(stream));
+        }
+        let graph = erdos_renyi(6, 1.0, &mut rng).unwrap();
+        let mut search = SolutionSearch::new(problem, &graph, &mut rng);
+        assert!(search.start(&[6], &mut rng).is_err());
+        // A dominating set of all nodes is none that can't shrink.
+        if problem == Problem::DominatingSet {
+            let all: Vec<u32> = (0..6).collect();
+            assert_eq!(improved(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
+        }
+    }
+}
+
+/// The optimum of graphs whose optimum branch and bound proves; by rounds alone.
+#[test]
+fn search_finds_optima_of_harder_graphs() {
+    let mut rng = Rng::seeded(2);
+    for _ in 0..3 {
+        let graph = RbModel::medium().draw(&mut rng).unwrap();
+        let mut search = SolutionSearch::new(Problem::IndependentSet, &graph, &mut rng);
+        search.run(20_000, &mut rng);
+        assert_eq!(Some(search.size()), maximum_independent_set(&graph, u64::MAX).map(|nodes| nodes.len()));
+        let graph = erdos_renyi(90, 0.6, &mut rng).unwrap();
+        let mut search = SolutionSearch::new(Problem::Clique, &graph, &mut rng);
+        search.run(20_000, &mut rng);
+        assert_eq!(Some(search.size()), maximum_clique(&graph, u64::MAX).map(|nodes| nodes.len()));
+    }
+    // A grid of 30 x 30: half of the nodes, both sides of all edges, and gamma = (m + 2)(n + 2) / 5 - 4 rounded down (Goncalves et al. 2011).
+    let (side, mut grid) = (30u32, GraphState::undirected(900));
+    for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
+        if b < 900 && (b == a + side || b % side > 0) {
+            grid.add_edge(a, b, gfn::graph::Edge::default()).unwrap();
+        }
+    }
+    for (problem, optimum, off) in
+        [(Problem::IndependentSet, 450, 12), (Problem::Cut, grid.n_edges(), 70), (Problem::DominatingSet, 200, 20)]
+    {
+        let mut search = SolutionSearch::new(problem, &grid, &mut rng);
+        search.run(20_000, &mut rng);
+        assert!(search.size().abs_diff(optimum) <= off, "{problem}: {}", search.size());
+        assert!(!problem.is_better(search.size(), optimum));
+    }
+}
+
+/// A graph of more nodes than lists of the complement would be for, so that it is walked: its clique was put there.
+#[test]
+fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
+    let mut graph = GraphState::undirected(6_000);
+    for (a, b) in (0..12).flat_map(|b| (0..b).map(move |a| (400 * a, 400 * b))).chain((0..5_999).map(|a| (a, a + 1))) {
+        graph.add_edge(a, b, gfn::graph::Edge::default()).unwrap();
+    }
+    let rng = &mut Rng::seeded(1);
+    let mut search = SolutionSearch::starting_at(Problem::Clique, &graph, &[400, 4_400], rng).unwrap();
+    search.run(50, rng);
+    assert_eq!(Problem::Clique.check(&graph, search.best()).unwrap(), search.size());
+    assert!(search.size() >= 12, "{}", search.size());
+}
+
+type ProblemTrainer = Trainer<GraphEnv<GraphProblem>, GraphPolicy<GraphNet>>;
+
+fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize) -> Result<ProblemTrainer> {
+    let mut rng = Rng::seeded(4);
+    let graphs = (0..2).map(|_| erdos_renyi(7, 0.35, &mut rng)).collect::<Result<_>>()?;
+    let env = GraphProblem::new(problem, &Instances::new(graphs)?)?;
+    let estimators = EstimatorsConfig::with_flow(true);
+    let network = GraphNetConfig { embedding: 32, layers: 3, estimators, ..GraphNetConfig::default() };
+    let policy = GraphPolicy(GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?);
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+    let reward = SizeReward::new(problem, 0.7)?;
+    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, Improving::new(rounds)?)
+}
+
+/// The mean over the instances of the exact distance from the target, and of that of what the source draws.
+fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
+    let reward = SizeReward::new(problem, 0.7).unwrap();
+    let of = |instance| {
+        let space = StateGraph::build_of(trainer.env(), instance, 10_000).unwrap();
+        let target = space.target_distribution(&reward, None).unwrap();
+        let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+        Distances::between(&learned.probs, &target.probs).unwrap().tv
+    };
+    (of(0) + of(1)) / 2.0
+}
+
+/// Half of each batch is far from what the policy is to sample, and it learns to sample that all the same.
+#[test]
+fn objectives_that_learn_from_any_trajectory_stay_exact() {
+    let objective = DetailedBalance { flow: StateFlow::ForwardLooking };
+    for problem in [Problem::IndependentSet, Problem::DominatingSet] {
+        let mut trainer = trainer(problem, objective, 30).unwrap();
+        let before = distance(problem, &trainer);
+        for step in 0..600 {
+            trainer.step().unwrap();
+            if step % 100 == 0 {
+                let latest = trainer.latest().unwrap();
+                let sizes = |range: std::ops::Range<usize>| {
+                    let states = &latest.terminal_states().graphs()[range];
+                    states.iter().map(|state| trainer.env().rules().solution(state).len()).sum::<usize>()
+                };
+                // The policy's first, then the improved ones.
+                let (own, improved) = (sizes(0..16), sizes(16..32));
+                assert!(improved == own || problem.is_better(improved, own), "{problem}: {own}, {improved}");
+            }
+        }
+        let after = distance(problem, &trainer);
+        assert!(after < 0.05 && after < before / 2.0, "{problem}: {before} before, {after} after");
+    }
+}
+
+/// What isn't right for such trajectories doesn't take them, and none of no rounds are drawn.
+#[test]
+fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
+    let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
+    let message = trainer.step().unwrap_err().to_string();
+    assert!(message.contains("trajectories of the policy itself"), "{message}");
+    assert!(Improving::new(0).unwrap_err().to_string().contains("rounds of local search"));
+}
+
+/// Every improved solution is a state that the environment builds, on a way that it allows, forwards and backwards.
+#[test]
+fn improved_solutions_end_legal_trajectories() {
+    for problem in Problem::ALL {
+        let mut trainer = trainer(problem, DetailedBalance::default(), 20).unwrap();
+        trainer.step().unwrap();
+        let (env, latest) = (trainer.env(), trainer.latest().unwrap());
+        for instance in 0..2 {
+            let space = StateGraph::build_of(env, instance, 10_000).unwrap();
+            let graphs = latest.terminal_states().graphs();
+            let of: Vec<_> = graphs.iter().filter(|state| state.instance() == instance).cloned().collect();
+            assert!(!of.is_empty());
+            let ends = space.indices(env, &of.into());
+            assert!(ends.iter().all(|end| end.is_some_and(|end| space.can_end(end))), "{problem}");
+        }
+        // Replaying the actions reaches the same objects.
+        let again = latest.walks(env).unwrap().replay(env).unwrap();
+        assert_eq!(again.terminal_states(), latest.terminal_states());
+    }
+}
+
+#[test]
+fn a_solver_gives_the_best_that_was_found_and_says_how() {
+    let mut rng = Rng::seeded(8);
+    let graph = RbModel::medium().draw(&mut rng).unwrap();
+    for problem in Problem::ALL {
+        let solver = Solver::new(problem, &UniformPolicy).batches(2).at_once(3).rounds(500);
+        let mut told = Vec::new();
+        let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| told.push(*progress)).unwrap();
+        assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
+        assert_eq!((&solved.history, solved.samples), (&told, 6));
+        assert!(told.windows(2).all(|pair| problem.is_better(pair[1].size, pair[0].size)));
+        assert_eq!((told[told.len() - 1].size, told[0].origin), (solved.size, Origin::Search));
+        let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
+        assert_eq!(again.nodes, solved.nodes);
+        // Under a limit of time it ends soon after.
+        let solved = Solver::new(problem, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
+        assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
+        assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
+        let alone = Solver::search_alone(problem).batches(2).rounds(300).solve(&graph, &mut rng, |_| ()).unwrap();
+        assert_eq!((problem.check(&graph, &alone.nodes).unwrap(), alone.samples), (alone.size, 0));
+    }
+    let empty = Solver::search_alone(Problem::Cut).batches(1).solve(&GraphState::undirected(0), &mut rng, |_| ());
+    assert_eq!(empty.unwrap().size, 0);
+    for solver in [
+        Solver::search_alone(Problem::Cut).seconds(0.0),
+        Solver::search_alone(Problem::Cut).seconds(f64::NAN),
+        Solver::search_alone(Problem::Cut).batches(0),
+        Solver::search_alone(Problem::Cut).rounds(0),
+        Solver::search_alone(Problem::Cut).at_once(0),
+    ] {
+        let message = solver.solve(&graph, &mut rng, |_| ()).unwrap_err().to_string();
+        assert!(message.contains("budget of a solver"), "{message}");
+    }
+    assert!(Solver::search_alone(Problem::Cut).solve(&GraphState::directed(3), &mut rng, |_| ()).is_err());
+}
+
+/// The best of many samples is better than the one solution that the search begins with, and is noted as a sample.
+#[test]
+fn samples_are_noted_as_such() {
+    let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();
+    let solver = Solver::new(Problem::Cut, &UniformPolicy).batches(1).at_once(200).rounds(1);
+    let solved = solver.solve(&graph, &mut Rng::seeded(0), |_| ()).unwrap();
+    assert!(solved.history.iter().any(|one| one.origin == Origin::Sample), "{:?}", solved.history);
+}
+
+#[test]
+fn a_source_draws_as_many_as_are_wanted() {
+    let mut trainer = trainer(Problem::Cut, DetailedBalance::default(), 3).unwrap();
+    trainer.step().unwrap();
+    let mut source = Improving::new(2).unwrap().back_by_policy();
+    let draw = |source: &mut Improving, seed| {
+        let drawn = source.draw(Wanted::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
+        drawn.terminal_states().clone()
+    };
+    let drawn = draw(&mut source, 1);
+    assert_eq!(drawn.graphs().len(), 5);
+    assert_eq!(drawn, draw(&mut source, 1));
+}

@@ -1,0 +1,115 @@
+"""The best solution of a problem on one graph, by a policy and local search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _gfn
+from ._checks import count
+from ._checks import seed as checked_seed
+from .envs import GraphProblem
+from .networks import Network, _again
+from .results import _Result
+from .training import Trainer
+from .trajectories import Sampler
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A solution that was better than all before."""
+
+    seconds: float
+    """Seconds since the start."""
+    size: int
+    """Its size: nodes, or edges that a cut cuts."""
+    origin: str
+    """"sample" of the policy as it is, or "search"."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution(_Result):
+    """The best solution that was found."""
+
+    nodes: list[Any]
+    """Its nodes: those of the networkx graph, or numbers."""
+    size: int
+    """Its size: nodes, or edges that a cut cuts."""
+    history: list[Progress]
+    """Each solution that was better than all before; the last one is this."""
+    samples: int
+    """Samples of the policy."""
+
+    def __repr__(self) -> str:
+        return f"Solution(size={self.size}, after {self.history[-1].seconds:.3f} s by {self.history[-1].origin}, {self.samples} samples)"
+
+
+def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
+    """The nodes of a graph, and its edges `[E, 2]` between their places, each once."""
+    if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+        if graph.is_directed():
+            raise ValueError("the graph is directed: expected an undirected one, graph.to_undirected()")
+        if n_nodes is not None:
+            raise ValueError("n_nodes is for an edge_index: a graph of networkx has its nodes")
+        nodes = list(graph.nodes)
+        place = {node: k for k, node in enumerate(nodes)}
+        pairs = np.asarray([(place[a], place[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
+    else:
+        index = np.asarray(graph.cpu() if hasattr(graph, "cpu") else graph)
+        if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu" or index.size and index.min() < 0:
+            raise ValueError(f"graph has shape {list(index.shape)} and kind {index.dtype}: expected a graph of networkx, or an edge_index [2, E] of whole numbers")
+        pairs = index.T.astype(np.int64)
+        least = int(pairs.max()) + 1 if len(pairs) else 0
+        nodes = list(range(least if n_nodes is None else count(n_nodes, "n_nodes", least=least)))
+    loops = pairs[pairs[:, 0] == pairs[:, 1]]
+    if len(loops):
+        raise ValueError(f"node {nodes[loops[0][0]]!r} has an edge to itself: expected none, no problem here reads it")
+    return nodes, np.unique(np.sort(pairs, axis=1), axis=0)
+
+
+def solve(
+    policy: Network | Trainer | None,
+    problem: type[GraphProblem],
+    graph: Any,
+    *,
+    n_nodes: int | None = None,
+    seconds: float = 1.0,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> Solution:
+    """The best solution of `problem` (`gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`) that is found in so many seconds on one graph: of
+    networkx, or an `edge_index` `[2, E]` of numpy or torch, where an edge may come both ways round (`n_nodes` where the last nodes have none).
+
+    `policy` was trained on that problem, on any graphs, with `identity=False`: a `Trainer`, or what `gfn.load` gives. Each of its samples is
+    improved by `rounds` rounds of local search. None is local search alone, which a policy is to be compared with. Ctrl-C is heard between
+    batches of samples.
+    """
+    if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
+        raise TypeError(f"problem is {problem!r:.200}: expected gfn.IndependentSet, gfn.Clique, gfn.DominatingSet or gfn.Cut")
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+        raise ValueError(f"seconds is {seconds!r:.200}: expected a number above 0")
+    nodes, edges = _edges(graph, n_nodes)
+    graphs = _gfn.Graphs.of(np.asarray([len(nodes)]), edges, np.asarray([0, len(edges)]), directed=False)
+    draw = None
+    if policy is not None:
+        network = policy.network if isinstance(policy, Trainer) else policy
+        if not isinstance(network, Network):
+            raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")
+        if type(network.env) is not problem or network.n_conditions:
+            raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
+        if getattr(network.settings, "identity", False):
+            raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
+        env = problem(graphs)  # type: ignore[call-arg]
+        values = {name: value.detach().clone() for name, value in network.state_dict().items()}
+        sampler = Sampler(env, _again(env, network.settings, network._made, values, [], False))
+
+        def draw(n: int, seed: int) -> Any:
+            return sampler.sample(n, seed=seed).terminal
+
+    found, history, samples = _gfn.solve(
+        problem.__name__, graphs, draw, float(seconds), count(rounds, "rounds", least=1), checked_seed(seed)
+    )
+    steps = [Progress(seconds=at, size=size, origin=origin) for at, size, origin in history]
+    return Solution(nodes=[nodes[a] for a in found], size=steps[-1].size, history=steps, samples=samples)

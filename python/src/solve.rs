@@ -1,0 +1,63 @@
+//! The best solution of a problem on one graph.
+
+use gfn::{Error, Result, Rng};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Origin, Problem, Solver};
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::errors::{passed_on, raised};
+use crate::inside::Inside;
+use crate::session::unbroken;
+use crate::states::Graphs;
+use crate::watch::Watch;
+
+/// Nodes, each better solution's second, size and origin, and the number of samples.
+type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
+
+/// Local search on the first of these graphs, from what `draw` gives of a number and a seed: finished states of the problem.
+#[pyfunction]
+pub(crate) fn solve(
+    py: Python<'_>,
+    problem: &str,
+    graphs: &Graphs,
+    draw: Option<Py<PyAny>>,
+    seconds: f64,
+    rounds: usize,
+    seed: u64,
+) -> PyResult<Answer> {
+    let (_inside, watch) = (Inside::enter(py)?, Watch::new());
+    let instances = Instances::new(graphs.states().graphs().to_vec()).map_err(raised)?;
+    let job = || -> Result<Answer> {
+        let problem: Problem = serde_json::from_value(Value::String(problem.to_owned()))
+            .map_err(|_| Error::config("the problem", problem, "IndependentSet, Clique, DominatingSet or Cut"))?;
+        let env = GraphProblem::new(problem, &instances)?;
+        let [graph] = instances.graphs() else {
+            return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));
+        };
+        let (solver, rng) = (Solver::search_alone(problem).seconds(seconds).rounds(rounds), &mut Rng::seeded(seed));
+        let solved = match &draw {
+            None => solver.solve(graph, rng, |_| ())?,
+            Some(draw) => solver.solve_from(
+                graph,
+                rng,
+                |n, rng| {
+                    watch.look()?;
+                    let seed = rng.below(1 << 53) as u64;
+                    let drawn = |py| -> PyResult<Vec<Vec<u32>>> {
+                        let drawn = draw.call1(py, (n, seed))?;
+                        let drawn = drawn.bind(py).cast::<Graphs>()?.get();
+                        Ok(drawn.states().graphs().iter().map(|state| env.rules().solution(state)).collect())
+                    };
+                    Python::attach(drawn).map_err(passed_on("the policy"))
+                },
+                |_| (),
+            )?,
+        };
+        let history = solved.history.iter().map(|one| {
+            let origin = if one.origin == Origin::Sample { "sample" } else { "search" };
+            (one.seconds, one.size, origin)
+        });
+        Ok((solved.nodes, history.collect(), solved.samples))
+    };
+    py.detach(|| unbroken(job))?.map_err(raised)
+}

@@ -1,0 +1,73 @@
+"""The best solution of one graph."""
+
+import gfn_rs as gfn
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+
+def size(problem, graph, nodes):
+    """By networkx, and nothing of the library's."""
+    inside = graph.subgraph(nodes)
+    assert len(set(nodes)) == len(nodes) == len(inside)
+    if problem is gfn.IndependentSet:
+        assert inside.number_of_edges() == 0
+    elif problem is gfn.Clique:
+        assert nx.density(inside) == 1 or len(nodes) < 2
+    elif problem is gfn.DominatingSet:
+        assert nx.is_dominating_set(graph, nodes)
+    else:
+        return nx.cut_size(graph, nodes)
+    return len(nodes)
+
+
+PROBLEMS = {gfn.IndependentSet: 4, gfn.Clique: 2, gfn.DominatingSet: 3, gfn.Cut: 12}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_petersens_graph_is_solved(problem):
+    """The optima are known: Petersen's graph with names for nodes."""
+    graph = nx.relabel_nodes(nx.petersen_graph(), {k: f"node {k}" for k in range(10)})
+    alone = gfn.solve(None, problem, graph, seconds=0.2)
+    assert alone.size == size(problem, graph, alone.nodes) == PROBLEMS[problem]
+    assert (alone.samples, alone.history[-1].size) == (0, alone.size)
+    assert "Solution(size=" in repr(alone)
+    both = np.asarray(nx.petersen_graph().edges).T
+    for index in (both, torch.as_tensor(np.concatenate([both, both[::-1]], axis=1))):
+        found = gfn.solve(None, problem, index, seconds=0.1)
+        assert found.size == size(problem, nx.petersen_graph(), found.nodes) == PROBLEMS[problem]
+
+
+def test_a_policy_holds_for_other_graphs():
+    graphs = gfn.Graphs.from_networkx([nx.path_graph(5), nx.cycle_graph(6)])
+    net = gfn.GraphNet(identity=False, embedding=16, layers=2)
+    trainer = gfn.Trainer(gfn.IndependentSet(graphs), gfn.SizeReward(1.0), net, gfn.DetailedBalance(), batch=8)
+    trainer.step()
+    graph = nx.random_regular_graph(3, 40, seed=1)
+    for policy in (trainer, trainer.network):
+        found = gfn.solve(policy, gfn.IndependentSet, graph, seconds=0.5, seed=2)
+        assert found.size == size(gfn.IndependentSet, graph, found.nodes) and found.samples > 0
+    with pytest.raises(ValueError, match="expected one for Cut"):
+        gfn.solve(trainer, gfn.Cut, graph)
+    # Isolated nodes are in every independent set.
+    assert gfn.solve(None, gfn.IndependentSet, [[0], [1]], n_nodes=4, seconds=0.05).size == 3
+
+
+def test_what_cant_be_solved_is_refused():
+    graph = nx.path_graph(3)
+    told = gfn.GraphNet(identity=True).build(gfn.Cut(gfn.Graphs.from_networkx([graph])))
+    for error, words, given in [
+        (TypeError, "expected gfn.IndependentSet", dict(problem="cut")),
+        (ValueError, "seconds is 0", dict(seconds=0)),
+        (ValueError, "directed", dict(graph=nx.path_graph(3, create_using=nx.DiGraph))),
+        (ValueError, "edge to itself", dict(graph=nx.Graph([("a", "a")]))),
+        (ValueError, "edge to itself", dict(graph=np.asarray([[0, 1], [0, 2]]))),
+        (ValueError, "edge_index", dict(graph=np.zeros((3, 2), dtype=int))),
+        (ValueError, "edge_index", dict(graph=np.zeros((2, 2)))),
+        (TypeError, "expected a Trainer", dict(policy="net")),
+        (ValueError, "identity=False", dict(policy=told)),
+        (ValueError, "n_nodes", dict(n_nodes=5)),
+    ]:
+        with pytest.raises(error, match=words):
+            gfn.solve(**{"policy": None, "problem": gfn.Cut, "graph": graph, **given})

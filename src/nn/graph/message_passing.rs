@@ -166,3 +166,60 @@ impl Torso for MessagePassing {
         matches!(self.body, Body::Convs(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Edge, GraphBatch, GraphKind, GraphState, GraphStates};
+    use crate::nn::graph::engine::TensorGraphs;
+    use crate::nn::{NormKind, Parameters};
+
+    /// Weights are drawn in the order of rounds, so that a network of fewer rounds begins as one of more does.
+    #[test]
+    fn jumping_knowledge_reads_the_rounds_of_networks_with_fewer() {
+        const ROUNDS: usize = 3;
+        for (conv, norm) in [(ConvKind::Gin, NormKind::Layer), (ConvKind::Gin, NormKind::Graph)] {
+            let schema = GraphSchema::plain(GraphKind::Undirected, 5);
+            let graph = |n, edges: &[(u32, u32)]| {
+                let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
+                GraphState::from_parts(GraphKind::Undirected, &vec![Default::default(); n], &edges).unwrap()
+            };
+            let path = graph(5, &[(0, 1), (1, 2), (2, 3), (3, 4)]);
+            let states = GraphStates::from(vec![path.clone(), graph(3, &[(0, 1)]), path]);
+            let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+            let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+            let embed = |layers, jumping| {
+                let (mut parameters, rng) = (Parameters::new(Device::Cpu, Kind::Double), &mut Rng::seeded(1));
+                let config = GraphNetConfig {
+                    conv,
+                    norm,
+                    jumping,
+                    layers,
+                    embedding: 6,
+                    global: false,
+                    ..GraphNetConfig::default()
+                };
+                let torso = MessagePassing::new(&mut parameters.scope(rng), &schema, &Labels::default(), &config);
+                (torso.embed(&engine, None).unwrap(), parameters)
+            };
+            let rounds: Vec<Tensor> = (0..=ROUNDS).map(|k| embed(k, JumpingKnowledge::Last).0.nodes).collect();
+            let check = |got: Embedded, expected: &Tensor| {
+                let pooled = engine.pool(expected);
+                for (got, expected) in [(got.nodes, expected), (got.graphs, &pooled)] {
+                    let off = (got - expected).abs().max().double_value(&[]);
+                    assert!(off < 1e-12, "{conv:?}, {norm:?}: {off}");
+                }
+            };
+            check(embed(ROUNDS, JumpingKnowledge::Max).0, &Tensor::stack(&rounds, 0).amax([0i64].as_slice(), false));
+            let (got, parameters) = embed(ROUNDS, JumpingKnowledge::Concat);
+            let parts = parameters.iter().filter(|p| p.name.starts_with("jumping.") && p.name.ends_with("weight"));
+            let weight = Tensor::cat(&parts.map(|p| p.tensor.shallow_clone()).collect::<Vec<_>>(), 1);
+            let bias = parameters.iter().find(|p| p.name == "jumping.round3.bias").unwrap().tensor.shallow_clone();
+            assert_eq!(weight.size(), [6, 24]);
+            check(got, &Tensor::cat(&rounds, 1).linear(&weight, Some(&bias)));
+        }
+    }
+}

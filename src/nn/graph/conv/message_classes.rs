@@ -188,7 +188,7 @@ impl<T> MessageRound<T> {
         let sent = engine.gather(rows, Some(&self.entries));
         let met = engine.add(engine.gather(&to, Some(receivers)), &sent);
         let met = engine.add(met, &engine.gather(edges, Some(messages)));
-        engine.attend(&engine.head_scores(&met, scores), &sent, receivers, engine.shape(&to)[0] as usize)
+        engine.attend(&engine.head_scores(&met, scores), &sent, receivers, &self.offsets)
     }
 }
 

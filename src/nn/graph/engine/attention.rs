@@ -1,6 +1,6 @@
 //! Attention, on both engines.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::HostRows;
 use crate::graph::{GraphArrays, GraphBatch};
@@ -11,17 +11,20 @@ use crate::parallel;
 pub(super) const SLOPE: f64 = 0.2;
 
 /// [`Engine::attend`](super::Engine::attend) of tensors.
-pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor, n: i64) -> Tensor {
+pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
+    const MAX: i64 = 2;
     let (messages, heads, width) = (scores.size()[0], scores.size()[1], values.size()[1]);
-    let (options, at) = ((scores.kind(), scores.device()), receivers.unsqueeze(1).expand([messages, heads], false));
+    let zeros = |width: i64| Tensor::zeros([offsets.size()[0], width], (scores.kind(), scores.device()));
+    if messages == 0 {
+        return zeros(width);
+    }
     // The largest score cancels. Without it exponentials could overflow.
-    let largest = Tensor::full([n, heads], f64::NEG_INFINITY, options);
-    let largest = largest.scatter_reduce(0, &at, &scores.detach(), "amax");
-    let weights = (scores - largest.index_select(0, receivers)).exp();
-    let sums = Tensor::zeros([n, heads], options).index_add(0, receivers, &weights);
-    let weights = weights / sums.index_select(0, receivers);
+    let each = Tensor::arange(messages, (Kind::Int64, scores.device()));
+    let bags = Tensor::embedding_bag::<Tensor>(&scores.detach(), &each, offsets, false, MAX, false, None, false);
+    let weights = (scores - bags.0.index_select(0, receivers)).exp();
+    let weights = &weights / zeros(heads).index_add(0, receivers, &weights).index_select(0, receivers);
     let weighted = values.view([messages, heads, width / heads]) * weights.unsqueeze(2);
-    Tensor::zeros([n, width], options).index_add(0, receivers, &weighted.view([messages, width]))
+    zeros(width).index_add(0, receivers, &weighted.view([messages, width]))
 }
 
 /// [`Engine::attend_within`](super::Engine::attend_within) of tensors: query, key and value.

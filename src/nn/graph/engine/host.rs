@@ -234,8 +234,9 @@ impl Engine for HostGraphs<'_> {
         HostRows { values: each.collect(), width: heads }
     }
 
-    fn attend(&self, scores: &HostRows, values: &HostRows, receivers: &Vec<i64>, n: usize) -> HostRows {
-        let (mut out, depth, mut first) = (HostRows::zeros(n, values.width), values.width / scores.width, 0);
+    fn attend(&self, scores: &HostRows, values: &HostRows, receivers: &Vec<i64>, offsets: &Vec<i64>) -> HostRows {
+        let (mut out, depth, mut first) =
+            (HostRows::zeros(offsets.len(), values.width), values.width / scores.width, 0);
         for messages in receivers.chunk_by(|a, b| a == b) {
             let (row, range) = (messages[0] as usize * values.width, first..first + messages.len());
             for head in 0..scores.width {

@@ -125,9 +125,16 @@ pub trait Engine {
     /// `[rows, heads * depth]` to `[rows, heads]`.
     fn head_scores(&self, rows: &Self::Rows, parameter: &Tensor) -> Self::Rows;
 
-    /// For each of `n` receivers the sum of its messages' values `[M, heads * depth]`, weighted by the softmax of their scores
-    /// `[M, heads]`, head by head: `[n, heads * depth]`. Messages come receiver by receiver; zeros for a receiver without any.
-    fn attend(&self, scores: &Self::Rows, values: &Self::Rows, receivers: &Self::Index, n: usize) -> Self::Rows;
+    /// For each receiver the sum of its messages' values `[M, heads * depth]`, weighted by the softmax of their scores `[M, heads]`, head
+    /// by head: `[receivers, heads * depth]`. Messages come receiver by receiver: those of receiver `i` begin at `offsets[i]`, and there
+    /// `receivers` is `i`. Zeros for a receiver without any.
+    fn attend(
+        &self,
+        scores: &Self::Rows,
+        values: &Self::Rows,
+        receivers: &Self::Index,
+        offsets: &Self::Index,
+    ) -> Self::Rows;
 
     /// Attention of each node to all nodes of its graph, `softmax(q(a) . k(b) / sqrt(depth)) v(b)`, head by head. All are
     /// `[N, heads * depth]`.

@@ -164,8 +164,8 @@ impl Engine for TensorGraphs<'_> {
         (bent * parameter).sum_dim_intlist(2, false, rows.kind())
     }
 
-    fn attend(&self, scores: &Tensor, values: &Tensor, receivers: &Tensor, n: usize) -> Tensor {
-        softmax_sums(scores, values, receivers, n as i64)
+    fn attend(&self, scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
+        softmax_sums(scores, values, receivers, offsets)
     }
 
     fn attend_within(&self, query: &Tensor, key: &Tensor, value: &Tensor, heads: usize) -> Tensor {

@@ -127,7 +127,9 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
 fn batch_mates_change_nothing() {
     for (kind, config) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config))) {
         let (env, conv) = (everything(kind, 40), config.conv);
-        let net = net(&env, GraphNetConfig { pair_walks: Some(2), ..config }, Kind::Float);
+        // Where two nodes are nearly alike, a graph norm enlarges what rounding makes of them.
+        let floats = if config.norm == NormKind::Graph { Kind::Double } else { Kind::Float };
+        let net = net(&env, GraphNetConfig { pair_walks: Some(2), ..config }, floats);
         let mut rng = Rng::seeded(7);
         // Very different sizes, and many of one size, for which products are arranged in another way.
         for sizes in [vec![1, 40, 2, 0, 9, 17, 5, 5, 33], vec![5; 30]] {
@@ -264,7 +266,7 @@ fn frozen_networks_give_what_networks_give() {
                 let first: Vec<f64> = expected[..n_first].to_vec();
                 let spread = first.iter().copied().fold(f64::NEG_INFINITY, f64::max)
                     - first.iter().copied().fold(f64::INFINITY, f64::min);
-                assert!(n_first > 1 && spread > 0.1, "all alike: {spread}");
+                assert!(n_first > 1 && spread > 0.01, "all alike: {spread}");
                 let none = frozen.distribution(&env, &GraphStates::from(Vec::new())).unwrap();
                 assert!(none.legal_slots().is_empty());
             }
@@ -304,6 +306,12 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
         ("direction", graph(1, 0, Edge::default()), [false, false, true, true, true, true, true]),
         ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 7]),
     ];
+    for config in configs() {
+        // A norm over the graph leaves the graph's mean something to say.
+        let net = net(&env, config.clone(), Kind::Double);
+        let change = (exit_logit(&env, &net, &plain) - exit_logit(&env, &net, &cases[3].1)).abs();
+        assert!(change > 1e-4, "{config:?}: {change}");
+    }
     for (what, other, enters) in cases {
         for (conv, enters) in CONVS.into_iter().zip(enters) {
             let net = net(&env, GraphNetConfig { layers: 1, ..config(conv) }, Kind::Double);

@@ -28,15 +28,19 @@ pub struct GraphNorm {
 }
 
 impl GraphNorm {
+    /// The first share of the mean that is taken away. PyTorch Geometric and the paper begin with all of it, 1; then the mean of a graph's
+    /// nodes, which heads read, would at first be the same for all graphs.
+    const MEAN_SCALE: f64 = 0.5;
+
     /// Added to the variance before its root, as in PyTorch Geometric.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
-    /// A graph norm with a learned `weight` and `mean_scale` (start at 1) and `bias` (starts at 0), all `[width]`.
+    /// A graph norm with a learned `weight` (starts at 1), `bias` (at 0) and `mean_scale` (at 1/2), all `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             weight: scope.constant("weight", &[width], 1.0),
             bias: scope.constant("bias", &[width], 0.0),
-            mean_scale: scope.constant("mean_scale", &[width], 1.0),
+            mean_scale: scope.constant("mean_scale", &[width], Self::MEAN_SCALE),
         }
     }
 }

@@ -175,6 +175,23 @@ fn those_of_a_graph_network() {
         ("initial_exit_bias", json!(1.0)),
     ];
     check(&net(), &others, |config| graphs(Semantics::Labelled, config));
+    // These aren't written where they are the defaults.
+    let told = GraphNetConfig {
+        degrees: true,
+        norm: gfn::nn::NormKind::Graph,
+        jumping: gfn::nn::JumpingKnowledge::Concat,
+        ..net()
+    };
+    let more = [
+        ("conv", json!({ "Gat": { "heads": 2 } })),
+        ("conv", json!({ "Gps": { "heads": 2 } })),
+        ("degrees", json!(false)),
+        ("norm", json!("Layer")),
+        ("norm", json!("None")),
+        ("jumping", json!("Last")),
+        ("jumping", json!("Max")),
+    ];
+    check(&told, &[&others[2..], &more].concat(), |config| graphs(Semantics::Labelled, config));
     // Up to isomorphism a network is told of symmetry, unless it isn't to be.
     let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();

@@ -1,6 +1,8 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
-use crate::nets::{CONVS, KINDS, all, blocks, config, difference, everything, everything_under, net, random_graph};
+use crate::nets::{
+    CONVS, KINDS, all, blocks, config, configs, difference, everything, everything_under, net, random_graph,
+};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::env::StateGraph;
@@ -57,15 +59,15 @@ fn dead<R: GraphRules>(
 #[test]
 fn a_gradient_reaches_every_parameter() {
     on_one_thread();
-    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+    for (kind, base) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |base| (kind, base))) {
         let env = everything_under(Semantics::Labelled, kind, 4);
-        let plain = GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(conv) };
+        let plain = GraphNetConfig { estimators: EstimatorsConfig::default(), ..base.clone() };
         let logit_scale = Some(MlpConfig { hidden: vec![32], ..MlpConfig::default() });
         let scaled = EstimatorsConfig { logit_scale, ..EstimatorsConfig::conditional(3) };
         let settings = [
             plain.clone(),
             GraphNetConfig { backward: BackwardPolicy::SharedTorso, global: false, ..plain },
-            GraphNetConfig { pair_walks: Some(2), estimators: scaled, ..config(conv) },
+            GraphNetConfig { pair_walks: Some(2), estimators: scaled, ..base.clone() },
         ];
         for config in settings {
             let net = net(&env, config.clone(), Kind::Double);
@@ -73,8 +75,8 @@ fn a_gradient_reaches_every_parameter() {
             assert!(dead.is_empty(), "{kind:?} {config:?}: {dead:?}");
         }
         // Detailed balance has no use for log Z, and P_B has no exit that would look at the whole graph.
-        let net = net(&env, config(conv), Kind::Double);
-        assert_eq!(dead(&env, &net, 0, &DetailedBalance::default()), ["log_z"], "{kind:?} {conv:?}");
+        let net = net(&env, base.clone(), Kind::Double);
+        assert_eq!(dead(&env, &net, 0, &DetailedBalance::default()), ["log_z"], "{kind:?} {base:?}");
     }
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let env = Ring::new(3, GraphKind::Directed).unwrap();

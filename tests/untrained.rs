@@ -1,6 +1,6 @@
 //! Untrained policies of every kind are near the uniform one, whatever the size of what they look at.
 
-use crate::nets::KINDS;
+use crate::nets::{CONVS, KINDS, configs};
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
@@ -85,20 +85,20 @@ fn made(conv: ConvKind) -> GraphNetConfig {
 
 #[test]
 fn graph_networks_start_near_uniform_at_any_size() {
-    for conv in
-        [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }]
-    {
+    for conv in CONVS {
         for global in [true, false] {
             check_graph_nets(&GraphNetConfig { global, ..made(conv) }, &SIZES);
         }
+    }
+    for config in configs() {
+        let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, embedding: 128, ..config };
+        check_graph_nets(&config, &[5, 50]);
     }
 }
 
 #[test]
 fn pair_features_do_not_change_that() {
-    for conv in
-        [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }]
-    {
+    for conv in CONVS {
         check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..made(conv) }, &[5, 50]);
     }
     check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..made(ConvKind::Gin) }, &[200]);

@@ -11,7 +11,7 @@ mod torch_script;
 pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, Engine, GraphNet, GraphNetConfig, GraphNetwork,
-    HostGraphNet, MessagePassing, Symmetry, Torso,
+    GraphNorm, HostGraphNet, JumpingKnowledge, MessagePassing, NormKind, Symmetry, Torso,
 };
 pub(crate) use host::floats;
 pub use host::{HostLinear, HostMlp, HostNorm};

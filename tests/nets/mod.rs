@@ -4,15 +4,24 @@ use gfn::env::Direction;
 use gfn::graph::{
     Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
 };
-use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
+use gfn::nn::{
+    BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, JumpingKnowledge, NormKind, Parameters,
+};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::{Quantities, Quantity};
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};
 
-pub(crate) const CONVS: [ConvKind; 5] =
-    [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }];
+pub(crate) const CONVS: [ConvKind; 7] = [
+    ConvKind::Gin,
+    ConvKind::GinVirtual,
+    ConvKind::Gine,
+    ConvKind::Directed,
+    ConvKind::Transformer { heads: 4 },
+    ConvKind::Gat { heads: 4 },
+    ConvKind::Gps { heads: 4 },
+];
 pub(crate) const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
 pub(crate) fn all() -> Quantities {
     Quantities::PF | Quantity::LogPb | Quantity::LogFlow
@@ -65,6 +74,19 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
         ablation: true,
         ..GraphNetConfig::default()
     }
+}
+
+/// Each convolution, and each norm and way of reading rounds with some.
+pub(crate) fn configs() -> Vec<GraphNetConfig> {
+    let (graph, none) = (NormKind::Graph, NormKind::None);
+    let more = [
+        (ConvKind::Gin, graph, JumpingKnowledge::Max),
+        (ConvKind::Gine, none, JumpingKnowledge::Concat),
+        (ConvKind::Gat { heads: 2 }, graph, JumpingKnowledge::Concat),
+        (ConvKind::Gps { heads: 2 }, graph, JumpingKnowledge::Max),
+    ];
+    let more = more.map(|(conv, norm, jumping)| GraphNetConfig { norm, jumping, degrees: true, ..config(conv) });
+    CONVS.map(config).into_iter().chain(more).collect()
 }
 
 /// A network of somebody's own that looks at the labels of nodes where it should not.

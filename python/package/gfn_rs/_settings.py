@@ -144,7 +144,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 # Settings that mean something beside some values of another one alone.
 _BESIDE = {
-    "GraphNet.heads": ("conv", ("transformer",)),
+    "GraphNet.heads": ("conv", ("transformer", "gat", "gps")),
     "SequenceNet.heads": ("kind", ("transformer",)),
     "SubTrajectoryBalance.lambda_": ("weighting", ("geometric_within", "geometric")),
     "PolicyGradient.gae_lambda": ("advantage", ("gae",)),

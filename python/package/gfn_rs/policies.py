@@ -71,16 +71,19 @@ class _Graphs(Policy):
 
     def _described(self) -> Any:
         # Checkpoints from before the setting are of networks that aren't told, and name nothing.
-        values = self._values()
-        return {name: value for name, value in values.items() if (name, value) != ("symmetry", variant("unseen"))}
+        before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last"))]
+        return {name: value for name, value in self._values().items() if (name, value) not in before}
 
 
 @dataclass(frozen=True)
 class GraphNet(_Graphs):
     """Messages along edges, then a head for each type of action.
 
-    `conv` is chosen by what the environment's graphs are made of, unless named; `transformer` has `heads` heads of attention along
-    edges. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
+    `conv` is chosen by what the environment's graphs are made of, unless named; `transformer`, `gat` (GATv2) and `gps` have `heads` heads
+    of attention along edges, `gps` to the whole graph instead, beside messages along edges. `degrees`: nodes are told their degree and the
+    size of their graph. `norm` after each round: `graph` is GraphNorm, over the nodes of the same graph. `jumping`: the rounds that nodes and
+    pooled graphs read, as in PyTorch Geometric's `JumpingKnowledge` (`concat` with a linear map behind it); `norm` and `jumping` aren't for
+    `transformer`. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
     many lengths between the two. `global_`: after the last round each node is told of the whole graph. `symmetry`: the network is told
     how many automorphisms a graph has and how each move changes that (`auto`: up to isomorphism, of at most 8 nodes and 256
     slots of moves). Graphs up to isomorphism are learned many times closer with it.
@@ -88,7 +91,7 @@ class GraphNet(_Graphs):
 
     layers: int = 2
     embedding: int = 128
-    conv: Literal["auto", "gin", "gin_virtual", "gine", "directed", "transformer"] = "auto"
+    conv: Literal["auto", "gin", "gin_virtual", "gine", "directed", "transformer", "gat", "gps"] = "auto"
     heads: int = 4
     identity: bool = True
     pair_walks: int | None = None
@@ -98,13 +101,19 @@ class GraphNet(_Graphs):
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
     symmetry: Literal["auto", "seen", "unseen"] = "auto"
+    degrees: bool = False
+    norm: Literal["layer", "graph", "none"] = "layer"
+    jumping: Literal["last", "concat", "max"] = "last"
 
     def _values(self) -> dict[str, Any]:
-        conv: Any = {"Transformer": {"heads": self.heads}} if self.conv == "transformer" else variant(self.conv)
+        conv: Any = {variant(self.conv): {"heads": self.heads}} if self.conv in ("transformer", "gat", "gps") else variant(self.conv)
         return {
             "layers": plain(self.layers, "layers"),
             "embedding": plain(self.embedding, "embedding"),
             "conv": conv,
+            "degrees": plain(self.degrees, "degrees"),
+            "norm": variant(self.norm),
+            "jumping": variant(self.jumping),
             "identity": plain(self.identity, "identity"),
             "pair_walks": plain(self.pair_walks, "pair_walks"),
             "global": plain(self.global_, "global_"),

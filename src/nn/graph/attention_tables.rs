@@ -1,10 +1,8 @@
 //! Which rows attend to which in a graph transformer, as dense tables of each graph.
 
-use std::collections::BTreeMap;
-
 use tch::{Device, Kind, Tensor};
 
-use super::heads::SIZE_STEP;
+use super::heads::size_groups;
 use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
 
 /// The relation of a row to one that attends to it, apart from edges.
@@ -160,16 +158,12 @@ impl AttentionTables {
         let (arrays, device) = (batch.arrays, batch.device());
         let (b, n, sizes) = (arrays.len(), arrays.nodes.len(), arrays.sizes().collect::<Vec<_>>());
         let features = Features::new(schema);
-        let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (g, size) in sizes.iter().enumerate() {
-            by_size.entry(size.div_ceil(SIZE_STEP)).or_default().push(g);
-        }
         let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
         let same = arrays.same_size().is_some();
         let first_row = |g: usize| arrays.node_ptr[g] + g;
-        let (mut groups, mut base) = (Vec::with_capacity(by_size.len()), 0);
+        let (mut groups, mut base) = (Vec::new(), 0);
         let (mut places, mut log_degree) = (vec![0i64; n + b], vec![0.0; n + b]);
-        for members in by_size.values() {
+        for members in size_groups(arrays) {
             let length = 1 + members.iter().map(|&g| sizes[g]).max().unwrap_or(0);
             let mut tables = HostTables::new(&features, members.len(), length);
             let mut rows = Vec::with_capacity(members.len() * length);

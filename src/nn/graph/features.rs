@@ -3,8 +3,8 @@
 use tch::Tensor;
 
 use super::engine::Engine;
-use crate::graph::{Attributes, GraphSchema};
-use crate::nn::Scope;
+use crate::graph::{Attributes, GraphArrays, GraphKind, GraphSchema};
+use crate::nn::{Linear, Scope};
 
 /// The class of each label of a node, as far as a network tells labels apart; none if it doesn't.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -59,16 +59,42 @@ pub(crate) struct NodeFeatures {
     /// A vector for each class of labels.
     labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
+    degrees: Option<Linear>,
+}
+
+/// The number of a node's neighbours; in directed graphs those of incoming edges, then those of outgoing ones.
+pub(crate) fn degrees(arrays: &GraphArrays, node: usize) -> impl Iterator<Item = usize> + '_ {
+    let neighbours = arrays.neighbours();
+    [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten().map(<[_]>::len)
+}
+
+/// The number of nodes of each node's graph.
+pub(crate) fn sizes_of_nodes(arrays: &GraphArrays) -> Vec<usize> {
+    arrays.sizes().flat_map(|n| std::iter::repeat_n(n, n)).collect()
+}
+
+/// The numbers that a node with these degrees in a graph of `n` nodes is described by.
+fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Iterator<Item = f64> {
+    let n = n as f64;
+    let each = degrees.map(|degree| degree as f64).flat_map(move |d| [d.ln_1p(), d / n, 1.0 / (1.0 + d)]);
+    each.chain([n.ln_1p()])
 }
 
 impl NodeFeatures {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: &Labels) -> Self {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: &Labels, degrees: bool) -> Self {
+        let sides = if schema.kind == GraphKind::Directed { 2 } else { 1 };
         Self {
             classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
             labels: (labels.classes() > 0)
                 .then(|| (labels.clone(), scope.normal("label", &[labels.classes() as i64, width], 1.0))),
             attributes: AttributeTable::new(scope, &schema.node_attributes, width),
+            degrees: degrees.then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
         }
+    }
+
+    /// `true` if nodes are told apart by their degrees.
+    pub(crate) fn sees_degrees(&self) -> bool {
+        self.degrees.is_some()
     }
 
     /// Which labels are told apart.
@@ -91,10 +117,16 @@ impl NodeFeatures {
             let of_nodes: Vec<i64> = nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64).collect();
             rows = engine.add(rows, &engine.look_up(table, &of_nodes, 1));
         }
-        match &self.attributes {
-            Some(table) => engine.add(rows, &table.forward(engine, each().map(|node| &node.attributes))),
-            None => rows,
+        if let Some(table) = &self.attributes {
+            rows = engine.add(rows, &table.forward(engine, each().map(|node| &node.attributes)));
         }
+        if let Some(layer) = &self.degrees {
+            let sizes = sizes_of_nodes(arrays);
+            let each = nodes.iter().flat_map(|&node| degree_features(degrees(arrays, node), sizes[node]));
+            let numbers = engine.rows(&each.collect::<Vec<_>>(), layer.weight().size()[1] as usize);
+            rows = engine.add(rows, &engine.linear(layer, &numbers));
+        }
+        rows
     }
 }
 

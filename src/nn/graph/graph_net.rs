@@ -7,7 +7,7 @@ use super::fits::Fits;
 use super::heads::{Heads, Symmetry, SymmetryLayer, counted, pair_features, start_scale};
 use super::network::{HostBlocks, HostGraphNet};
 use super::torso::{Embedded, Torso, checked_conditions, embedded};
-use super::{ConvKind, GraphNetwork, MessagePassing};
+use super::{ConvKind, GraphNetwork, JumpingKnowledge, MessagePassing, NormKind};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
 use crate::nn::host::Packed;
@@ -41,6 +41,17 @@ pub struct GraphNetConfig {
     /// isomorphism only at the nodes of the initial graph, which are told apart. Without labels a network can't tell
     /// apart the nodes of a labelled graph that differ only in their label.
     pub identity: bool,
+    /// `true` for a network that is told each node's degree `d` among the `n` nodes of its graph, as `log(1 + d)`, `d / n` and
+    /// `1 / (1 + d)`, in directed graphs of both in- and out-degree, and `log(1 + n)`. For convolutions that average, and for graphs
+    /// larger than those that it was trained on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub degrees: bool,
+    /// The norm after each round of message passing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub norm: NormKind,
+    /// The rounds that nodes and pooled graphs read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub jumping: JumpingKnowledge,
     /// Allows a `conv` that can't see all edge features of the environment (classes, attributes, direction).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ablation: bool,
@@ -75,6 +86,9 @@ impl Default for GraphNetConfig {
             layers: 2,
             embedding: 128,
             identity: true,
+            degrees: false,
+            norm: NormKind::Layer,
+            jumping: JumpingKnowledge::Last,
             ablation: false,
             pair_walks: None,
             global: true,
@@ -101,13 +115,26 @@ fn is_one(unit: &f64) -> bool {
     *unit == 1.0
 }
 
+/// Then it isn't written, so that settings of before the setting are written as they were.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl GraphNetConfig {
     fn check(&self) -> Result<()> {
         let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
-            ConvKind::Transformer { heads } if heads < 1 || self.embedding % heads != 0 => {
+            ConvKind::Transformer { heads } | ConvKind::Gat { heads } | ConvKind::Gps { heads }
+                if heads < 1 || self.embedding % heads != 0 =>
+            {
                 refuse("heads", heads, "a number of heads that divides the embedding")
+            }
+            ConvKind::Transformer { .. } if !(is_default(&self.norm) && is_default(&self.jumping)) => {
+                let got = format!("{:?} and {:?}, of a transformer", self.norm, self.jumping);
+                let expected =
+                    "`Layer` and `Last`: its layers are norms of their own, and the last is read; or another `conv`";
+                Err(Error::config("norm and jumping", got, expected))
             }
             _ => self.estimators.check(),
         }
@@ -120,7 +147,7 @@ impl GraphNetConfig {
             Some(what) if !self.ablation => Err(Error::config(
                 "conv",
                 format!("{:?}, which can't see {what} that this environment has", self.conv),
-                "a convolution that can: `Auto`, `Gine` or `Transformer`; or `ablation: true`, to leave it out on purpose",
+                "a convolution that can: `Auto`, `Gine`, `Gat`, `Gps` or `Transformer`; or `ablation: true`, to leave it out on purpose",
             )),
             _ => Ok(()),
         }
@@ -162,8 +189,8 @@ impl GraphNet {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, a negative number of
-    /// conditions, a convolution that can't see all edge features of the environment, a schema that no graph can
+    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, another norm or jumping knowledge than
+    /// a transformer has, a negative number of conditions, a convolution that can't see all edge features of the environment, a schema that no graph can
     /// satisfy ([`GraphSchema::check`]), and too many slots; [`Error::Contract`] for an initial graph that violates the
     /// schema; [`Error::Device`] for a device that isn't there.
     pub fn new<R: GraphRules>(
@@ -191,8 +218,8 @@ impl GraphNet {
 
 impl<T: Torso> GraphNet<T> {
     /// The same with a torso of your own, built in the scope that `torso` gets; with [`BackwardPolicy::Separate`] a second one
-    /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `ablation`,
-    /// `global`) don't matter.
+    /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `norm`,
+    /// `jumping`, `ablation`, `global`) don't matter.
     ///
     /// # Errors
     /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many slots, and layers of

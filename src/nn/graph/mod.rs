@@ -14,11 +14,11 @@ mod network;
 mod torso;
 mod transformer;
 
-pub use conv::ConvKind;
+pub use conv::{ConvKind, GraphNorm, NormKind};
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
 pub use engine::Engine;
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
 pub use heads::Symmetry;
-pub use message_passing::MessagePassing;
+pub use message_passing::{JumpingKnowledge, MessagePassing};
 pub use network::{GraphNetwork, HostGraphNet};
 pub use torso::{Embedded, Torso};

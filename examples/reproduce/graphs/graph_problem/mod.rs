@@ -5,7 +5,7 @@ mod small;
 
 use clap::{Parser, ValueEnum};
 use gfn::graph::GraphEnv;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, JumpingKnowledge};
 use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
@@ -63,8 +63,14 @@ pub(crate) struct Args {
     /// Way in which nodes learn of others: along edges, or also from the whole graph; by default gin-virtual, of RB graphs gin
     #[arg(long, value_enum)]
     conv: Option<ConvName>,
+    /// Rounds that nodes and the whole graph read
+    #[arg(long, value_enum, default_value = "last")]
+    jumping: JumpingName,
+    /// Nodes are told their degree
+    #[arg(long)]
+    degrees: bool,
     /// Negative control: the network gets no messages along edges, and sees marks alone
-    #[arg(long, conflicts_with_all = ["layers", "conv"])]
+    #[arg(long, conflicts_with_all = ["layers", "conv", "jumping", "degrees"])]
     blind: bool,
     #[command(flatten)]
     common: Common,
@@ -103,6 +109,21 @@ enum ConvName {
     GinVirtual,
     /// Attention along edges and to a virtual node, four heads
     Transformer,
+    /// GATv2: attention along edges, four heads
+    Gat,
+    /// GPS: sums over neighbours beside attention to the whole graph, four heads
+    Gps,
+}
+
+/// Rounds that are read, by name.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum JumpingName {
+    /// The last one
+    Last,
+    /// All, side by side
+    Concat,
+    /// The largest of all, number by number
+    Max,
 }
 
 /// Kinds of graphs by name.
@@ -178,7 +199,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ConvName::Gin => ConvKind::Gin,
             ConvName::GinVirtual => ConvKind::GinVirtual,
             ConvName::Transformer => ConvKind::Transformer { heads: 4 },
+            ConvName::Gat => ConvKind::Gat { heads: 4 },
+            ConvName::Gps => ConvKind::Gps { heads: 4 },
         },
+        jumping: match args.jumping {
+            JumpingName::Last => JumpingKnowledge::Last,
+            JumpingName::Concat => JumpingKnowledge::Concat,
+            JumpingName::Max => JumpingKnowledge::Max,
+        },
+        degrees: args.degrees,
         layers: if args.blind { 0 } else { common.layers.unwrap_or(5) },
         embedding: common.embedding.unwrap_or(64),
         // What is learned of nodes holds for other graphs.

@@ -2,16 +2,44 @@
 
 use std::collections::HashMap;
 
+use super::Conv;
 use crate::graph::{Edge, GraphArrays, Neighbours};
 use crate::nn::graph::engine::Engine;
-use crate::nn::graph::features::Labels;
+use crate::nn::graph::features::{Labels, NodeFeatures, degrees, sizes_of_nodes};
 use smallvec::SmallVec;
+use tch::Tensor;
 
 /// A key that identifies a node's class: its features, or its colour and those of its neighbours.
 type Key = SmallVec<[i64; 24]>;
 
 /// A separator between the parts of a [`Key`]; no colour or class has this value.
 const END: i64 = -1;
+
+/// The rounds of a network, as far as they decide which nodes get equal values.
+#[derive(Debug)]
+pub(in crate::nn) struct Plan {
+    /// The labels that are told apart.
+    pub(super) labels: Labels,
+    /// Nodes are told apart by their degrees.
+    pub(super) degrees: bool,
+    pub(super) rounds: usize,
+    pub(super) messages: MessageKind,
+    /// What a node gets depends on its whole graph, so that each node has a row after each round.
+    pub(super) whole: bool,
+}
+
+impl Plan {
+    /// The rounds on these features.
+    pub(in crate::nn) fn new(features: &NodeFeatures, convs: &[Conv]) -> Self {
+        Self {
+            labels: features.labels(),
+            degrees: features.sees_degrees(),
+            rounds: convs.len(),
+            messages: convs.first().map_or(MessageKind::Sum, Conv::message_kind),
+            whole: convs.iter().any(Conv::reads_whole),
+        }
+    }
+}
 
 /// The rows that each round of a network computes, `R_0 <= R_1 <= .. <= N`.
 ///
@@ -38,7 +66,7 @@ pub(crate) struct MessageRound<T> {
     pub(crate) entries: T,
     /// The start of each receiver's messages, `[R']`.
     pub(crate) offsets: T,
-    /// Only for [`MessageKind::WithEdges`]: the index of each message in the batch and the row that receives it, `[M]`
+    /// Only for messages with edges: the index of each message in the batch and the row that receives it, `[M]`
     /// both. Messages against the direction of their edge have the indices after all others.
     along: Option<(T, T)>,
 }
@@ -48,30 +76,36 @@ pub(crate) struct MessageRound<T> {
 pub(crate) enum MessageKind {
     /// From neighbours, whatever the direction of edges. Table entries are rows.
     Sum,
-    /// The same, and from the whole graph: each node has a row after each round. Table entries are rows.
-    SumAndWhole,
     /// From neighbours, with the edge's features and direction. Table entries are rows.
     WithEdges,
+    /// The same, and from the node itself; these messages have the index after all others. Table entries are rows.
+    WithEdgesAndItself,
     /// From the node itself, from sources of incoming edges and from targets of outgoing ones, with a linear map for
     /// each. Table entries are `3 row`, `3 row + 1` and `3 row + 2`.
     BySide,
+}
+
+impl MessageKind {
+    fn has_edges(self) -> bool {
+        matches!(self, Self::WithEdges | Self::WithEdgesAndItself)
+    }
 }
 
 impl<T> MessageRounds<T> {
     /// If rows per node exceed this share, each node gets its own row, because gathering costs something, too.
     const WORTHWHILE: f64 = 0.8;
 
-    /// The classes for `rounds` rounds over an engine's graphs, in which these labels are told apart.
-    pub(crate) fn new<E: Engine<Index = T>>(engine: &E, labels: &Labels, rounds: usize, kind: MessageKind) -> Self {
-        let arrays = engine.arrays();
+    /// The classes for the rounds of a plan over an engine's graphs.
+    pub(crate) fn new<E: Engine<Index = T>>(engine: &E, plan: &Plan) -> Self {
+        let (arrays, kind) = (engine.arrays(), plan.messages);
         let n = arrays.nodes.len();
-        let mut colours = Colours::of(n, feature_keys(arrays, labels));
+        let mut colours = Colours::of(n, feature_keys(arrays, plan));
         let features = colours.representatives.clone();
-        let edges = if kind == MessageKind::WithEdges { edge_keys(arrays) } else { Vec::new() };
-        let mut made = Vec::with_capacity(rounds);
-        for _ in 0..rounds {
+        let edges = if kind.has_edges() { edge_keys(arrays) } else { Vec::new() };
+        let mut made = Vec::with_capacity(plan.rounds);
+        for _ in 0..plan.rounds {
             let mut next = Colours::all(n);
-            if !colours.distinct() && kind != MessageKind::SumAndWhole {
+            if !colours.distinct() && !plan.whole {
                 let refined = colours.refined(arrays.neighbours(), &edges);
                 if (refined.representatives.len() as f64) < Self::WORTHWHILE * n as f64 {
                     next = refined;
@@ -107,15 +141,19 @@ impl<T> MessageRound<T> {
             }
             let outgoing = outgoing.unwrap_or_default();
             entries.extend(incoming.iter().chain(outgoing).map(of));
-            if kind == MessageKind::WithEdges {
+            if kind.has_edges() {
                 let n = neighbours.n_messages() as i64;
                 messages.extend(incoming.iter().map(|&(_, message)| i64::from(message)));
                 messages.extend(outgoing.iter().map(|&(_, message)| n + i64::from(message)));
+                if kind == MessageKind::WithEdgesAndItself {
+                    entries.push(before.of[node]);
+                    messages.push(if engine.arrays().is_directed() { 2 * n } else { n });
+                }
                 to.resize(entries.len(), row as i64);
             }
         }
         let index = |rows| engine.index(rows);
-        let along = (kind == MessageKind::WithEdges).then(|| (index(messages), index(to)));
+        let along = kind.has_edges().then(|| (index(messages), index(to)));
         Self { own: own.map(index), entries: index(entries), offsets: index(offsets), along }
     }
 
@@ -133,6 +171,24 @@ impl<T> MessageRound<T> {
             Some((messages, receivers)) => engine.add_along(to, rows, &self.entries, edges, messages, receivers),
             None => engine.add(to, &engine.sum(rows, &self.entries, &self.offsets)),
         }
+    }
+
+    /// Attention of each receiver, by its row of `to`, to its messages, each a row and the vector of its edge as above; then that of
+    /// messages to oneself. `[R', D]`.
+    pub(crate) fn attend_along<E: Engine<Index = T>>(
+        &self,
+        engine: &E,
+        to: E::Rows,
+        rows: &E::Rows,
+        edges: &E::Rows,
+        scores: &Tensor,
+    ) -> E::Rows {
+        debug_assert!(self.along.is_some(), "a round of `MessageKind::WithEdgesAndItself`");
+        let Some((messages, receivers)) = &self.along else { return to };
+        let sent = engine.gather(rows, Some(&self.entries));
+        let met = engine.add(engine.gather(&to, Some(receivers)), &sent);
+        let met = engine.add(met, &engine.gather(edges, Some(messages)));
+        engine.attend(&engine.head_scores(&met, scores), &sent, receivers, &self.offsets)
     }
 }
 
@@ -196,12 +252,17 @@ impl Colours {
 }
 
 /// Each node's key before the first round: its features.
-fn feature_keys<'a>(arrays: &'a GraphArrays, labels: &'a Labels) -> impl Iterator<Item = Key> + 'a {
-    arrays.nodes.iter().zip(&arrays.labels).map(move |(node, &label)| {
+fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<Item = Key> + 'a {
+    let sizes = if plan.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
+    arrays.nodes.iter().zip(&arrays.labels).enumerate().map(move |(at, (node, &label))| {
         let mut key = Key::new();
-        key.push(labels.class(label) as i64);
+        key.push(plan.labels.class(label) as i64);
         key.push(i64::from(node.class));
         key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
+        if let Some(&n) = sizes.get(at) {
+            key.push(END);
+            key.extend(degrees(arrays, at).chain([n]).map(|number| number as i64));
+        }
         key
     })
 }

@@ -3,11 +3,12 @@
 use tch::Tensor;
 
 use super::Engine;
+use super::attention::{SLOPE, add_softmax, host_attention};
 use crate::env::Direction;
 use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
 use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
 use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
-use crate::nn::{LayerNorm, Linear, Mlp};
+use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 use crate::{Error, Result};
 
 /// Some graphs, and a network's parameters as they were when the roll-out began.
@@ -123,6 +124,32 @@ impl Engine for HostGraphs<'_> {
         rows
     }
 
+    fn graph_norm(&self, norm: &GraphNorm, mut rows: HostRows) -> HostRows {
+        let parameters = [&norm.weight, &norm.bias, &norm.mean_scale];
+        let packed = self.packed.of(&parameters, || parameters.map(floats));
+        let [weight, bias, mean_scale] = &*packed;
+        let (width, mut first) = (rows.width, 0);
+        for n in self.arrays.sizes() {
+            let graph = &mut rows.values[first..first + n * width];
+            first += n * width;
+            let means = |graph: &[f32], term: fn(f64) -> f64| {
+                let mut sums = vec![0.0; width];
+                let rows = graph.chunks_exact(width);
+                rows.for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += term(f64::from(x))));
+                sums.into_iter().map(move |sum| sum / n as f64)
+            };
+            let less: Vec<f32> = means(graph, |x| x).zip(mean_scale).map(|(mean, s)| -(mean as f32) * s).collect();
+            graph.chunks_exact_mut(width).for_each(|row| add_to(row, &less));
+            let variances = means(graph, |x| x * x).zip(weight);
+            let factors: Vec<f32> = variances.map(|(v, w)| w / (v + GraphNorm::EPS).sqrt() as f32).collect();
+            for row in graph.chunks_exact_mut(width) {
+                row.iter_mut().zip(&factors).for_each(|(x, factor)| *x *= factor);
+                add_to(row, bias);
+            }
+        }
+        rows
+    }
+
     fn relu(&self, mut rows: HostRows) -> HostRows {
         // NaN passes through; the check before drawing finds it.
         rows.values.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
@@ -141,6 +168,12 @@ impl Engine for HostGraphs<'_> {
         } else {
             rows.values.chunks_exact_mut(others.width).for_each(|row| add_to(row, &others.values));
         }
+        rows
+    }
+
+    fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
+        // NaN passes through.
+        rows.values.iter_mut().zip(&others.values).for_each(|(x, y)| *x = if *x > *y || x.is_nan() { *x } else { *y });
         rows
     }
 
@@ -189,6 +222,36 @@ impl Engine for HostGraphs<'_> {
             });
         }
         to
+    }
+
+    fn head_scores(&self, rows: &HostRows, parameter: &Tensor) -> HostRows {
+        let vectors = self.packed.of(&[parameter], || floats(parameter));
+        let heads = parameter.size()[0] as usize;
+        let each = rows.values.chunks_exact(rows.width).flat_map(|row| {
+            let parts = row.chunks_exact(rows.width / heads).zip(vectors.chunks_exact(rows.width / heads));
+            parts.map(|(x, a)| x.iter().zip(a).map(|(&x, a)| a * if x < 0.0 { SLOPE as f32 * x } else { x }).sum())
+        });
+        HostRows { values: each.collect(), width: heads }
+    }
+
+    fn attend(&self, scores: &HostRows, values: &HostRows, receivers: &Vec<i64>, offsets: &Vec<i64>) -> HostRows {
+        let (mut out, depth, mut first) =
+            (HostRows::zeros(offsets.len(), values.width), values.width / scores.width, 0);
+        for messages in receivers.chunk_by(|a, b| a == b) {
+            let (row, range) = (messages[0] as usize * values.width, first..first + messages.len());
+            for head in 0..scores.width {
+                let (part, from) = (head * depth..(head + 1) * depth, row + head * depth);
+                let own: Vec<f32> = range.clone().map(|message| scores.row(message)[head]).collect();
+                let sent = range.clone().map(|message| &values.row(message)[part.clone()]);
+                add_softmax(&mut out.values[from..from + depth], own, sent);
+            }
+            first = range.end;
+        }
+        out
+    }
+
+    fn attend_within(&self, query: &HostRows, key: &HostRows, value: &HostRows, heads: usize) -> HostRows {
+        HostRows { values: host_attention(self.arrays, query, key, value, heads), width: query.width }
     }
 
     fn pool(&self, nodes: &HostRows) -> HostRows {

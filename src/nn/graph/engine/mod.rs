@@ -1,5 +1,6 @@
 //! What graph networks compute with: tensors where they are trained, rows of numbers on the host where actions are drawn.
 
+mod attention;
 mod host;
 mod tensors;
 
@@ -11,7 +12,7 @@ use tch::Tensor;
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
-use crate::nn::{LayerNorm, Linear, Mlp};
+use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
 /// A batch of graphs with the operations that a network on them is written in, once: a [`Torso`](super::Torso) and all that a
 /// [`GraphNet`](super::GraphNet) consists of.
@@ -80,6 +81,9 @@ pub trait Engine {
     /// A layer norm of each row.
     fn norm(&self, norm: &LayerNorm, rows: Self::Rows) -> Self::Rows;
 
+    /// A graph norm of the nodes' rows, `[N, width]`.
+    fn graph_norm(&self, norm: &GraphNorm, rows: Self::Rows) -> Self::Rows;
+
     /// `max(x, 0)` of each number.
     fn relu(&self, rows: Self::Rows) -> Self::Rows;
 
@@ -88,6 +92,9 @@ pub trait Engine {
 
     /// The sum of rows and as many others, or one for all.
     fn add(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
+
+    /// The larger of both, number by number.
+    fn max(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
     /// Each row times its own number, `[rows, 1]`.
     fn weigh(&self, rows: Self::Rows, weights: &Self::Rows) -> Self::Rows;
@@ -113,6 +120,25 @@ pub trait Engine {
         messages: &Self::Index,
         receivers: &Self::Index,
     ) -> Self::Rows;
+
+    /// `a . leaky_relu(x)` (slope 0.2) of each head's part `x` of a row, with a parameter of vectors `a` `[heads, depth]`:
+    /// `[rows, heads * depth]` to `[rows, heads]`.
+    fn head_scores(&self, rows: &Self::Rows, parameter: &Tensor) -> Self::Rows;
+
+    /// For each receiver the sum of its messages' values `[M, heads * depth]`, weighted by the softmax of their scores `[M, heads]`, head
+    /// by head: `[receivers, heads * depth]`. Messages come receiver by receiver: those of receiver `i` begin at `offsets[i]`, and there
+    /// `receivers` is `i`. Zeros for a receiver without any.
+    fn attend(
+        &self,
+        scores: &Self::Rows,
+        values: &Self::Rows,
+        receivers: &Self::Index,
+        offsets: &Self::Index,
+    ) -> Self::Rows;
+
+    /// Attention of each node to all nodes of its graph, `softmax(q(a) . k(b) / sqrt(depth)) v(b)`, head by head. All are
+    /// `[N, heads * depth]`.
+    fn attend_within(&self, query: &Self::Rows, key: &Self::Rows, value: &Self::Rows, heads: usize) -> Self::Rows;
 
     /// Mean and damped sum of each graph's rows of nodes: `[N, width]` to `[B, 2 width]`. The mean alone can't count nodes. An
     /// empty graph gives zeros.

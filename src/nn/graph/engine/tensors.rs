@@ -3,11 +3,12 @@
 use tch::{Kind, Tensor};
 
 use super::Engine;
+use super::attention::{SLOPE, attention, softmax_sums};
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
 use crate::nn::graph::heads::{scores_of_pairs, weighted_features};
-use crate::nn::{LayerNorm, Linear, Mlp};
+use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 use crate::tensor::from_host;
 
 /// An encoded batch, for parameters of a kind.
@@ -96,6 +97,14 @@ impl Engine for TensorGraphs<'_> {
         norm.forward(&rows)
     }
 
+    fn graph_norm(&self, norm: &GraphNorm, rows: Tensor) -> Tensor {
+        let means = |rows: &Tensor| sums(self.batch, rows) * scales(self.batch, -1.0, rows.kind());
+        let less = -means(&rows) * &norm.mean_scale;
+        let centred = self.to_nodes(rows, &less);
+        let factors = &norm.weight / (means(&centred.square()) + GraphNorm::EPS).sqrt();
+        &centred * self.to_nodes(centred.zeros_like(), &factors) + &norm.bias
+    }
+
     fn relu(&self, rows: Tensor) -> Tensor {
         rows.relu()
     }
@@ -106,6 +115,10 @@ impl Engine for TensorGraphs<'_> {
 
     fn add(&self, rows: Tensor, others: &Tensor) -> Tensor {
         rows + others
+    }
+
+    fn max(&self, rows: Tensor, others: &Tensor) -> Tensor {
+        rows.maximum(others)
     }
 
     fn weigh(&self, rows: Tensor, weights: &Tensor) -> Tensor {
@@ -141,6 +154,22 @@ impl Engine for TensorGraphs<'_> {
         let sums = Tensor::zeros(to.size(), (rows.kind(), rows.device()));
         let sent = (rows.index_select(0, entries) + edges.index_select(0, messages)).relu();
         to + sums.index_add(0, receivers, &sent)
+    }
+
+    fn head_scores(&self, rows: &Tensor, parameter: &Tensor) -> Tensor {
+        let size = parameter.size();
+        let parts = rows.view([rows.size()[0], size[0], size[1]]);
+        // Not libtorch's leaky_relu, which has a fixed slope in this binding.
+        let bent = parts.relu() - (-&parts).relu() * SLOPE;
+        (bent * parameter).sum_dim_intlist(2, false, rows.kind())
+    }
+
+    fn attend(&self, scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
+        softmax_sums(scores, values, receivers, offsets)
+    }
+
+    fn attend_within(&self, query: &Tensor, key: &Tensor, value: &Tensor, heads: usize) -> Tensor {
+        attention(self.batch, [query, key, value], heads as i64)
     }
 
     fn pool(&self, nodes: &Tensor) -> Tensor {

@@ -5,8 +5,8 @@ mod pairs;
 mod symmetry;
 
 pub(in crate::nn) use pairs::{
-    SIZE_STEP, edge_pairs, host_scores_of_pairs, host_weighted_features, pair_features, scores_of_pairs,
-    weighted_features,
+    GRAPHS_PER_THREAD, dot, edge_pairs, host_scores_of_pairs, host_weighted_features, pair_features, scores_of_pairs,
+    size_groups, weighted_features,
 };
 
 use crate::Result;

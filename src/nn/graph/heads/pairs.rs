@@ -9,7 +9,7 @@ use crate::parallel;
 
 /// Largest ratio of a graph's size to the average before it goes to a padded group of its own. This keeps padding in
 /// proportion.
-pub(in crate::nn) const SIZE_STEP: usize = 8;
+const SIZE_STEP: usize = 8;
 
 /// Factor on the initial weights of pair features, relative to other layers. Counts of walks are large in dense graphs,
 /// so without it their pairs would start with very large logits.
@@ -20,7 +20,16 @@ pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 const MERGE_FROM: i64 = 3;
 
 /// Fewest graphs whose pairs a thread scores on the host.
-const GRAPHS_PER_THREAD: usize = 16;
+pub(in crate::nn) const GRAPHS_PER_THREAD: usize = 16;
+
+/// The graphs of a batch, grouped by size, so that padding one large graph doesn't widen small ones.
+pub(in crate::nn) fn size_groups(arrays: &GraphArrays) -> impl Iterator<Item = Vec<usize>> {
+    let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
+    for (g, n) in arrays.sizes().enumerate() {
+        groups.entry(n.div_ceil(SIZE_STEP)).or_default().push(g);
+    }
+    groups.into_values()
+}
 
 /// `q(h_a) . k(h_b)` for each column, symmetric where edges are undirected.
 #[derive(Debug)]
@@ -119,10 +128,6 @@ impl Ends {
     fn by_size(&self, batch: &GraphBatch<'_>, columns: i64) -> Tensor {
         let (query, key) = (&self.first, &self.second);
         let (arrays, sizes) = (batch.arrays, batch.arrays.sizes().collect::<Vec<_>>());
-        let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
-        for (g, &n) in sizes.iter().enumerate().filter(|(_, n)| **n > 0) {
-            groups.entry(n.div_ceil(SIZE_STEP)).or_default().push(g);
-        }
         let zero = Tensor::zeros([1, query.size()[1]], (query.kind(), query.device()));
         let padding = arrays.nodes.len() as i64;
         let padded = |x: &Tensor| Tensor::cat(&[x, &zero], 0);
@@ -130,8 +135,11 @@ impl Ends {
         let mut parts = Vec::new();
         let mut place = vec![0i64; arrays.n_pairs()];
         let mut base = 0;
-        for graphs in groups.values() {
+        for graphs in size_groups(arrays) {
             let largest = graphs.iter().map(|&g| sizes[g]).max().unwrap_or(0);
+            if largest == 0 {
+                continue;
+            }
             let mut gather = Vec::with_capacity(graphs.len() * largest);
             for (k, &g) in graphs.iter().enumerate() {
                 let (n, first) = (sizes[g], arrays.node_ptr[g]);
@@ -251,7 +259,7 @@ fn of_host_pairs(
 }
 
 /// The dot product in eight parallel sums, which fit one register.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(in crate::nn) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a, rest_a) = a.as_chunks::<8>();
     let (b, rest_b) = b.as_chunks::<8>();
     let mut sums = [0.0f32; 8];

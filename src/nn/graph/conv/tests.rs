@@ -1,0 +1,363 @@
+//! Rounds of messages against their formulas, node by node and message by message; on the host against tensors.
+
+use tch::{Device, Kind};
+
+use super::*;
+use crate::Rng;
+use crate::graph::{Attributes, Edge, GraphBatch, GraphState, GraphStates, Node};
+use crate::nn::graph::engine::{HostGraphs, TensorGraphs};
+use crate::nn::graph::features::{Labels, NodeFeatures};
+use crate::nn::host::Packed;
+use crate::nn::{GraphNetConfig, JumpingKnowledge, MessagePassing, Parameters, Torso};
+
+const WIDTH: i64 = 6;
+/// Each convolution, and each norm with some.
+const CONVS: [(ConvKind, NormKind); 10] = [
+    (ConvKind::Gin, NormKind::Layer),
+    (ConvKind::Gin, NormKind::Graph),
+    (ConvKind::GinVirtual, NormKind::Layer),
+    (ConvKind::Gine, NormKind::Layer),
+    (ConvKind::Directed, NormKind::Layer),
+    (ConvKind::Directed, NormKind::None),
+    (ConvKind::Gat { heads: 2 }, NormKind::Layer),
+    (ConvKind::Gat { heads: 3 }, NormKind::Graph),
+    (ConvKind::Gps { heads: 2 }, NormKind::Layer),
+    (ConvKind::Gps { heads: 3 }, NormKind::Graph),
+];
+
+fn schema(kind: GraphKind) -> GraphSchema {
+    GraphSchema {
+        node_classes: 2,
+        node_attributes: vec![2],
+        edge_classes: 2,
+        edge_attributes: vec![2],
+        ..GraphSchema::plain(kind, 6)
+    }
+}
+
+/// A norm, graph by graph.
+fn normed(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
+    match norm {
+        Norm::Layer(norm) => norm.forward(x),
+        Norm::None => x.shallow_clone(),
+        Norm::Graph(norm) => {
+            let graphs = batch.arrays.node_ptr.windows(2).filter(|ends| ends[0] < ends[1]).map(|ends| {
+                let rows = x.narrow(0, ends[0] as i64, (ends[1] - ends[0]) as i64);
+                let mean = |x: &Tensor| x.mean_dim([0i64].as_slice(), true, None);
+                let centred = &rows - mean(&rows) * &norm.mean_scale;
+                &norm.weight * &centred / (mean(&centred.square()) + GraphNorm::EPS).sqrt() + &norm.bias
+            });
+            Tensor::cat(&graphs.collect::<Vec<_>>(), 0)
+        }
+    }
+}
+
+/// The attention of each node to its graph and the perceptron after it, node by node and head by head.
+fn whole_one_by_one(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: &Tensor, local: &Tensor) -> Tensor {
+    let projected = [&whole.query, &whole.key, &whole.value].map(|layer| layer.forward(nodes));
+    let depth = nodes.size()[1] / whole.heads as i64;
+    let mut each = Vec::new();
+    for ends in batch.arrays.node_ptr.windows(2) {
+        for i in ends[0]..ends[1] {
+            let heads = (0..whole.heads as i64).map(|head| {
+                let [query, key, value] = [0, 1, 2].map(|which: usize| {
+                    let projected = &projected[which];
+                    move |node: usize| projected.get(node as i64).narrow(0, head * depth, depth)
+                });
+                let scores = (ends[0]..ends[1]).map(|j| query(i).dot(&key(j)) / (depth as f64).sqrt());
+                let weights = Tensor::stack(&scores.collect::<Vec<_>>(), 0).softmax(0, None);
+                let terms = (ends[0]..ends[1]).map(|j| weights.get((j - ends[0]) as i64) * value(j));
+                terms.fold(query(i).zeros_like(), |sum, term| sum + term)
+            });
+            each.push(Tensor::cat(&heads.collect::<Vec<_>>(), 0));
+        }
+    }
+    let attended = normed(&whole.norm, batch, &(nodes + whole.output.forward(&Tensor::stack(&each, 0))));
+    let sum = attended + local;
+    let fed = whole.feed.1.forward(&whole.feed.0.forward(&sum).relu());
+    normed(&whole.norm_feed, batch, &(sum + fed))
+}
+
+/// The formulas of a round, computed node by node and message by message.
+fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+    let edges = Vec::<Vec<i64>>::try_from(batch.edge_index()).unwrap();
+    let row = |node: usize| nodes.get(node as i64);
+    let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
+    let each = (0..batch.arrays.nodes.len()).map(|i| {
+        // Neighbours and messages whose end `at` is this node.
+        let received = |at: usize| -> Vec<(usize, usize)> {
+            let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
+            here.map(|m| (edges[1 - at][m] as usize, m)).collect()
+        };
+        let (incoming, outgoing) = (received(1), received(0));
+        let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
+        // An undirected edge is two messages already.
+        let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
+        let inner = match &conv.messages {
+            Messages::Gin { inner, eps, whole } => {
+                let mapped = |x: &Tensor| linear(inner, x);
+                let received = mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect());
+                let ptr = &batch.arrays.node_ptr;
+                let graph = ptr.windows(2).find(|ends| (ends[0]..ends[1]).contains(&i)).unwrap();
+                let total = || sum((graph[0]..graph[1]).map(row).collect());
+                let n = (graph[1] - graph[0]) as f64;
+                whole.as_ref().map_or_else(
+                    || received.shallow_clone(),
+                    |whole| &received + linear(whole, &Tensor::cat(&[total() / n, total() / n.sqrt()], 0)),
+                )
+            }
+            Messages::Gine { inner, eps, edges, against } => {
+                let engine = TensorGraphs { batch, kind: Kind::Double };
+                let sent = edges.forward(&engine, batch.arrays.messages_per_edge());
+                let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
+                let (row, sent) = (&row, &sent);
+                let back = against.iter().flat_map(|against| {
+                    outgoing.iter().map(move |&(j, m)| (row(j) + sent.get(m as i64) + against).relu())
+                });
+                linear(inner, &(row(i) * (eps + 1.0) + sum(along.chain(back).collect())))
+            }
+            Messages::Directed { own, incoming: from, outgoing: to } => {
+                linear(own, &row(i))
+                    + sum(incoming.iter().map(|&(j, _)| linear(from, &row(j))).collect())
+                    + sum(outgoing.iter().map(|&(j, _)| linear(to, &row(j))).collect())
+            }
+            Messages::Gat { to, from, scores, edges, against, itself } => {
+                let engine = TensorGraphs { batch, kind: Kind::Double };
+                let carried = edges.forward(&engine, batch.arrays.messages_per_edge());
+                let mut sent: Vec<(Tensor, Tensor)> =
+                    incoming.iter().map(|&(j, m)| (linear(from, &row(j)), carried.get(m as i64))).collect();
+                if let Some(against) = against {
+                    let vector = |m: usize| carried.get(m as i64) + against;
+                    sent.extend(outgoing.iter().map(|&(j, m)| (linear(from, &row(j)), vector(m))));
+                }
+                sent.push((linear(from, &row(i)), itself.get(0)));
+                let size = scores.size();
+                let heads = (0..size[0]).map(|head| {
+                    let part = |x: &Tensor| x.narrow(0, head * size[1], size[1]);
+                    let score = |(x, edge): &(Tensor, Tensor)| {
+                        let met = part(&(linear(to, &row(i)) + x + edge));
+                        scores.get(head).dot(&met.where_self(&met.ge(0.0), &(&met * 0.2)))
+                    };
+                    let weights = Tensor::stack(&sent.iter().map(score).collect::<Vec<_>>(), 0).softmax(0, None);
+                    let terms = sent.iter().enumerate().map(|(k, (x, _))| weights.get(k as i64) * part(x));
+                    terms.fold(part(&itself.get(0)).zeros_like(), |sum, term| sum + term)
+                });
+                Tensor::cat(&heads.collect::<Vec<_>>(), 0)
+            }
+        };
+        row(i) + linear(&conv.output, &inner.relu())
+    });
+    let local = normed(&conv.norm, batch, &Tensor::stack(&each.collect::<Vec<_>>(), 0));
+    match &conv.attention {
+        Some(whole) => whole_one_by_one(whole, batch, nodes, &local),
+        None => local,
+    }
+}
+
+/// The states of a trajectory that adds one edge after another and changes another part of the graph.
+fn growing(kind: GraphKind) -> GraphStates {
+    let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
+    let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
+    let mut graphs = vec![GraphState::new(kind), graph.clone()];
+    let edges = [(0, 1, 0), (2, 3, 0), (1, 2, 1), (4, 1, 2), (0, 4, 0), (3, 5, 2)];
+    for (a, b, value) in edges {
+        let edge = Edge { class: value % 2, attributes: Attributes::new(&[(value / 2) as u8]).unwrap() };
+        graph.add_edge(a, b, edge).unwrap();
+        graphs.push(graph.clone());
+    }
+    graphs.push(GraphState::from_parts(kind, &[node(0), node(3)], &[]).unwrap());
+    graphs.into()
+}
+
+#[test]
+fn shared_rounds_give_what_each_node_by_itself_gives() {
+    for kind in [GraphKind::Directed, GraphKind::Undirected] {
+        let schema = schema(kind);
+        let states = growing(kind);
+        let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+        let labels = [vec![], vec![0, 1], (0..6).collect(), vec![0, 2, 0, 3]].map(Labels);
+        let told = labels.iter().map(|labels| (labels, false)).chain([(&labels[1], true)]);
+        for ((conv, norm), (labels, degrees)) in
+            CONVS.into_iter().flat_map(|conv| told.clone().map(move |told| (conv, told)))
+        {
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+            let rng = &mut Rng::seeded(1);
+            let mut scope = parameters.scope(rng);
+            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels, degrees);
+            let layer = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), conv, norm, &schema, WIDTH);
+            let convs: Vec<Conv> = (0..3).map(layer).collect();
+            let n = batch.arrays.nodes.len() as i64;
+
+            let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+            let rounds = MessageRounds::new(&engine, &Plan::new(&features, &convs));
+            let start = features.forward(&engine, &rounds.features);
+            let layers = convs.iter().zip(&rounds.rounds);
+            let mut rows = vec![start.size()[0]];
+            let shared = layers.fold(start, |x, (conv, round)| {
+                let x = conv.forward(&engine, round, &x);
+                rows.push(x.size()[0]);
+                x
+            });
+            let shared = rounds.of_nodes(&engine, &shared);
+            // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
+            let few = rows[1] < n || convs[0].reads_whole() || degrees;
+            assert!(few && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
+
+            let all = features.forward(&engine, &(0..n as usize).collect::<Vec<_>>());
+            let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
+            let off = (&shared - &naive).abs().max().double_value(&[]);
+            assert!(off < 1e-12, "{kind:?}, {conv:?}, {norm:?}, {labels:?}: {off}");
+
+            let weights = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.3).cos()).collect::<Vec<_>>());
+            let gradients = |output: &Tensor| -> Tensor {
+                (output.view(-1) * &weights).sum(Kind::Double).backward();
+                let each = parameters.iter().map(|p| {
+                    let mut gradient = p.tensor.grad();
+                    let copy = gradient.copy().view(-1);
+                    let _ = gradient.zero_();
+                    copy
+                });
+                Tensor::cat(&each.collect::<Vec<_>>(), 0)
+            };
+            let (got, expected) = (gradients(&shared), gradients(&naive));
+            let off = (&got - &expected).abs().max().double_value(&[]);
+            assert!(
+                off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1,
+                "{kind:?}, {conv:?}, {norm:?}, {labels:?}: {off}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rounds_on_the_host_are_those_of_tensors() {
+    let labels = Labels(vec![0, 2, 0, 3]);
+    for (kind, (conv, norm)) in
+        [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
+    {
+        let (schema, states, rng) = (schema(kind), growing(kind), &mut Rng::seeded(2));
+        let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+        let mut scope = parameters.scope(rng);
+        let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, &labels, true);
+        let convs = ["0", "1", "2"].map(|name| Conv::new(&mut scope.sub(name), conv, norm, &schema, WIDTH));
+        // Weights that start at 0 or 1 would hide what is left out.
+        for parameter in &parameters {
+            let values: Vec<f64> = (0..parameter.tensor.numel()).map(|_| rng.normal()).collect();
+            let noise = Tensor::from_slice(&values).view(&parameter.tensor.size()[..]).to_kind(Kind::Float);
+            tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&(&parameter.tensor + 0.1 * noise)));
+        }
+        fn run<E: Engine>(engine: &E, features: &NodeFeatures, convs: &[Conv]) -> Tensor {
+            let rounds = MessageRounds::new(engine, &Plan::new(features, convs));
+            let start = features.forward(engine, &rounds.features);
+            let layers = convs.iter().zip(&rounds.rounds);
+            let last = layers.fold(start, |x, (conv, round)| conv.forward(engine, round, &x));
+            engine.to_tensor(&rounds.of_nodes(engine, &last))
+        }
+        let expected = run(&TensorGraphs { batch: &batch, kind: Kind::Float }, &features, &convs);
+        let host = HostGraphs { arrays: states.arrays(), symmetries: None, packed: &Packed::default() };
+        let got = run(&host, &features, &convs);
+        assert_eq!(got.size(), expected.size());
+        let off = (got - expected).abs().max().double_value(&[]);
+        assert!(off < 1e-5, "{kind:?}, {conv:?}, {norm:?}: {off}");
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Golden {
+    cases: Vec<Case>,
+}
+
+#[derive(serde::Deserialize)]
+struct Case {
+    conv: ConvKind,
+    norm: NormKind,
+    directed: bool,
+    edge_classes: usize,
+    graphs: Vec<(usize, Vec<(u32, u32, u16)>)>,
+    width: i64,
+    parameters: std::collections::HashMap<String, Vec<f64>>,
+    x: Vec<f64>,
+    y: Vec<f64>,
+}
+
+/// `golden/convolutions.json`.
+#[test]
+fn attention_is_that_of_pytorch_geometric() {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/convolutions.json"));
+    for case in serde_json::from_str::<Golden>(text).unwrap().cases {
+        let kind = if case.directed { GraphKind::Directed } else { GraphKind::Undirected };
+        let schema = GraphSchema { edge_classes: case.edge_classes, ..GraphSchema::plain(kind, 4) };
+        let graph = |(n, edges): &(usize, Vec<(u32, u32, u16)>)| {
+            let edges: Vec<_> = edges.iter().map(|&(a, b, class)| (a, b, Edge::of_class(class))).collect();
+            GraphState::from_parts(kind, &vec![Node::default(); *n], &edges).unwrap()
+        };
+        let states = GraphStates::from(case.graphs.iter().map(graph).collect::<Vec<_>>());
+        let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+        let conv = Conv::new(&mut parameters.scope(&mut Rng::seeded(1)), case.conv, case.norm, &schema, case.width);
+        assert_eq!(parameters.iter().count(), case.parameters.len());
+        for parameter in &parameters {
+            let values = Tensor::from_slice(&case.parameters[&parameter.name]).view(&parameter.tensor.size()[..]);
+            tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
+        }
+        let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+        // After a round of attention to the whole graph each node has a row of its own: the second round is from such rows.
+        let plan =
+            Plan { labels: Labels::default(), degrees: false, rounds: 2, messages: conv.message_kind(), whole: true };
+        let rounds = MessageRounds::new(&engine, &plan);
+        let got = conv.forward(&engine, &rounds.rounds[1], &Tensor::from_slice(&case.x).view([-1, case.width]));
+        let off = (got.view(-1) - Tensor::from_slice(&case.y)).abs().max().double_value(&[]);
+        assert!(off < 1e-12, "{:?}, {:?}: {off}", case.conv, case.norm);
+    }
+}
+
+/// The slope of a sum of outputs along a random direction of all parameters.
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    for (kind, (conv, norm)) in
+        [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
+    {
+        let (schema, states, rng) = (schema(kind), growing(kind), &mut Rng::seeded(7));
+        let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+        let config = GraphNetConfig {
+            conv,
+            norm,
+            embedding: WIDTH,
+            degrees: true,
+            jumping: JumpingKnowledge::Concat,
+            ..GraphNetConfig::default()
+        };
+        let torso = MessagePassing::new(&mut parameters.scope(rng), &schema, &Labels(vec![0, 1]), &config);
+        let mut normal = |tensor: &Tensor| {
+            let values: Vec<f64> = (0..tensor.numel()).map(|_| rng.normal()).collect();
+            Tensor::from_slice(&values).view(&tensor.size()[..])
+        };
+        let directions: Vec<Tensor> = parameters.iter().map(|p| normal(&p.tensor)).collect();
+        let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+        let embedded = torso.embed(&engine, None).unwrap();
+        let weights = [normal(&embedded.nodes), normal(&embedded.graphs)];
+        let sum = || {
+            let embedded = torso.embed(&engine, None).unwrap();
+            (embedded.nodes * &weights[0]).sum(Kind::Double) + (embedded.graphs * &weights[1]).sum(Kind::Double)
+        };
+        sum().backward();
+        let slopes = parameters.iter().zip(&directions).map(|(p, d)| (p.tensor.grad() * d).sum(Kind::Double));
+        let slope: f64 = slopes.map(|slope| slope.double_value(&[])).sum();
+        let step = |by: f64| {
+            for (parameter, direction) in parameters.iter().zip(&directions) {
+                let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_(&(direction * by)));
+            }
+        };
+        let h = 1e-6;
+        step(h);
+        let above = sum().double_value(&[]);
+        step(-2.0 * h);
+        let difference = (above - sum().double_value(&[])) / (2.0 * h);
+        assert!(
+            (slope - difference).abs() < 1e-5 * slope.abs().max(1.0) && slope.abs() > 0.1,
+            "{conv:?}, {norm:?}: {slope}, {difference}"
+        );
+    }
+}

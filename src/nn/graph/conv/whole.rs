@@ -1,0 +1,51 @@
+//! Attention to the whole graph: what a GPS layer has besides messages.
+
+use super::norm::{Norm, NormKind};
+use crate::nn::graph::engine::Engine;
+use crate::nn::{Linear, Scope};
+
+/// Width of the perceptron's hidden layer, relative to the embedding, as in PyTorch Geometric's `GPSConv`.
+const FEED_FORWARD: i64 = 2;
+
+/// Attention of each node to all nodes of its graph, added to what it has from messages, and a perceptron on the sum.
+#[derive(Debug)]
+pub(super) struct WholeAttention {
+    pub(super) query: Linear,
+    pub(super) key: Linear,
+    pub(super) value: Linear,
+    pub(super) output: Linear,
+    pub(super) norm: Norm,
+    pub(super) feed: (Linear, Linear),
+    pub(super) norm_feed: Norm,
+    pub(super) heads: usize,
+}
+
+impl WholeAttention {
+    pub(super) fn new(scope: &mut Scope<'_>, width: i64, heads: i64, norm: NormKind) -> Self {
+        Self {
+            query: Linear::new(&mut scope.sub("query"), width, width),
+            // A key's bias cancels in the softmax.
+            key: Linear::without_bias(&mut scope.sub("key"), width, width),
+            value: Linear::new(&mut scope.sub("value"), width, width),
+            output: Linear::new(&mut scope.sub("output"), width, width),
+            norm: Norm::new(&mut scope.sub("norm"), norm, width),
+            feed: (
+                Linear::new(&mut scope.sub("feed_in"), width, FEED_FORWARD * width),
+                Linear::new(&mut scope.sub("feed_out"), FEED_FORWARD * width, width),
+            ),
+            norm_feed: Norm::new(&mut scope.sub("norm_feed"), norm, width),
+            heads: heads as usize,
+        }
+    }
+
+    /// The layer's rows `[N, D]`, from those before it and from those after its messages.
+    pub(super) fn forward<E: Engine>(&self, engine: &E, before: E::Rows, local: &E::Rows) -> E::Rows {
+        let project = |layer| engine.linear(layer, &before);
+        let (query, key, value) = (project(&self.query), project(&self.key), project(&self.value));
+        let attended = engine.linear(&self.output, &engine.attend_within(&query, &key, &value, self.heads));
+        let attended = self.norm.forward(engine, engine.add(before, &attended));
+        let sum = engine.add(attended, local);
+        let fed = engine.linear(&self.feed.1, &engine.relu(engine.linear(&self.feed.0, &sum)));
+        self.norm_feed.forward(engine, engine.add(sum, &fed))
+    }
+}

@@ -45,25 +45,25 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("io", 330),
     ("env", 1_580),
     ("condition", 610),
-    ("graph", 4_335),
+    ("graph", 4_590),
     ("distribution", 640),
     ("quantity", 240),
-    ("nn", 3_450),
-    ("policy", 1_345),
-    ("rollout", 1_310),
-    ("objective", 1_690),
+    ("nn", 3_975),
+    ("policy", 1_385),
+    ("rollout", 1_345),
+    ("objective", 1_770),
     ("replay", 960),
     ("optim", 690),
     ("metrics", 1_030),
-    ("train", 4_785),
+    ("train", 4_890),
     ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 58_300;
-const MAX_CORE: u64 = 25_005;
-const MAX_EXPORTED: u64 = 308;
+const MAX_CODE: u64 = 60_600;
+const MAX_CORE: u64 = 26_050;
+const MAX_EXPORTED: u64 = 315;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

@@ -1,8 +1,10 @@
 //! Problems on input graphs: one policy for all graphs, measured on graphs that it wasn't trained on.
 
+mod any_beta;
 mod large;
 mod small;
 
+use any_beta::AnyBeta;
 use clap::{Parser, ValueEnum};
 use gfn::graph::GraphEnv;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, JumpingKnowledge};
@@ -33,6 +35,9 @@ pub(crate) struct Args {
     /// Log-reward of a unit of size at first; it rises to --beta over three quarters of the steps
     #[arg(long)]
     beta_from: Option<f64>,
+    /// One policy for all log-rewards between --beta-from and --beta, of small graphs: which one, is said when it samples
+    #[arg(long, requires = "beta_from")]
+    any_beta: bool,
     /// Updates of each step on single transitions, in place of one on whole trajectories; for fl-db and db
     #[arg(long)]
     updates: Option<usize>,
@@ -188,6 +193,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         refuse(&["--larger"], "--graphs rb, which larger graphs of the same kind belong to")?;
     }
     let reward = SizeReward::new(problem, args.beta.unwrap_or(if large { 5.0 } else { 2.0 }))?;
+    let beta_from = args.beta_from.map(|from| SizeReward::new(problem, from)).transpose()?.map(|from| from.beta());
+    if large {
+        refuse(&["--any-beta"], "no such flag with RB graphs: what it is measured by is exact distances")?;
+    }
+    let any_beta =
+        beta_from.filter(|_| args.any_beta).map(|least| AnyBeta::new(problem, least, reward.beta())).transpose()?;
     let title = format!("{} of graphs, beta {}", words(&args.problem), reward.beta());
     let steps = if large { 3_000 } else { 40_000 };
     let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
@@ -216,20 +227,29 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         // Differences of log R are in units of beta.
         unit: (reward.beta() / 5.0).max(1.0),
         backward: common.backward(BackwardPolicy::Uniform),
-        estimators: common.objective.estimators(),
+        estimators: match &any_beta {
+            Some(any) => any.estimators(common.objective.estimators()),
+            None => common.objective.estimators(),
+        },
         ..GraphNetConfig::default()
     };
     let description = json!({ "example": "graph_problem", "problem": words(&args.problem),
         "graphs": words(&args.graphs), "beta": reward.beta(), "network": network });
     let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
     let (objective, mut config) = (run.objective()?, run.config.clone());
-    if let Some(from) = args.beta_from {
-        let from = SizeReward::new(problem, from)?.beta() / reward.beta();
+    if let Some(from) = beta_from.filter(|_| !args.any_beta) {
+        let from = from / reward.beta();
         config.reward_exponent = Schedule::Linear { from, to: 1.0, steps: (run.steps() * 3).div_ceil(4) };
     }
     let size = args.transitions;
     config.transitions = args.updates.map(|updates_per_draw| TransitionBatches { size, updates_per_draw });
-    let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+    let trainer = match &any_beta {
+        Some(any) => {
+            Trainer::new(env, any.reward()?, policy, objective, config, rng)?.with_conditions(any.conditioning.clone())
+        }
+        None => Trainer::new(env, reward, policy, objective, config, rng)?,
+    };
+    let trainer = trainer.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let mut report = Report::default();
     report.set("train_graphs", train.graphs().len());
@@ -237,7 +257,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report.set("beta", reward.beta());
     report.set("blind", args.blind);
     match args.graphs {
-        GraphsName::Small => small::run(&run, trainer, small::HeldOut::new(problem, &held_out, reward)?, report),
+        GraphsName::Small => {
+            small::run(&run, trainer, small::HeldOut::new(problem, &held_out, reward, any_beta)?, report)
+        }
         GraphsName::Rb | GraphsName::RbLarge => large::run(args, &run, trainer, &held_out, report),
     }
 }

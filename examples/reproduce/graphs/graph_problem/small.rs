@@ -1,6 +1,7 @@
 //! Small graphs: p(x | G) of each held-out graph exactly, and log Z(G) from the state flow.
 
-use gfn::env::{Env, Reward, StateGraph};
+use gfn::env::{Env, Reward, Rows, StateGraph};
+use gfn::graph::GraphStates;
 use gfn::metrics::{Correlation, Distances};
 use gfn::nn::GraphNet;
 use gfn::objective::Quantity;
@@ -8,7 +9,9 @@ use gfn::policy::{GraphPolicy, Policy};
 use gfn::{Error, Result};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 use serde_json::json;
+use tch::Tensor;
 
+use super::any_beta::AnyBeta;
 use super::{ProblemEnv, ProblemTrainer};
 use crate::flags::ObjectiveName;
 use crate::plot::Panel;
@@ -22,32 +25,47 @@ const LOOKS: (usize, usize) = (5, 1 << 12);
 /// Graphs that the policy isn't trained on.
 pub(super) struct HeldOut {
     env: ProblemEnv,
-    reward: SizeReward,
+    reward: Box<dyn Reward<GraphStates>>,
+    /// The condition that the policy is asked under, if it takes any.
+    condition: Option<Tensor>,
+    any_beta: Option<AnyBeta>,
     sizes: Vec<(usize, usize)>,
 }
 
 impl HeldOut {
-    pub(super) fn new(problem: Problem, graphs: &Instances, reward: SizeReward) -> Result<Self> {
+    pub(super) fn new(
+        problem: Problem,
+        graphs: &Instances,
+        reward: SizeReward,
+        any_beta: Option<AnyBeta>,
+    ) -> Result<Self> {
+        let (condition, reward): (_, Box<dyn Reward<GraphStates>>) = match &any_beta {
+            Some(any) => (Some(any.condition(reward.beta())?), Box::new(any.reward()?)),
+            None => (None, Box::new(reward)),
+        };
         let sizes = graphs.graphs().iter().map(|graph| (graph.n_nodes(), graph.n_edges())).collect();
-        Ok(Self { env: GraphProblem::new(problem, graphs)?, reward, sizes })
+        Ok(Self { env: GraphProblem::new(problem, graphs)?, reward, condition, any_beta, sizes })
     }
 
     /// The distances of the policy from the target on one graph, and log Z as it is.
     fn measure(&self, space: &StateGraph<ProblemEnv>, policy: &GraphPolicy<GraphNet>) -> Result<(Distances, f64)> {
-        let target = space.target_distribution(&self.reward, None)?;
-        let learned = space.terminating_distribution(&self.env, policy, None)?;
+        let condition = self.condition.as_ref();
+        let target = space.target_distribution(self.reward.as_ref(), condition)?;
+        let learned = space.terminating_distribution(&self.env, policy, condition)?;
         Ok((Distances::between(&learned.probs, &target.probs)?, target.log_z))
     }
 
     /// log F of the initial state of each graph, if the policy estimates it.
     fn log_z(&self, policy: &GraphPolicy<GraphNet>, objective: ObjectiveName) -> Result<Option<Vec<f64>>> {
         let start = self.env.initial(&(0..self.env.n_instances()).collect::<Vec<_>>());
-        let evaluation = tch::no_grad(|| policy.evaluate(&self.env, &start, None, Quantity::LogFlow.into()))?;
+        let conditions = self.condition.as_ref().map(|one| one.expand([start.len() as i64, -1], false));
+        let conditions = conditions.as_ref();
+        let evaluation = tch::no_grad(|| policy.evaluate(&self.env, &start, conditions, Quantity::LogFlow.into()))?;
         let Some(flow) = evaluation.values.get(Quantity::LogFlow) else { return Ok(None) };
         let mut flow = Vec::<f64>::try_from(flow.to_kind(tch::Kind::Double))?;
         if matches!(objective, ObjectiveName::FlDb | ObjectiveName::FlSubtb) {
             // The estimate is of what comes on top of the state's own reward.
-            let own = self.reward.log_reward(&start, None)?;
+            let own = self.reward.partial_log_reward(&start, conditions)?.unwrap_or_default();
             flow.iter_mut().zip(own).for_each(|(flow, own)| *flow += own);
         }
         Ok(Some(flow))
@@ -58,7 +76,7 @@ fn mean(measured: &[(Distances, f64)], of: fn(&Distances) -> f64) -> f64 {
     measured.iter().map(|(distances, _)| of(distances)).sum::<f64>() / measured.len() as f64
 }
 
-pub(super) fn run(run: &Run<'_>, trainer: ProblemTrainer, held_out: HeldOut, mut report: Report) -> Result<()> {
+pub(super) fn run(run: &Run<'_>, trainer: ProblemTrainer, mut held_out: HeldOut, mut report: Report) -> Result<()> {
     let mut spaces = Vec::new();
     for instance in (0..held_out.env.n_instances()).step_by(LOOKS.0) {
         match StateGraph::build_of(&held_out.env, instance, LOOKS.1) {
@@ -95,5 +113,16 @@ pub(super) fn run(run: &Run<'_>, trainer: ProblemTrainer, held_out: HeldOut, mut
         Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
             .labels("log Z of all solutions", "log of the flow of the initial state")
     }));
+    if let Some(any) = held_out.any_beta.take() {
+        let mut of_betas = Vec::new();
+        for beta in any.measured {
+            held_out.condition = Some(any.condition(beta)?);
+            let spaces = (0..held_out.env.n_instances()).map(|one| StateGraph::build_of(&held_out.env, one, LIMIT));
+            let measured: Vec<_> =
+                spaces.map(|space| held_out.measure(&space?, trainer.policy())).collect::<Result<_>>()?;
+            of_betas.push(json!({ "beta": beta, "tv": mean(&measured, |d| d.tv) }));
+        }
+        report.set("betas", of_betas);
+    }
     run.print(&trained, report)
 }

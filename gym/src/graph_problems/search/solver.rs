@@ -103,8 +103,9 @@ impl<'a, P> Solver<'a, P> {
         Self { problem, policy: Some(policy), budget, at_once, rounds }
     }
 
-    /// Ends after so many seconds. Up to a tenth of them is for local search from a random solution, so that there is an answer early. No batch is begun that couldn't end by then, going by the time that others took; the first sample alone may
-    /// take longer. What is found depends on the machine.
+    /// Ends after so many seconds. Up to a tenth of them is for local search from a random solution, so that there is an answer early.
+    /// No batch is begun that couldn't end by then, going by the time that others took; the first sample alone may take longer. The
+    /// solution depends on the machine.
     #[must_use]
     pub fn seconds(mut self, seconds: f64) -> Self {
         self.budget = Budget::Seconds(seconds);

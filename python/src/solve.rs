@@ -43,7 +43,7 @@ pub(crate) fn solve(
                 |n, rng| {
                     watch.look()?;
                     let seed = rng.below(1 << 53) as u64;
-                    let drawn = |py| -> PyResult<Vec<Vec<u32>>> {
+                    let drawn = |py: Python<'_>| -> PyResult<Vec<Vec<u32>>> {
                         let drawn = draw.call1(py, (n, seed))?;
                         let drawn = drawn.bind(py).cast::<Graphs>()?.get();
                         Ok(drawn.states().graphs().iter().map(|state| env.rules().solution(state)).collect())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -69,6 +69,21 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
     return nodes, np.unique(np.sort(pairs, axis=1), axis=0)
 
 
+def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs) -> Callable[[int, int], _gfn.Graphs]:
+    """What draws so many finished states on other graphs than the policy's own, by a seed."""
+    network = policy.network if isinstance(policy, Trainer) else policy
+    if not isinstance(network, Network):
+        raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")
+    if type(network.env) is not problem or network.n_conditions:
+        raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
+    if getattr(network.settings, "identity", False):
+        raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
+    env = problem(graphs)  # type: ignore[call-arg]
+    values = {name: value.detach().clone() for name, value in network.state_dict().items()}
+    sampler = Sampler(env, _again(env, network.settings, network._made, values, [], False))
+    return lambda n, seed: sampler.sample(n, seed=seed).terminal
+
+
 def solve(
     policy: Network | Trainer | None,
     problem: type[GraphProblem],
@@ -92,22 +107,7 @@ def solve(
         raise ValueError(f"seconds is {seconds!r:.200}: expected a number above 0")
     nodes, edges = _edges(graph, n_nodes)
     graphs = _gfn.Graphs.of(np.asarray([len(nodes)]), edges, np.asarray([0, len(edges)]), directed=False)
-    draw = None
-    if policy is not None:
-        network = policy.network if isinstance(policy, Trainer) else policy
-        if not isinstance(network, Network):
-            raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")
-        if type(network.env) is not problem or network.n_conditions:
-            raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
-        if getattr(network.settings, "identity", False):
-            raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
-        env = problem(graphs)  # type: ignore[call-arg]
-        values = {name: value.detach().clone() for name, value in network.state_dict().items()}
-        sampler = Sampler(env, _again(env, network.settings, network._made, values, [], False))
-
-        def draw(n: int, seed: int) -> Any:
-            return sampler.sample(n, seed=seed).terminal
-
+    draw = None if policy is None else _draws(policy, problem, graphs)
     found, history, samples = _gfn.solve(
         problem.__name__, graphs, draw, float(seconds), count(rounds, "rounds", least=1), checked_seed(seed)
     )

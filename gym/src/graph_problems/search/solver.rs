@@ -103,8 +103,9 @@ impl<'a, P> Solver<'a, P> {
         Self { problem, policy: Some(policy), budget, at_once, rounds }
     }
 
-    /// Ends after so many seconds. No batch is begun that couldn't end by then, going by the time that others took; the first sample alone may
-    /// take longer. What is found depends on the machine.
+    /// Ends after so many seconds. Up to a tenth of them is for local search from a random solution, so that there is an answer early.
+    /// No batch is begun that couldn't end by then, going by the time that others took; the first sample alone may take longer. The
+    /// solution depends on the machine.
     #[must_use]
     pub fn seconds(mut self, seconds: f64) -> Self {
         self.budget = Budget::Seconds(seconds);
@@ -203,6 +204,11 @@ impl<'a, P> Solver<'a, P> {
         };
         // A first solution is there at once, whatever samples take.
         run.note_search();
+        if draw.is_some() && run.end.is_some() {
+            let end = std::mem::replace(&mut run.end, started.checked_add(limit / 10));
+            run.search(rng);
+            run.end = end;
+        }
         let mut at_once = if run.end.is_some() { 1 } else { self.at_once };
         for batch in 0.. {
             if run.is_over(batch) {

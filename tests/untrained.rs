@@ -8,7 +8,7 @@ use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
 };
 use gfn::nn::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, NormKind, SequenceKind,
     SequenceNetConfig,
 };
 use gfn::objective::{Quantities, Quantity};
@@ -90,7 +90,8 @@ fn graph_networks_start_near_uniform_at_any_size() {
             check_graph_nets(&GraphNetConfig { global, ..made(conv) }, &SIZES);
         }
     }
-    for config in configs() {
+    // Without a norm, sums over neighbours of neighbours are as large as they are many.
+    for config in configs().into_iter().filter(|config| config.norm != NormKind::None) {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, embedding: 128, ..config };
         check_graph_nets(&config, &[5, 50]);
     }

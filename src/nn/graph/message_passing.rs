@@ -18,9 +18,9 @@ pub enum JumpingKnowledge {
     /// The last round alone. The default.
     #[default]
     Last,
-    /// All rounds, and node features before the first, side by side, and a linear map from there to the embedding.
+    /// All rounds, and node features before the first, side by side, then a linear map to the embedding.
     Concat,
-    /// The largest of all rounds, and of node features before the first, number by number.
+    /// The largest of all rounds, and of node features before the first, number by number, then a linear map.
     Max,
 }
 
@@ -30,7 +30,7 @@ enum Jumping {
     Last,
     /// The parts of one linear map, for each round its own.
     Concat(Vec<Linear>),
-    Max,
+    Max(Linear),
 }
 
 impl Jumping {
@@ -46,7 +46,7 @@ impl Jumping {
         match kind {
             JumpingKnowledge::Last => Self::Last,
             JumpingKnowledge::Concat => Self::Concat((0..=rounds).map(part).collect()),
-            JumpingKnowledge::Max => Self::Max,
+            JumpingKnowledge::Max => Self::Max(Linear::new(&mut scope.sub("map"), width, width)),
         }
     }
 
@@ -55,13 +55,21 @@ impl Jumping {
         let own = match self {
             Self::Last => return None,
             Self::Concat(parts) => engine.linear(parts.get(k)?, rows),
-            Self::Max => engine.gather(rows, None),
+            Self::Max(_) => engine.gather(rows, None),
         };
         Some(match (self, before) {
             (_, None) => own,
-            (Self::Max, Some(before)) => engine.max(own, &before),
+            (Self::Max(_), Some(before)) => engine.max(own, &before),
             (_, Some(before)) => engine.add(own, &before),
         })
+    }
+
+    /// What nodes get, given what was read of all rounds, or of the last alone.
+    fn finish<E: Engine>(&self, engine: &E, read: Option<E::Rows>, last: E::Rows) -> E::Rows {
+        match (self, read) {
+            (Self::Max(map), Some(read)) => engine.linear(map, &read),
+            (_, read) => read.unwrap_or(last),
+        }
     }
 }
 
@@ -139,7 +147,7 @@ impl Torso for MessagePassing {
                     let read = self.jumping.read(engine, k, read, &rows);
                     (rows, read)
                 });
-                let nodes = rounds.of_nodes(engine, read.as_ref().unwrap_or(&rows));
+                let nodes = rounds.of_nodes(engine, &self.jumping.finish(engine, read, rows));
                 let graphs = engine.pool(&nodes);
                 let graphs = match condition {
                     Some(condition) => engine.add(graphs, &condition),
@@ -213,11 +221,17 @@ mod tests {
                     assert!(off < 1e-12, "{conv:?}, {norm:?}: {off}");
                 }
             };
-            check(embed(ROUNDS, JumpingKnowledge::Max).0, &Tensor::stack(&rounds, 0).amax([0i64].as_slice(), false));
+            let (got, parameters) = embed(ROUNDS, JumpingKnowledge::Max);
+            let of = |parameters: &Parameters, name: &str| {
+                parameters.iter().find(|p| p.name == name).unwrap().tensor.shallow_clone()
+            };
+            let largest = Tensor::stack(&rounds, 0).amax([0i64].as_slice(), false);
+            let bias = of(&parameters, "jumping.map.bias");
+            check(got, &largest.linear(&of(&parameters, "jumping.map.weight"), Some(&bias)));
             let (got, parameters) = embed(ROUNDS, JumpingKnowledge::Concat);
             let parts = parameters.iter().filter(|p| p.name.starts_with("jumping.") && p.name.ends_with("weight"));
             let weight = Tensor::cat(&parts.map(|p| p.tensor.shallow_clone()).collect::<Vec<_>>(), 1);
-            let bias = parameters.iter().find(|p| p.name == "jumping.round3.bias").unwrap().tensor.shallow_clone();
+            let bias = of(&parameters, "jumping.round3.bias");
             assert_eq!(weight.size(), [6, 24]);
             check(got, &Tensor::cat(&rounds, 1).linear(&weight, Some(&bias)));
         }

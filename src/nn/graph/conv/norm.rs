@@ -14,7 +14,8 @@ pub enum NormKind {
     Layer,
     /// A [`GraphNorm`] of each graph over its own nodes. Equal nodes of different graphs are then different, so that each is computed.
     Graph,
-    /// No norm.
+    /// No norm. Sums over many neighbours then grow from round to round, and an untrained policy on dense graphs is far from the uniform
+    /// one.
     None,
 }
 

@@ -51,7 +51,7 @@ impl<E: Env, P> Context<E, P> {
 
     /// How whole trajectories are scored at this step.
     pub(super) fn scoring(&self) -> Scoring<'static> {
-        Scoring { exponent: self.config.reward_exponent.at(self.step), ahead: None }
+        Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::of(self.objective.needs()) }
     }
 
     /// The group, where it has several members.

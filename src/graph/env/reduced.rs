@@ -188,6 +188,7 @@ const OF_NODES: &str = "where `GraphRules::reduced` leaves nodes out, moves are 
 mod tests {
     use super::*;
     use crate::Rng;
+    use crate::env::Rows;
     use crate::graph::{ActionSet, AddEdge, Semantics, SetNodeAttr};
     use crate::nn::{GraphNet, GraphNetConfig};
     use crate::policy::{GraphPolicy, Policy};

@@ -45,7 +45,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Scores> {
-    score_as(env, reward, policy, trajectories, needs, &Scoring::default())
+    score_as(env, reward, policy, trajectories, &Scoring::of(needs))
 }
 
 /// The same of single transitions, from whatever trajectories: for an objective that
@@ -79,21 +79,24 @@ pub fn score_transitions<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     needs: Quantities,
 ) -> Result<Scores> {
     let (trajectories, ahead) = transitions.cut_out(reward)?;
-    score_as(env, reward, policy, &trajectories, needs, &Scoring { ahead: Some(&ahead), ..Scoring::default() })
+    score_as(env, reward, policy, &trajectories, &Scoring { ahead: Some(&ahead), ..Scoring::of(needs) })
 }
 
-/// What training adds to how trajectories are scored.
+/// What is scored of trajectories, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scoring<'a> {
+    /// The quantities.
+    pub(crate) needs: Quantities,
     /// Factor of log R ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
     pub(crate) exponent: f64,
     /// [`Scores::ahead`].
     pub(crate) ahead: Option<&'a [bool]>,
 }
 
-impl Default for Scoring<'_> {
-    fn default() -> Self {
-        Self { exponent: 1.0, ahead: None }
+impl Scoring<'_> {
+    /// These quantities of whole trajectories, by R itself.
+    pub(crate) fn of(needs: Quantities) -> Self {
+        Self { needs, exponent: 1.0, ahead: None }
     }
 }
 
@@ -103,9 +106,9 @@ pub(crate) fn score_as<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     reward: &R,
     policy: &P,
     trajectories: &Trajectories<E>,
-    needs: Quantities,
     scoring: &Scoring<'_>,
 ) -> Result<Scores> {
+    let needs = scoring.needs;
     needs.check()?;
     let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
     let visited = Visited::new(env, trajectories);

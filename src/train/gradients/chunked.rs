@@ -12,7 +12,7 @@ use crate::Result;
 use crate::env::{Env, Reward};
 use crate::objective::{Scores, Scoring, score_as};
 use crate::policy::Policy;
-use crate::quantity::{Quantities, Quantity};
+use crate::quantity::Quantity;
 use crate::rollout::{Container, Trajectories};
 use crate::runtime;
 
@@ -36,10 +36,9 @@ pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> +
     reward: &R,
     policy: &P,
     chunks: &[Trajectories<E>],
-    needs: Quantities,
     scoring: &Scoring<'_>,
 ) -> Result<Scores> {
-    let scores = chunks.iter().map(|chunk| score_as(env, reward, policy, chunk, needs, scoring));
+    let scores = chunks.iter().map(|chunk| score_as(env, reward, policy, chunk, scoring));
     let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
     Scores::joined(
         &parts,
@@ -85,14 +84,13 @@ pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?S
     reward: &R,
     policy: &P,
     chunks: &[Trajectories<E>],
-    needs: Quantities,
     scoring: &Scoring<'_>,
     leaves: &Scores,
     mut starts: Starts,
 ) -> Result<bool> {
     let mut arrived = false;
     for chunk in chunks {
-        arrived |= starts.propagate(&score_as(env, reward, policy, chunk, needs, scoring)?, leaves)?;
+        arrived |= starts.propagate(&score_as(env, reward, policy, chunk, scoring)?, leaves)?;
     }
     Ok(arrived)
 }

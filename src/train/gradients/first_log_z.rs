@@ -4,6 +4,7 @@ use tch::{Tensor, no_grad};
 
 use super::{checks, chunked};
 use crate::nn::{Parameters, Restored};
+use crate::objective::Scoring;
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
 use crate::rollout::{Container, ReplayEnv, Trajectories};
@@ -32,7 +33,7 @@ pub(in crate::train) fn start_log_z<E: ReplayEnv, P: Policy<E>>(
     let chunks = chunked::chunks(&trajectories.select(0..n)?, config.chunk.unwrap_or(usize::MAX))?;
     let has_prior = objective.needs().has(Quantity::LogPrior);
     let needs = if has_prior { Quantity::LogPrior.into() } else { Quantities::NONE };
-    let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs, &context.scoring());
+    let scores = chunked::leaf_scores(env, reward, policy, &chunks, &Scoring { needs, ..context.scoring() });
     let scores = scores.map_err(|error: Error| checks::asked_by(objective, error))?;
     let mine = scores.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();

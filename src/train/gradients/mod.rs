@@ -77,8 +77,8 @@ impl<E: ReplayEnv> Scored<E> {
         }
         let chunks = config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
         let scored = match &chunks {
-            None => score_as(env, reward, policy, trajectories, needs, &scoring),
-            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs, &scoring),
+            None => score_as(env, reward, policy, trajectories, &scoring),
+            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, &scoring),
         };
         let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
         for (quantity, tensor) in supplied.into_iter().filter(|(quantity, _)| needs.has(*quantity)) {
@@ -111,9 +111,8 @@ impl<E: ReplayEnv> Scored<E> {
         let mut starts = std::mem::take(&mut self.starts);
         match (&self.chunks, &self.own) {
             (Some(chunks), _) => {
-                let needs = objective.needs();
                 has_gradient &=
-                    chunked::backward(env, reward, policy, chunks, needs, &context.scoring(), &self.scores, starts)?;
+                    chunked::backward(env, reward, policy, chunks, &context.scoring(), &self.scores, starts)?;
             }
             (None, Some(own)) => has_gradient &= starts.propagate(own, &self.scores)?,
             (None, None) => {}

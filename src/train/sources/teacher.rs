@@ -183,10 +183,9 @@ impl<T> Teacher<T> {
         let loss = |scores: &Scores| backward(&TrajectoryBalance.loss(scores, RegressionLoss::Squared)?);
         let Some(limit) = context.config.chunk else { return loss(&score(env, reward, policy, &batch, needs)?) };
         let chunks = chunked::chunks(&batch, limit)?;
-        let leaves = chunked::leaf_scores(env, reward, policy, &chunks, needs, &Scoring::default())?;
+        let leaves = chunked::leaf_scores(env, reward, policy, &chunks, &Scoring::of(needs))?;
         loss(&leaves)?;
-        chunked::backward(env, reward, policy, &chunks, needs, &Scoring::default(), &leaves, Starts::default())
-            .map(drop)
+        chunked::backward(env, reward, policy, &chunks, &Scoring::of(needs), &leaves, Starts::default()).map(drop)
     }
 }
 

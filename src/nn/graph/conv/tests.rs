@@ -268,13 +268,16 @@ struct Golden {
     cases: Vec<Case>,
 }
 
+/// Both ends and the class of each edge.
+type EdgesOfClass = Vec<(u32, u32, u16)>;
+
 #[derive(serde::Deserialize)]
 struct Case {
     conv: ConvKind,
     norm: NormKind,
     directed: bool,
     edge_classes: usize,
-    graphs: Vec<(usize, Vec<(u32, u32, u16)>)>,
+    graphs: Vec<(usize, EdgesOfClass)>,
     width: i64,
     parameters: std::collections::HashMap<String, Vec<f64>>,
     x: Vec<f64>,

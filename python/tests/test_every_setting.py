@@ -255,7 +255,7 @@ CASES = [
         | dict(initial_log_z=1.0, initial_exit_bias=1.0, logit_scale=(4,)),
     ),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8), dict(heads=8)),
-    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gat"), dict(heads=8, degrees=True, norm="graph", jumping="concat")),
+    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gat"), dict(heads=8, degrees=True, norm="graph", jumping="concat", unit=4.0)),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gps"), dict(heads=8, degrees=True, norm="none", jumping="max")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),

@@ -71,7 +71,7 @@ class _Graphs(Policy):
 
     def _described(self) -> Any:
         # Checkpoints from before the setting are of networks that aren't told, and name nothing.
-        before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last"))]
+        before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last")), ("unit", 1.0)]
         return {name: value for name, value in self._values().items() if (name, value) not in before}
 
 
@@ -86,7 +86,8 @@ class GraphNet(_Graphs):
     `transformer`. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
     many lengths between the two. `global_`: after the last round each node is told of the whole graph. `symmetry`: the network is told
     how many automorphisms a graph has and how each move changes that (`auto`: up to isomorphism, of at most 8 nodes and 256
-    slots of moves). Graphs up to isomorphism are learned many times closer with it.
+    slots of moves). Graphs up to isomorphism are learned many times closer with it. `unit` is a factor of all logits and of log F, for
+    rewards so sharp that their logarithms are in the hundreds.
     """
 
     layers: int = 2
@@ -104,6 +105,7 @@ class GraphNet(_Graphs):
     degrees: bool = False
     norm: Literal["layer", "graph", "none"] = "layer"
     jumping: Literal["last", "concat", "max"] = "last"
+    unit: float = 1.0
 
     def _values(self) -> dict[str, Any]:
         conv: Any = {variant(self.conv): {"heads": self.heads}} if self.conv in ("transformer", "gat", "gps") else variant(self.conv)
@@ -119,6 +121,7 @@ class GraphNet(_Graphs):
             "global": plain(self.global_, "global_"),
             "backward": variant(self.backward),
             "symmetry": variant(self.symmetry),
+            "unit": plain(self.unit, "unit"),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
             "estimators": _estimators(self),
         }

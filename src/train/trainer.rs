@@ -180,7 +180,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                     sources.learn(&batch, scores.own(), context)?;
                 }
             }
-            old = whole.then(|| scores.into_old());
+            // The next update is on other transitions.
+            old = (whole && single.is_none()).then(|| scores.into_old());
         }
         self.end_step(batch, stats)
     }

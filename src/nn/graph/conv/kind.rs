@@ -33,7 +33,7 @@ pub enum ConvKind {
     /// `sum_j softmax_j(a . leaky_relu(W_to h_i + W_from h_j + e_ij)) W_from h_j`, head by head, over neighbours in both directions and
     /// itself. `e_ij` holds edge classes and attributes, the direction of the edge in directed graphs, and that `i` is `j`.
     ///
-    /// Attention averages, so that it can't count neighbours: [`degrees`](super::GraphNetConfig::degrees) tell it.
+    /// Attention averages, so that it can't count neighbours: [`degrees`](crate::nn::GraphNetConfig::degrees) tell it.
     Gat {
         /// Attention heads; their number divides the embedding width.
         heads: i64,

@@ -27,7 +27,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         None => Instances::new(GraphFormat::Graph6.read(b"IheA@GUAo")?)?,
     };
     // The states are the graphs with a mark on each node; the policy sees no numbers of nodes, only marks and edges.
-    let (env, reward) = (GraphProblem::new(PROBLEM, &graphs)?, SizeReward::new(PROBLEM, 3.0)?);
+    let (env, reward) = (GraphProblem::for_size(PROBLEM, &graphs)?, SizeReward::new(PROBLEM, 3.0)?);
     let estimators = EstimatorsConfig::with_flow(true);
     let network = GraphNetConfig { identity: false, layers: 3, embedding: 64, estimators, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;

@@ -32,7 +32,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         let graph = model.draw(&mut Rng::seeded(0)).expect("a graph of the model");
         let n = graph.n_nodes();
         let graphs = Instances::new(vec![graph]).expect("a plain graph");
-        let env = GraphProblem::new(Problem::IndependentSet, &graphs).expect("one graph");
+        let env = GraphProblem::for_size(Problem::IndependentSet, &graphs).expect("one graph");
         let config = GraphNetConfig { layers: 5, embedding: 64, identity: false, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
         let policy = GraphPolicy(net.expect("a network"));

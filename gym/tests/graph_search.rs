@@ -30,6 +30,11 @@ fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
 
 /// Sizes are those of the checker, solutions are such as the environment builds, and none is worse than the start; with the same
 /// stream all of it comes again.
+/// Rules of an environment on some other graph.
+fn rules(problem: Problem) -> GraphProblem {
+    *GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap().rules()
+}
+
 #[test]
 fn search_keeps_solutions_and_counts_right() {
     for problem in Problem::ALL {
@@ -199,7 +204,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     let mut rng = Rng::seeded(8);
     let graph = RbModel::medium().draw(&mut rng).unwrap();
     for problem in Problem::ALL {
-        let solver = Solver::new(problem, &UniformPolicy).batches(2).at_once(3).rounds(500);
+        let solver = Solver::new(rules(problem), &UniformPolicy).batches(2).at_once(3).rounds(500);
         let mut told = Vec::new();
         let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| told.push(*progress)).unwrap();
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
@@ -209,7 +214,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
         // Under a limit of time it ends soon after.
-        let solved = Solver::new(problem, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
+        let solved = Solver::new(rules(problem), &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
         let alone = Solver::search_alone(problem).batches(2).rounds(300).solve(&graph, &mut rng, |_| ()).unwrap();
@@ -234,7 +239,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
 #[test]
 fn samples_are_noted_as_such() {
     let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();
-    let solver = Solver::new(Problem::Cut, &UniformPolicy).batches(1).at_once(200).rounds(1);
+    let solver = Solver::new(rules(Problem::Cut), &UniformPolicy).batches(1).at_once(200).rounds(1);
     let solved = solver.solve(&graph, &mut Rng::seeded(0), |_| ()).unwrap();
     assert!(solved.history.iter().any(|one| one.origin == Origin::Sample), "{:?}", solved.history);
 }

@@ -156,7 +156,7 @@ class Spread(gfn.EnvRules):
 
 
 def of_problem(env):
-    return run(env, zero, NETS["graphs"])
+    return run(env, gfn.SizeReward(), NETS["graphs"])
 
 
 CYCLES = gfn.Graphs.from_graph6(["Dhc", "EhEG"])
@@ -239,7 +239,7 @@ CASES = [
         dict(max_edges=1),
     ),
     (gfn.RemoveNode, lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, start=FOUR, labelled=True)), dict(), dict(attached=True)),
-    *((kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:])) for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)),
+    *((kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:], for_size=True)) for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)),
     (
         gfn.Env,
         of_env(),

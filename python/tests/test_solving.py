@@ -71,3 +71,16 @@ def test_what_cant_be_solved_is_refused():
     ]:
         with pytest.raises(error, match=words):
             gfn.solve(**{"policy": None, "problem": gfn.Cut, "graph": graph, **given})
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_policy_for_sizes_sees_what_matters(problem):
+    graphs = gfn.Graphs.from_graph6(["Dhc"])
+    network = gfn.GraphNet(layers=3, embedding=32, identity=False)
+    objective = gfn.SubTrajectoryBalance()
+    trainer = gfn.Trainer(problem(graphs, for_size=True), gfn.SizeReward(), network, objective, batch=32, lr_scale=gfn.Linear(3, 0, 300)).fit(300)
+    assert trainer.exact().tv < 0.1
+    found = gfn.solve(trainer, problem, nx.cycle_graph(6), seconds=0.2)
+    assert found.samples > 0 and size(problem, nx.cycle_graph(6), found.nodes) == found.size
+    with pytest.raises(ValueError, match="for_size"):
+        gfn.Trainer(problem(graphs, for_size=True), lambda graphs: np.zeros(len(graphs)), network, objective)

@@ -26,11 +26,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
         let wanted = [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))];
         let told = |(direction, wanted)| wanted && self.0.sees_symmetry(direction);
-        let reduced = if wanted.into_iter().any(told) {
-            None
-        } else {
-            ReducedStates::of(env, states, self.0.sees_labels(), conditions.is_none())
-        };
+        let reduced = reduced_states(&self.0, env, states, conditions.is_none());
         let arrays = reduced.as_ref().map_or_else(|| states.arrays(), |reduced| &reduced.arrays);
         let batch = GraphBatch::new(env.schema(), arrays, conditions, self.0.parameters().device())?;
         let mut batch = batch.with_label_classes(env.label_classes());
@@ -61,8 +57,8 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>, GraphActionCategorical> + '_>> {
         let (network, sees_symmetry) = (self.0.on_host(direction)?, self.0.sees_symmetry(direction));
-        let sees_labels = self.0.sees_labels();
-        Some(Box::new(HostGraphPolicy { network, sees_symmetry, sees_labels, direction }))
+        let (sees_labels, sees_whole) = (self.0.sees_labels(), sees_whole(&self.0));
+        Some(Box::new(HostGraphPolicy { network, sees_symmetry, sees_labels, sees_whole, direction }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -79,6 +75,7 @@ struct HostGraphPolicy<'a> {
     network: HostGraphNet<'a>,
     sees_symmetry: bool,
     sees_labels: bool,
+    sees_whole: bool,
     direction: Direction,
 }
 
@@ -86,8 +83,8 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);
-        if !self.sees_symmetry
-            && let Some(reduced) = ReducedStates::of(env, states, self.sees_labels, true)
+        if let Some(reduced) =
+            (!self.sees_whole).then(|| ReducedStates::of(env, states, self.sees_labels, true)).flatten()
         {
             let rows = reduced.rows_of_blocks(env, &masks)?;
             let blocks = self.network.forward(&reduced.arrays, None)?;
@@ -100,6 +97,21 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
         let blocks = self.network.forward(states.arrays(), seen.as_ref())?;
         GraphActionCategorical::of_host_blocks(masks, &blocks)
     }
+}
+
+/// `true` for a network that is told of symmetry, which is one of whole graphs: it sees these whatever it is asked for.
+fn sees_whole<N: GraphNetwork>(network: &N) -> bool {
+    [Direction::Forward, Direction::Backward].into_iter().any(|direction| network.sees_symmetry(direction))
+}
+
+/// What a network is asked about in place of the states, if the environment's rules reduce them.
+fn reduced_states<R: GraphRules, N: GraphNetwork>(
+    network: &N,
+    env: &GraphEnv<R>,
+    states: &GraphStates,
+    merges: bool,
+) -> Option<ReducedStates> {
+    if sees_whole(network) { None } else { ReducedStates::of(env, states, network.sees_labels(), merges) }
 }
 
 /// The rows of a network's answer that each row of the states reads.

@@ -66,8 +66,8 @@ pub struct TrainerConfig {
     /// Several updates a step, each on single transitions of the batch's trajectories, in place of one on all of them: for objectives whose
     /// residuals are of [one transition](crate::objective::Objective::learns_from_transitions).
     pub transitions: Option<TransitionBatches>,
-    /// Exponent of R in training, a schedule that ends at 1, where the target is R itself: a run may begin with a flat reward, and sharpen it. All
-    /// that is reported and kept (buffers, metrics, exact distances) is of R as it is.
+    /// Exponent of R in training, a schedule that ends at 1, where the target is R itself: a run may begin with a flat reward, and sharpen it. Buffers
+    /// and exact distances are of R as it is; loss and log Z of a step are of its own target. Objectives that read no reward don't read it.
     pub reward_exponent: Schedule,
     /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
     /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which the trainer warns.

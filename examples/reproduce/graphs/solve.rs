@@ -55,9 +55,12 @@ pub(crate) struct Args {
 struct Saved {
     problem: String,
     network: GraphNetConfig,
+    /// `true` for a policy that sees the part of a state that matters; not in checkpoints from before there was such a thing.
+    #[serde(default)]
+    for_size: bool,
 }
 
-/// Solves the problem of a checkpoint by its policy, and the other one without.
+/// Solves the problem of a checkpoint by its policy; without a checkpoint, the one that the flags name, by search alone.
 fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem, Solved)> {
     let mut rng = Rng::seeded(args.seed);
     let told = |one: &Progress| {
@@ -74,11 +77,12 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     let problem = Problem::ALL.into_iter().find(|problem| problem.to_string() == saved.problem).ok_or_else(|| {
         Error::file(folder, saved.problem, "give a checkpoint that `reproduce graph-problem --save` wrote")
     })?;
-    let env = GraphProblem::new(problem, &Instances::new(vec![graph.graph.clone()])?)?;
+    let make = if saved.for_size { GraphProblem::for_size } else { GraphProblem::new };
+    let env = make(problem, &Instances::new(vec![graph.graph.clone()])?)?;
     let net = GraphNet::new(&env, saved.network, runtime.device(), tch::Kind::Float, &mut rng)?;
     checkpoint.restore(net.parameters())?;
     let policy = GraphPolicy(net);
-    let solver = Solver::new(problem, &policy).seconds(args.seconds).at_once(args.batch).rounds(args.rounds);
+    let solver = Solver::new(*env.rules(), &policy).seconds(args.seconds).at_once(args.batch).rounds(args.rounds);
     Ok((problem, solver.solve(&graph.graph, &mut rng, told)?))
 }
 

@@ -11,7 +11,7 @@ use super::{Instances, Mark, MarkNode, Problem};
 ///
 /// The number of an instance ([`Env::initial`](gfn::env::Env::initial)) is the place of its graph among the [`Instances`]. Nodes are
 /// labelled in the sense that marks belong to nodes; give networks no identity (`identity: false`), so that what they learn on
-/// some graphs holds for others.
+/// some graphs holds for others. Where the reward depends on a solution's size alone, make it by [`for_size`](Self::for_size).
 ///
 /// ```
 /// use gfn::{Rng, env::{Direction, DiscreteEnv, Env}};
@@ -27,6 +27,8 @@ use super::{Instances, Mark, MarkNode, Problem};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GraphProblem {
     problem: Problem,
+    /// `true` for a reward of sizes alone.
+    for_size: bool,
 }
 
 impl GraphProblem {
@@ -35,6 +37,31 @@ impl GraphProblem {
     /// # Errors
     /// [`Error::Config`] for no graph; [`Error::Contract`] for a graph that is there twice.
     pub fn new(problem: Problem, instances: &Instances) -> Result<GraphEnv<Self>> {
+        Self { problem, for_size: false }.on(instances)
+    }
+
+    /// The same for rewards that depend on a solution's size alone, as [`SizeReward`](super::SizeReward) does: policies see the part of a state
+    /// ([`GraphRules::reduced`]) that such a reward, and what is legal from there on, depends on. Under another reward they couldn't see what
+    /// it depends on, and would learn another distribution.
+    ///
+    /// | problem | nodes that a policy sees | edges between them that it sees |
+    /// |---|---|---|
+    /// | independent set, clique | the undecided, the chosen | those of undecided nodes |
+    /// | dominating set | all | those of an undecided node, but for ones to nodes that are out and dominated |
+    /// | cut | all | all but those between nodes that have changed sides |
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn for_size(problem: Problem, instances: &Instances) -> Result<GraphEnv<Self>> {
+        Self { problem, for_size: true }.on(instances)
+    }
+
+    /// The same problem, for the same rewards, on these graphs.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn on(self, instances: &Instances) -> Result<GraphEnv<Self>> {
+        let problem = self.problem;
         let marking = MarkNode(problem);
         let marked = |graph: &GraphState| {
             let mut graph = graph.clone();
@@ -54,7 +81,7 @@ impl GraphProblem {
             ));
         }
         let actions = ActionSet::new(Semantics::Labelled).with(marking);
-        let env = GraphEnv::new(Self { problem }, actions, first.clone())?;
+        let env = GraphEnv::new(self, actions, first.clone())?;
         Ok(env.with_instances(graphs)?.with_backward(BackwardRule::ByType))
     }
 
@@ -99,7 +126,7 @@ impl GraphRules for GraphProblem {
     }
 
     fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
-        Some(reduced(self.problem, graph))
+        self.for_size.then(|| reduced(self.problem, graph))
     }
 
     /// `true` if the marks are those of the chosen nodes, and these are a choice that can be made.

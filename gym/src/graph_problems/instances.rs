@@ -78,7 +78,9 @@ impl Instances {
         let (is_dimacs, is_text) = (has_extension(path, &DIMACS), !has_extension(path, &["g6", "d6"]));
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         // The library's own format has its first word to be known by.
-        let is_ours = text.split(|&byte| byte == b'\n').any(|line| line.trim_ascii_start().starts_with(b"graph "));
+        let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
+            [&b"graph directed"[..], b"graph undirected"].iter().any(|head| line.trim_ascii_start().starts_with(head))
+        });
         if is_text && !is_dimacs && !is_ours {
             return NamedGraph::from_edges(&text);
         }

@@ -245,19 +245,24 @@ class GraphProblem(Environment):
 
     States are `Graphs`: the input graphs, in whose node attribute 0 is 1 for nodes of the solution, 2 for others, 0 for those that can
     still be chosen (of `DominatingSet`, all but 2 are of the solution; of `Cut`, 1 is one side and 0 the other). Networks are best given no identity
-    (`identity=False`), so that what they learn of some graphs holds for others. The reward is `SizeReward`.
+    (`identity=False`), so that what they learn of some graphs holds for others. The reward is `SizeReward`, or a function.
+
+    `for_size`: networks see the part of a state that a solution's size depends on from there on (the nodes that are open, the edges between
+    them, the number of the chosen), which is less to compute. The reward is `SizeReward` then, and no other.
     """
 
     graphs: _gfn.Graphs
+    for_size: bool
 
     def _made(self) -> _gfn.Env:
         return _gfn.Env(self._text(), None, self.graphs)
 
     def _text(self) -> str:
-        return json.dumps({"GraphProblem": {"problem": type(self).__name__}})
+        return json.dumps({"GraphProblem": {"problem": type(self).__name__, "for_size": plain(self.for_size, "for_size")}})
 
     def _described(self) -> Any:
-        return described(self.graphs)
+        graphs = described(self.graphs)
+        return {"graphs": graphs, "for_size": True} if self.for_size else graphs
 
 
 @dataclass(frozen=True)
@@ -265,6 +270,7 @@ class IndependentSet(GraphProblem):
     """Sets of nodes of which no two have an edge and that can't grow, node by node, on each of these undirected graphs."""
 
     graphs: _gfn.Graphs
+    for_size: bool = False
 
 
 @dataclass(frozen=True)
@@ -272,6 +278,7 @@ class Clique(GraphProblem):
     """Sets of nodes of which any two have an edge and that can't grow, node by node, on each of these undirected graphs."""
 
     graphs: _gfn.Graphs
+    for_size: bool = False
 
 
 @dataclass(frozen=True)
@@ -280,6 +287,7 @@ class DominatingSet(GraphProblem):
     each of these undirected graphs."""
 
     graphs: _gfn.Graphs
+    for_size: bool = False
 
 
 @dataclass(frozen=True)
@@ -287,6 +295,7 @@ class Cut(GraphProblem):
     """Two sides, between which nodes are moved one by one, on each of these undirected graphs; edges between the sides are cut."""
 
     graphs: _gfn.Graphs
+    for_size: bool = False
 
 
 @dataclass(frozen=True)

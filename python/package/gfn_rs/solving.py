@@ -78,7 +78,7 @@ def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.
         raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
     if getattr(network.settings, "identity", False):
         raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
-    env = problem(graphs)  # type: ignore[call-arg]
+    env = problem(graphs, network.env.for_size)  # type: ignore[call-arg]
     values = {name: value.detach().clone() for name, value in network.state_dict().items()}
     sampler = Sampler(env, _again(env, network.settings, network._made, values, [], False))
     return lambda n, seed: sampler.sample(n, seed=seed).terminal
@@ -99,7 +99,7 @@ def solve(
 
     `policy` was trained on that problem, on any graphs, with `identity=False`: a `Trainer`, or what `gfn.load` gives. Each of its samples is
     improved by `rounds` rounds of local search. None is local search alone, which a policy is to be compared with. Ctrl-C is heard between
-    batches of samples.
+    batches of samples; local search alone goes on until its time is over.
     """
     if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
         raise TypeError(f"problem is {problem!r:.200}: expected gfn.IndependentSet, gfn.Clique, gfn.DominatingSet or gfn.Cut")

@@ -30,7 +30,7 @@ from .loading import noted
 from .networks import Network
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
-from .rewards import Reward
+from .rewards import Reward, SizeReward
 from .schedules import InverseRoot, Linear, Number, schedule
 from .trajectories import Trajectories, paths_of
 from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher, TransitionBatches
@@ -130,8 +130,8 @@ class Trainer(Made):
     transitions
         Updates on single transitions, `TransitionBatches(64, updates=8)`, in place of one on whole trajectories.
     reward_exponent
-        A schedule of the exponent of R in training that ends at 1, `Linear(0.1, 1, n)`: a reward that is flat at first. All that is kept and
-        reported is of R itself.
+        A schedule of the exponent of R in training that ends at 1, `Linear(0.1, 1, n)`: a reward that is flat at first. Buffers and exact
+        distances are of R itself, loss and log Z of a step of its own target.
     conditions, n_conditions
         One policy for a family of rewards: a function of a number n and a generator of numpy that gives an array `[n, n_conditions]`. The
         reward is then a function of states and conditions, a tensor. Or a `Conditioning`: temperatures, preferences among several rewards
@@ -193,6 +193,9 @@ class Trainer(Made):
                 kind = value.__name__ if isinstance(value, type) else type(value).__name__
                 raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {example(expected)}")
         of_rewards = rewards(reward)
+        of_sizes = all(isinstance(one, SizeReward) for one in (reward if isinstance(reward, (list, tuple)) else [reward]))
+        if getattr(env, "for_size", False) and not of_sizes:
+            raise ValueError(f"{type(env).__name__}(for_size=True) shows networks what a SizeReward depends on: expected one, or for_size=False")
         hints = get_type_hints(Trainer.__init__)
         given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
         given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}

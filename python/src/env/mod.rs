@@ -75,6 +75,7 @@ enum OtherSpec {
     },
     GraphProblem {
         problem: Problem,
+        for_size: bool,
     },
     /// Molecules, under rules.
     #[serde(skip)]
@@ -145,7 +146,7 @@ impl Env {
             (EnvSpec::Other, if ruled { Made::Anew(OtherSpec::Ruled(spec), own) } else { Made::Once(made) })
         } else if OtherSpec::NAMES.contains(&name.as_str()) {
             let spec: OtherSpec = read(&name, text)?;
-            let problem = if let OtherSpec::GraphProblem { problem } = spec { Some(problem) } else { None };
+            let problem = if let OtherSpec::GraphProblem { problem, .. } = spec { Some(problem) } else { None };
             (problem.map_or(EnvSpec::Other, EnvSpec::Problem), Made::Anew(spec, own))
         } else {
             let spec: VectorSpec = read(&name, text)?;
@@ -291,9 +292,10 @@ impl OtherSpec {
                 }
                 (kind, _) => kind,
             },
-            Self::GraphProblem { problem } => {
+            Self::GraphProblem { problem, for_size } => {
                 let graphs = Instances::new(own.initial.clone().unwrap_or_default())?;
-                EnvKind::Graphs { env: any_graphs(GraphProblem::new(*problem, &graphs)?), reading: None }
+                let make = if *for_size { GraphProblem::for_size } else { GraphProblem::new };
+                EnvKind::Graphs { env: any_graphs(make(*problem, &graphs)?), reading: None }
             }
             Self::GraphEnv(declared) => {
                 EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }

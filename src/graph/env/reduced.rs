@@ -99,11 +99,15 @@ impl ReducedStates {
         merges: bool,
     ) -> Option<Self> {
         let graphs = states.graphs();
-        env.rules().reduced(graphs.first()?)?;
-        let whole = |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true);
-        let listed = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
-            env.rules().reduced(graph).unwrap_or_else(|| whole(graph)).list(graph, sees_labels)
+        let reduced = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
+            Some(env.rules().reduced(graph)?.list(graph, sees_labels))
         });
+        if reduced.iter().all(Option::is_none) {
+            return None;
+        }
+        let whole = |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true).list(graph, sees_labels);
+        let listed: Vec<Listed> =
+            graphs.iter().zip(reduced).map(|(graph, listed)| listed.unwrap_or_else(|| whole(graph))).collect();
         let seen = |k: usize| {
             let Listed { nodes, edges, labels } = &listed[k];
             (nodes, edges, sees_labels.then_some(labels))
@@ -182,7 +186,7 @@ pub(crate) fn check_reduced<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStat
 }
 
 const LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
-const OF_NODES: &str = "where `GraphRules::reduced` leaves nodes out, moves are of nodes or of the graph";
+const OF_NODES: &str = "where `GraphRules::reduced` reduces graphs, moves are of nodes or of the graph";
 
 #[cfg(test)]
 mod tests {

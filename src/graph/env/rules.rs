@@ -33,8 +33,8 @@ pub trait GraphRules: Send + Sync {
     }
 
     /// The part of a graph that a policy sees of it: what is legal from here on, and what it is worth, must depend on that part alone. It keeps
-    /// whatever node a move of either direction is at. `None` (the default) where policies see all of it; one answer or the other for all graphs of an
-    /// environment. Moves are of nodes or of the graph where nodes are left out, and a policy that is told of
+    /// whatever node a move of either direction is at. `None` (the default) where policies see all of it. Moves
+    /// are of nodes or of the graph where graphs are reduced, and a policy that is told of
     /// [symmetry](crate::nn::Symmetry) sees whole graphs in any case.
     ///
     /// A network has less to compute then, and graphs that are equal in what matters are one to it. The number of moves made belongs to what

@@ -70,7 +70,8 @@ pub struct GraphNetConfig {
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
     /// Factor of all logits and of log F, as the network computes them. A reward so sharp that log R is in the hundreds needs logits of that
-    /// size; in steps of the learning rate a network takes long to get there, and log F longer.
+    /// size; in steps of the learning rate a network takes long to get there, and log F longer. An untrained network is as much further from the uniform
+    /// policy.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: f64,
     /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,

@@ -40,7 +40,8 @@ pub struct Scores {
     /// log R of each trajectory's terminal state, `[n]`, by the environment's measure over states: with the symmetry correction, and divided
     /// among the states of one object, if it has either.
     pub log_reward: Tensor,
-    /// log R as the reward says it, `[n]`, for objectives that are relative to a prior, whose own probability has the measure in it.
+    /// log R as the reward says it, `[n]`, for objectives that are relative to a prior, whose own probability has the measure in it. Like
+    /// `log_reward` it is of [R to this step's power](crate::train::TrainerConfig::reward_exponent).
     pub raw_log_reward: Tensor,
     /// The trajectories' conditions, `[n, C]`.
     pub conditions: Option<Tensor>,

@@ -223,7 +223,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             let step = trainer.steps_done();
             let last = step >= self.steps;
             if let Some(line) = &mut progress {
-                line.update(step as u64, stats.loss, Some(stats.log_z));
+                line.update(step as u64, stats.loss, Some(stats.log_z).filter(|log_z| !log_z.is_nan()));
             }
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             record.warnings = warnings;

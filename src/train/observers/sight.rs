@@ -38,6 +38,7 @@ impl<'a> Sight<'a> {
         let one_target = objective.origin() == Origin::Any
             && !needs.has(Quantity::LogPrior)
             && objective.reward_exponent() == 1.0
+            && config.reward_exponent.at(step.saturating_sub(1)) == 1.0
             && !intrinsic
             && context.conditions.is_none()
             && context.env.n_instances() == 1;

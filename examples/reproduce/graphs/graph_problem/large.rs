@@ -55,7 +55,7 @@ struct Solver<'a> {
 
 impl Solver<'_> {
     fn all(&mut self, graphs: &Instances, branches: u64) -> Result<Vec<Solved>> {
-        let env = GraphProblem::new(PROBLEM, graphs)?;
+        let env = GraphProblem::for_size(PROBLEM, graphs)?;
         (0..).zip(graphs.graphs()).map(|(instance, graph)| self.one(&env, instance, graph, branches)).collect()
     }
 

@@ -204,7 +204,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
     let run = Run::begin(common, "graph_problem", title, recipe)?;
     let [train, held_out] = instances(args)?;
-    let (env, mut rng) = (GraphProblem::new(problem, &train)?, run.rng());
+    let (env, mut rng) = (GraphProblem::for_size(problem, &train)?, run.rng());
     let network = GraphNetConfig {
         conv: match args.conv.unwrap_or(if large { ConvName::Gin } else { ConvName::GinVirtual }) {
             ConvName::Gin => ConvKind::Gin,
@@ -234,7 +234,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ..GraphNetConfig::default()
     };
     let description = json!({ "example": "graph_problem", "problem": words(&args.problem),
-        "graphs": words(&args.graphs), "beta": reward.beta(), "network": network });
+        "graphs": words(&args.graphs), "beta": reward.beta(), "network": network, "for_size": true });
     let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
     let (objective, mut config) = (run.objective()?, run.config.clone());
     if let Some(from) = beta_from.filter(|_| !args.any_beta) {

@@ -24,11 +24,11 @@ const ROUNDS_AT_ONCE: usize = 64;
 /// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, Solver};
 /// use tch::{Device, Kind};
 /// let mut rng = Rng::seeded(0);
-/// let env = GraphProblem::new(Problem::IndependentSet, &Instances::all(4)?)?;
+/// let env = GraphProblem::for_size(Problem::IndependentSet, &Instances::all(4)?)?;
 /// let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
 /// let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
 /// let graph = RbModel::medium().draw(&mut rng)?;
-/// let by_both = Solver::new(Problem::IndependentSet, &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
+/// let by_both = Solver::new(*env.rules(), &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
 /// let by_search = Solver::search_alone(Problem::IndependentSet).seconds(0.1).solve(&graph, &mut rng, |_| ())?;
 /// assert_eq!(Problem::IndependentSet.check(&graph, &by_both.nodes)?, by_both.size);
 /// assert!(by_search.history.last().is_some_and(|last| last.size == by_search.size));
@@ -37,7 +37,8 @@ const ROUNDS_AT_ONCE: usize = 64;
 #[derive(Debug)]
 pub struct Solver<'a, P> {
     problem: Problem,
-    policy: Option<&'a P>,
+    /// The policy, and the rules that it was trained under.
+    policy: Option<(GraphProblem, &'a P)>,
     budget: Budget,
     at_once: usize,
     rounds: usize,
@@ -96,11 +97,11 @@ impl Solver<'static, UniformPolicy> {
 }
 
 impl<'a, P> Solver<'a, P> {
-    /// One second of a policy's samples and local search.
+    /// One second of a policy's samples and local search. `rules` are those of the environment that the policy was trained on.
     #[must_use]
-    pub fn new(problem: Problem, policy: &'a P) -> Self {
-        let Solver { budget, at_once, rounds, .. } = Solver::search_alone(problem);
-        Self { problem, policy: Some(policy), budget, at_once, rounds }
+    pub fn new(rules: GraphProblem, policy: &'a P) -> Self {
+        let Solver { problem, budget, at_once, rounds, .. } = Solver::search_alone(rules.problem());
+        Self { problem, policy: Some((rules, policy)), budget, at_once, rounds }
     }
 
     /// Ends after so many seconds. Up to a tenth of them is for local search from a random solution, so that there is an answer early.
@@ -143,8 +144,8 @@ impl<'a, P> Solver<'a, P> {
         P: Policy<GraphEnv<GraphProblem>>,
     {
         let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
-        let Some(policy) = self.policy else { return self.run(started, graph, rng, None, progress) };
-        let env = GraphProblem::new(self.problem, &instances)?;
+        let Some((rules, policy)) = self.policy else { return self.run(started, graph, rng, None, progress) };
+        let env = rules.on(&instances)?;
         let mut draw = |n: usize, rng: &mut Rng| {
             let walks = Sampler::new(&env, policy).walks(n, rng)?;
             Ok(walks.terminal.graphs().iter().map(|state| env.rules().solution(state)).collect())
@@ -164,6 +165,10 @@ impl<'a, P> Solver<'a, P> {
         mut draw: impl FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>,
         progress: impl FnMut(&Progress),
     ) -> Result<Solved> {
+        if self.policy.is_some() {
+            let expected = "one of `Solver::search_alone`: what is drawn elsewhere takes the policy's place";
+            return Err(Error::config("the solver of `solve_from`", "one with a policy", expected));
+        }
         Instances::new(vec![graph.clone()])?;
         self.run(Instant::now(), graph, rng, Some(&mut draw), progress)
     }

@@ -65,7 +65,7 @@ impl Heads {
                     let mlp = Mlp::new(&mut scope, of_graph, columns, &hidden);
                     mlp.scale_output(scale);
                     if action_type.is_exit() {
-                        mlp.fill_output_bias(config.initial_exit_bias);
+                        mlp.fill_output_bias(config.initial_exit_bias / config.unit);
                     }
                     AnchorHead::Graph(mlp)
                 }

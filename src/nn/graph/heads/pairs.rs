@@ -7,8 +7,7 @@ use crate::nn::graph::engine::{Engine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
 
-/// Largest ratio of a graph's size to the average before it goes to a padded group of its own. This keeps padding in
-/// proportion.
+/// Graphs whose sizes fall into one step of so many nodes are padded to the largest of them. This keeps padding in proportion.
 const SIZE_STEP: usize = 8;
 
 /// Factor on the initial weights of pair features, relative to other layers. Counts of walks are large in dense graphs,

@@ -104,7 +104,7 @@ fn sees_whole<N: GraphNetwork>(network: &N) -> bool {
     [Direction::Forward, Direction::Backward].into_iter().any(|direction| network.sees_symmetry(direction))
 }
 
-/// What a network is asked about in place of the states, if the environment's rules reduce them.
+/// The graphs that a network is asked about in place of the states, if the environment's rules reduce them.
 fn reduced_states<R: GraphRules, N: GraphNetwork>(
     network: &N,
     env: &GraphEnv<R>,

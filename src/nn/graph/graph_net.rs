@@ -102,7 +102,7 @@ impl Default for GraphNetConfig {
     }
 }
 
-/// What files from before the setting mean.
+/// The meaning of files from before the setting.
 fn one() -> f64 {
     1.0
 }

@@ -50,7 +50,7 @@ impl Jumping {
         }
     }
 
-    /// What is read of round `k`, given what was read before, with as many rows.
+    /// The rows that are read of round `k`, given what was read before, with as many rows.
     fn read<E: Engine>(&self, engine: &E, k: usize, before: Option<E::Rows>, rows: &E::Rows) -> Option<E::Rows> {
         let own = match self {
             Self::Last => return None,
@@ -64,7 +64,7 @@ impl Jumping {
         })
     }
 
-    /// What nodes get, given what was read of all rounds, or of the last alone.
+    /// The rows of nodes, given what was read of all rounds, or of the last alone.
     fn finish<E: Engine>(&self, engine: &E, read: Option<E::Rows>, last: E::Rows) -> E::Rows {
         match (self, read) {
             (Self::Max(map), Some(read)) => engine.linear(map, &read),

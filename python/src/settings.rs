@@ -25,8 +25,17 @@ where
         return refuse(given.to_string(), "settings by name");
     };
     for (name, value) in given {
+        if !settings.contains_key(name) {
+            // One that isn't written at its default refuses a value of no kind that there is; any other name is passed over.
+            let mut probed = settings.clone();
+            probed.insert(name.clone(), serde_json::json!({ "": [] }));
+            if serde_json::from_value::<T>(Value::Object(probed)).is_ok() {
+                return refuse(format!("a setting named `{name}`"), "one of the settings that there are");
+            }
+            settings.insert(name.clone(), Value::Null);
+        }
         match (settings.get_mut(name), value) {
-            (None, _) => return refuse(format!("a setting named `{name}`"), "one of the settings that there are"),
+            (None, _) => {}
             (Some(Value::Object(parts)), Value::Object(values)) if nested.contains(&name.as_str()) => {
                 for (part, value) in values {
                     match parts.get_mut(part) {

@@ -34,6 +34,9 @@ impl Objective for Guarded {
     fn epochs(&self) -> usize {
         self.objective.epochs()
     }
+    fn learns_from_transitions(&self) -> bool {
+        self.objective.learns_from_transitions()
+    }
     fn reward_exponent(&self) -> f64 {
         self.objective.reward_exponent()
     }

@@ -49,7 +49,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("distribution", 640),
     ("quantity", 240),
     ("nn", 3_975),
-    ("policy", 1_395),
+    ("policy", 1_405),
     ("rollout", 1_345),
     ("objective", 1_770),
     ("replay", 960),

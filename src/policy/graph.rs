@@ -1,13 +1,13 @@
 use crate::quantity::{Quantities, Quantity};
 use tch::Tensor;
 
-use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks};
 use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries, ReducedStates};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::tensor::index_tensor;
+use crate::{Error, Result};
 
 /// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
 #[derive(Debug)]
@@ -42,11 +42,22 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
                 let Some(blocks) = blocks else { continue };
                 let masks = env.masks(direction, states);
                 let rows = reduced.rows_of_blocks(env, &masks)?;
-                *blocks = blocks.iter().zip(rows).map(|(block, rows)| spread(block, &rows)).collect();
+                // Too few or too many are refused below.
+                if blocks.len() == rows.len() {
+                    let each = blocks.iter().zip(&rows).zip(&masks.blocks);
+                    let spread = each.map(|((block, rows), of)| {
+                        let what = || format!("the logit block of {} ({direction})", of.name);
+                        spread(block, rows.given, &rows.read, what)
+                    });
+                    *blocks = spread.collect::<Result<_>>()?;
+                }
                 made.push(masks);
             }
-            output.values =
-                output.values.into_iter().map(|(quantity, of)| (quantity, spread(&of, &reduced.of))).collect();
+            let n = reduced.arrays.len();
+            let of_states = output.values.into_iter().map(|(quantity, of)| {
+                Ok((quantity, spread(&of, n, &reduced.of, || format!("the network's {quantity:?}"))?))
+            });
+            output.values = of_states.collect::<Result<_>>()?;
         }
         let masks = |direction| {
             let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
@@ -90,7 +101,7 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
             let blocks = self.network.forward(&reduced.arrays, None)?;
             let widths = masks.blocks.iter().map(|block| block.width);
             let blocks: Vec<Vec<f32>> =
-                blocks.iter().zip(rows).zip(widths).map(|((b, r), w)| spread_on_host(b, &r, w)).collect();
+                blocks.iter().zip(rows).zip(widths).map(|((b, r), w)| spread_on_host(b, &r.read, w)).collect();
             return GraphActionCategorical::of_host_blocks(masks, &blocks);
         }
         let seen = self.sees_symmetry.then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;
@@ -115,13 +126,17 @@ fn reduced_states<R: GraphRules, N: GraphNetwork>(
 }
 
 /// The rows of a network's answer that each row of the states reads.
-fn spread(of_reduced: &Tensor, rows: &[usize]) -> Tensor {
+fn spread(of_reduced: &Tensor, given: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
+    if of_reduced.size().first() != Some(&(given as i64)) {
+        let remedy = "a network gives one row per graph, or per node where moves are of nodes, of the whole batch";
+        return Err(Error::shape(what(), [given as i64], of_reduced.size(), remedy));
+    }
     if of_reduced.size().first() == Some(&0) {
         // All nodes of all states were left out, and nothing is legal at any.
         let size: Vec<i64> = std::iter::once(rows.len() as i64).chain(of_reduced.size().into_iter().skip(1)).collect();
-        return Tensor::zeros(size, (of_reduced.kind(), of_reduced.device()));
+        return Ok(Tensor::zeros(size, (of_reduced.kind(), of_reduced.device())));
     }
-    of_reduced.index_select(0, &index_tensor(rows, of_reduced.device()))
+    Ok(of_reduced.index_select(0, &index_tensor(rows, of_reduced.device())))
 }
 
 /// The same of numbers on the host, row by row.

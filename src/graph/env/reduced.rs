@@ -137,17 +137,16 @@ impl ReducedStates {
         Some(Self { arrays, of: grouping.of, rows, node_ptr })
     }
 
-    /// Where a network's rows of each block go: for each row of a state's block, a row of the reduced graphs' (any, of a node that was
-    /// left out).
+    /// The rows of a network's blocks, for each row of the states' blocks.
     ///
     /// # Errors
     /// [`Error::Contract`] for a legal move at a node that was left out, and for moves at edges or pairs of nodes.
-    pub(crate) fn rows_of_blocks<R: GraphRules>(&self, env: &GraphEnv<R>, masks: &Masks) -> Result<Vec<Vec<usize>>> {
+    pub(crate) fn rows_of_blocks<R: GraphRules>(&self, env: &GraphEnv<R>, masks: &Masks) -> Result<Vec<BlockRows>> {
         let mut starts = masks.slot_ptr[..masks.len()].to_vec();
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
         let blocks = heads.map(|((_, action_type, head), block)| {
             let rows = match head.anchor {
-                Anchor::Graph => self.of.clone(),
+                Anchor::Graph => BlockRows { given: self.arrays.len(), read: self.of.clone() },
                 Anchor::Node => {
                     for (state, start) in starts.iter().enumerate() {
                         let nodes = &self.rows[self.node_ptr[state]..self.node_ptr[state + 1]];
@@ -159,7 +158,8 @@ impl ReducedStates {
                             return Err(Error::contract(LEFT_OUT, detail));
                         }
                     }
-                    self.rows.iter().map(|row| row.unwrap_or(0)).collect()
+                    let read = self.rows.iter().map(|row| row.unwrap_or(0)).collect();
+                    BlockRows { given: self.arrays.nodes.len(), read }
                 }
                 Anchor::Edge | Anchor::NodePair => {
                     let detail = format!("{} ({}) has moves of {:?}", action_type.name(), masks.direction, head.anchor);
@@ -173,6 +173,14 @@ impl ReducedStates {
         });
         blocks.collect()
     }
+}
+
+/// Rows of one block.
+pub(crate) struct BlockRows {
+    /// The number of those that a network gives of the reduced graphs.
+    pub(crate) given: usize,
+    /// The one that each row of the states' block reads; any, of a node that was left out.
+    pub(crate) read: Vec<usize>,
 }
 
 /// Checks that what rules reduce states to has all that is legal there.
@@ -196,7 +204,7 @@ mod tests {
     use crate::graph::{ActionSet, AddEdge, Semantics, SetNodeAttr};
     use crate::nn::{GraphNet, GraphNetConfig};
     use crate::policy::{GraphPolicy, Policy};
-    use crate::quantity::Quantities;
+    use crate::quantity::{Quantities, Quantity};
 
     /// Leaves out nodes that are marked, and, if it is wrong, the first one that isn't.
     struct Marks {
@@ -251,6 +259,41 @@ mod tests {
         // All nodes of all states may be left out.
         let pf = policy.evaluate(&right, &states.select(&[0]), None, Quantities::PF).unwrap().pf.unwrap();
         assert_eq!(pf.masks().legal_slots(0).collect::<Vec<_>>(), [4]);
+    }
+
+    /// Gives a row less than there are nodes, or a flow more than there are graphs.
+    struct Misshapen {
+        net: GraphNet,
+        of_flows: bool,
+    }
+
+    impl crate::nn::GraphNetwork for Misshapen {
+        fn forward(&self, batch: &crate::graph::GraphBatch<'_>, wants: Quantities) -> Result<crate::nn::NetworkOutput> {
+            let mut output = self.net.forward(batch, wants)?;
+            if self.of_flows {
+                let flows = tch::Tensor::zeros([batch.len() as i64 + 1], (tch::Kind::Float, tch::Device::Cpu));
+                output.values.insert(Quantity::LogFlow, flows);
+            } else if let Some(blocks) = &mut output.pf {
+                blocks[0] = blocks[0].narrow(0, 0, blocks[0].size()[0] - 1);
+            }
+            Ok(output)
+        }
+        fn parameters(&self) -> &crate::nn::Parameters {
+            self.net.parameters()
+        }
+    }
+
+    #[test]
+    fn answers_of_other_shapes_than_the_reduced_graphs_are_refused() {
+        let env = env(true);
+        let states = crate::env::Env::initial(&env, &[0; 2]);
+        for (of_flows, words) in [(false, "set_node_attr"), (true, "LogFlow")] {
+            let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
+            let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0)).unwrap();
+            let policy = GraphPolicy(Misshapen { net, of_flows });
+            let error = policy.evaluate(&env, &states, None, Quantity::LogPf | Quantity::LogFlow).unwrap_err();
+            assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(words), "{error}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl GraphNetwork for LabelsBack {
         let (clean, seeing) = (self.0.0.forward(batch, wants)?, self.0.forward(batch, wants)?);
         Ok(NetworkOutput { pb: seeing.pb, ..clean })
     }
-    fn sees_symmetry(&self, direction: Direction) -> bool {
+    fn sees_symmetry(&self, direction: Direction) -> Option<gfn::graph::SymmetryCount> {
         self.0.0.sees_symmetry(direction)
     }
     fn parameters(&self) -> &Parameters {

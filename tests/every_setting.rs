@@ -178,6 +178,7 @@ fn those_of_a_graph_network() {
     // These aren't written where they are the defaults.
     let told = GraphNetConfig {
         degrees: true,
+        closed_walks: Some(2),
         norm: gfn::nn::NormKind::Graph,
         jumping: gfn::nn::JumpingKnowledge::Concat,
         ..net()
@@ -186,6 +187,7 @@ fn those_of_a_graph_network() {
         ("conv", json!({ "Gat": { "heads": 2 } })),
         ("conv", json!({ "Gps": { "heads": 2 } })),
         ("degrees", json!(false)),
+        ("closed_walks", json!(3)),
         ("norm", json!("Layer")),
         ("norm", json!("None")),
         ("jumping", json!("Last")),

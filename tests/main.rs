@@ -73,6 +73,7 @@ mod scaffolds;
 mod sequence_policies;
 mod settings;
 mod short_walks;
+mod sight;
 mod spaces;
 mod straight_line;
 mod style;

@@ -191,7 +191,7 @@ impl GraphNetwork for Tampered {
         (self.1)(&mut output);
         Ok(output)
     }
-    fn sees_symmetry(&self, direction: Direction) -> bool {
+    fn sees_symmetry(&self, direction: Direction) -> Option<gfn::graph::SymmetryCount> {
         self.0.sees_symmetry(direction)
     }
     fn parameters(&self) -> &Parameters {

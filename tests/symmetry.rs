@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gfn::env::{Direction, Env, Rows, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, MoveMask,
-    Semantics,
+    Semantics, SymmetryCount,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
@@ -47,7 +47,7 @@ fn what_is_counted_of_moves_is_what_permutations_say() {
     let env = ColoredGraphs::new(4).unwrap();
     let states = all_states(&env);
     for direction in [Direction::Forward, Direction::Backward] {
-        let counted = env.move_symmetries(direction, &states).unwrap();
+        let counted = env.move_symmetries(SymmetryCount::Exact, direction, &states).unwrap();
         let mut changes = 0;
         for row in 0..states.len() {
             let own = by_hand(&states.graphs()[row]) as f64;
@@ -98,7 +98,7 @@ fn both_forms_of_the_network_read_the_same_counts() {
     let states = all_states(&env);
     let batch = || GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let wants = Quantity::LogPf | Quantity::LogPb;
-    let counted = |direction| env.move_symmetries(direction, &states).unwrap();
+    let counted = |direction| env.move_symmetries(SymmetryCount::Exact, direction, &states).unwrap();
     let refused = |error: gfn::Error| {
         let message = error.to_string();
         assert!(message.contains("move_symmetries"), "{message}");
@@ -113,7 +113,7 @@ fn both_forms_of_the_network_read_the_same_counts() {
     assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
     refused(net.forward(&forward_alone, wants).unwrap_err());
     // Nor do those of other graphs.
-    let fewer = env.move_symmetries(Direction::Forward, &states.select(&[0, 1])).unwrap();
+    let fewer = env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
     refused(batch().with_symmetries(fewer.clone()).unwrap_err());
     refused(host.forward(states.arrays(), Some(&fewer)).unwrap_err());
     let told = forward_alone.with_symmetries(backward).unwrap();
@@ -141,7 +141,7 @@ fn counts_of_other_moves_are_refused() {
     let (all, nodes) = (env(set().with(AddEdge::new(1))), env(set()));
     let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
     let net = GraphNet::new(&all, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    let of_others = nodes.move_symmetries(Direction::Forward, &states).unwrap();
+    let of_others = nodes.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states).unwrap();
     let batch = GraphBatch::new(all.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let batch = batch.with_symmetries(of_others.clone()).unwrap();
     let on_host = net.on_host(Direction::Forward).unwrap().forward(states.arrays(), Some(&of_others));

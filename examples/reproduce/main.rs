@@ -17,7 +17,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
 use gfn_plot as plot;
-use graphs::{colored_graphs, graph_problem, ring, sample, solve, speed};
+use graphs::{all_graphs, colored_graphs, graph_problem, ring, sample, solve, speed};
 use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
@@ -35,6 +35,7 @@ struct Reproduce {
 #[derive(Subcommand, Debug)]
 enum Task {
     Ring(ring::Args),
+    AllGraphs(all_graphs::Args),
     ColoredGraphs(colored_graphs::Args),
     GraphProblem(graph_problem::Args),
     Sample(sample::Args),
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
 fn run(task: &Task) -> Result<()> {
     match task {
         Task::Ring(args) => ring::run(args),
+        Task::AllGraphs(args) => all_graphs::run(args),
         Task::ColoredGraphs(args) => colored_graphs::run(args),
         Task::GraphProblem(args) => graph_problem::run(args),
         Task::Sample(args) => sample::run(args),

@@ -281,6 +281,7 @@ PAIRS = [
     (lambda: trainer(gfn.BayesianStructure(3), policy=gfn.EdgeMlp()), TypeError, "EdgeMlp isn't one for acyclic graphs"),
     (lambda: trainer(policy=gfn.Mlp((0,))), ValueError, r"sizes of at least 1"),
     (lambda: graph_trainer(policy=gfn.GraphNet(embedding=0)), ValueError, "embedding is 0"),
+    (lambda: graph_trainer(policy=gfn.GraphNet(closed_walks=0)), ValueError, "closed_walks is 0"),
     (lambda: graph_trainer(policy=gfn.GraphNet(conv="transformer", heads=3)), ValueError, "heads is 3"),
     (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(width=0)), ValueError, "0 wide"),
     (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(heads=3)), ValueError, "heads is 3"),

@@ -256,9 +256,10 @@ CASES = [
     ),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8), dict(heads=8)),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gat"), dict(heads=8, degrees=True, norm="graph", jumping="concat", unit=4.0)),
-    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gps"), dict(heads=8, degrees=True, norm="none", jumping="max")),
+    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gps"), dict(heads=8, degrees=True, closed_walks=2, norm="none", jumping="max")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
+    (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8, symmetry="unseen"), dict(symmetry="refined")),
     (gfn.GraphNet, of_policy(LABELLED, **conditioned("graphs")), dict(layers=1, embedding=8), dict(logit_scale=(4,))),
     (
         gfn.EdgeMlp,

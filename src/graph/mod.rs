@@ -24,6 +24,6 @@ pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, NamedGraph, read_graphs, write_gr
 pub use reward::PerGraph;
 pub use state::{Adjacency, Attributes, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{
-    Canonical, CanonicalKey, Canonizer, MoveSymmetries, canonical_key, canonical_keys, labelled_key, log_automorphisms,
-    with_canonizer,
+    Canonical, CanonicalKey, Canonizer, MoveSymmetries, SymmetryCount, canonical_key, canonical_keys, labelled_key,
+    log_automorphisms, with_canonizer,
 };

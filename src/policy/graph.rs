@@ -3,7 +3,7 @@ use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks};
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries, ReducedStates};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::tensor::index_tensor;
@@ -25,15 +25,15 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
         let wanted = [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))];
-        let told = |(direction, wanted)| wanted && self.0.sees_symmetry(direction);
         let reduced = reduced_states(&self.0, env, states, conditions.is_none());
         let arrays = reduced.as_ref().map_or_else(|| states.arrays(), |reduced| &reduced.arrays);
         let batch = GraphBatch::new(env.schema(), arrays, conditions, self.0.parameters().device())?;
         let mut batch = batch.with_label_classes(env.label_classes());
         let mut made: Vec<Masks> = Vec::new();
-        for (direction, _) in wanted.into_iter().filter(|&one| told(one)) {
+        for (direction, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+            let Some(count) = self.0.sees_symmetry(direction) else { continue };
             let masks = env.masks(direction, states);
-            batch = batch.with_symmetries(MoveSymmetries::of(env, &masks, states)?)?;
+            batch = batch.with_symmetries(MoveSymmetries::of(env, count, &masks, states)?)?;
             made.push(masks);
         }
         let mut output = self.0.forward(&batch, wants)?;
@@ -84,7 +84,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
 /// A view of a [`GraphPolicy`] for a roll-out, in which parameters stay as they are.
 struct HostGraphPolicy<'a> {
     network: HostGraphNet<'a>,
-    sees_symmetry: bool,
+    sees_symmetry: Option<SymmetryCount>,
     sees_labels: bool,
     sees_whole: bool,
     direction: Direction,
@@ -104,7 +104,7 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
                 blocks.iter().zip(rows).zip(widths).map(|((b, r), w)| spread_on_host(b, &r.read, w)).collect();
             return GraphActionCategorical::of_host_blocks(masks, &blocks);
         }
-        let seen = self.sees_symmetry.then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;
+        let seen = self.sees_symmetry.map(|count| MoveSymmetries::of(env, count, &masks, states)).transpose()?;
         let blocks = self.network.forward(states.arrays(), seen.as_ref())?;
         GraphActionCategorical::of_host_blocks(masks, &blocks)
     }
@@ -112,7 +112,7 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
 
 /// `true` for a network that is told of symmetry, which is one of whole graphs: it sees these whatever it is asked for.
 fn sees_whole<N: GraphNetwork>(network: &N) -> bool {
-    [Direction::Forward, Direction::Backward].into_iter().any(|direction| network.sees_symmetry(direction))
+    [Direction::Forward, Direction::Backward].into_iter().any(|direction| network.sees_symmetry(direction).is_some())
 }
 
 /// The graphs that a network is asked about in place of the states, if the environment's rules reduce them.

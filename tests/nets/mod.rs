@@ -103,7 +103,7 @@ impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
         }
         Ok(output)
     }
-    fn sees_symmetry(&self, direction: Direction) -> bool {
+    fn sees_symmetry(&self, direction: Direction) -> Option<gfn::graph::SymmetryCount> {
         self.0.sees_symmetry(direction)
     }
     fn parameters(&self) -> &Parameters {
@@ -124,8 +124,9 @@ pub(crate) fn blocks<R: GraphRules>(
 ) -> NetworkOutput {
     let states = GraphStates::from(graphs.to_vec());
     let mut batch = GraphBatch::new(env.schema(), states.arrays(), conditions, Device::Cpu).unwrap();
-    for direction in [Direction::Forward, Direction::Backward].into_iter().filter(|&d| net.sees_symmetry(d)) {
-        batch = batch.with_symmetries(env.move_symmetries(direction, &states).unwrap()).unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let Some(count) = net.sees_symmetry(direction) else { continue };
+        batch = batch.with_symmetries(env.move_symmetries(count, direction, &states).unwrap()).unwrap();
     }
     tch::no_grad(|| net.forward(&batch, all())).unwrap()
 }

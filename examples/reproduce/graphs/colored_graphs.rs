@@ -25,9 +25,12 @@ pub(crate) struct Args {
     /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,
-    /// Don't tell the network how many automorphisms graphs have, and how each move changes that
+    /// What the network is told of how many automorphisms graphs have, and how each move changes that
+    #[arg(long, value_enum, default_value = "seen")]
+    symmetry: SymmetryName,
+    /// Lengths of closed walks that the network is told how many there are of, at each node
     #[arg(long)]
-    blind_to_symmetry: bool,
+    closed_walks: Option<usize>,
     #[command(flatten)]
     common: Common,
 }
@@ -41,6 +44,27 @@ enum RewardName {
     Even,
     /// Numbers of nodes of each colour
     Count,
+}
+
+/// What a network is told of symmetry, by name.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SymmetryName {
+    /// The number of automorphisms
+    Seen,
+    /// An upper bound by colour refinement
+    Refined,
+    /// Nothing
+    Unseen,
+}
+
+impl SymmetryName {
+    pub(super) fn symmetry(self) -> Symmetry {
+        match self {
+            Self::Seen => Symmetry::Seen,
+            Self::Refined => Symmetry::Refined,
+            Self::Unseen => Symmetry::Unseen,
+        }
+    }
 }
 
 /// Final samples of which the share of valid graphs is reported.
@@ -71,7 +95,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         pair_walks: Some(3),
         global: true,
         backward: run.shared_backward(),
-        symmetry: if args.blind_to_symmetry { Symmetry::Unseen } else { Symmetry::Seen },
+        closed_walks: args.closed_walks,
+        symmetry: args.symmetry.symmetry(),
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };

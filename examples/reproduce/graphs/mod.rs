@@ -1,5 +1,6 @@
 //! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples of a checkpoint, speed.
 
+pub(crate) mod all_graphs;
 pub(crate) mod colored_graphs;
 pub(crate) mod graph_problem;
 pub(crate) mod ring;

@@ -72,6 +72,7 @@ class _Graphs(Policy):
     def _described(self) -> Any:
         # Checkpoints from before the setting are of networks that aren't told, and name nothing.
         before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last")), ("unit", 1.0)]
+        before.append(("closed_walks", None))
         return {name: value for name, value in self._values().items() if (name, value) not in before}
 
 
@@ -86,7 +87,8 @@ class GraphNet(_Graphs):
     `transformer`. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
     many lengths between the two. `global_`: after the last round each node is told of the whole graph. `symmetry`: the network is told
     how many automorphisms a graph has and how each move changes that (`auto`: up to isomorphism, of at most 8 nodes and 256
-    slots of moves). Graphs up to isomorphism are learned many times closer with it. `unit` is a factor of all logits and of log F, for
+    slots of moves; `refined`: an upper bound by colour refinement, of graphs of any size). Graphs up to isomorphism are learned many times
+    closer with it. `closed_walks`: nodes are told the numbers of walks back to them of so many lengths from 2. `unit` is a factor of all logits and of log F, for
     rewards so sharp that their logarithms are in the hundreds.
     """
 
@@ -101,11 +103,12 @@ class GraphNet(_Graphs):
     initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
-    symmetry: Literal["auto", "seen", "unseen"] = "auto"
+    symmetry: Literal["auto", "seen", "refined", "unseen"] = "auto"
     degrees: bool = False
     norm: Literal["layer", "graph", "none"] = "layer"
     jumping: Literal["last", "concat", "max"] = "last"
     unit: float = 1.0
+    closed_walks: int | None = None
 
     def _values(self) -> dict[str, Any]:
         conv: Any = {variant(self.conv): {"heads": self.heads}} if self.conv in ("transformer", "gat", "gps") else variant(self.conv)
@@ -114,6 +117,7 @@ class GraphNet(_Graphs):
             "embedding": plain(self.embedding, "embedding"),
             "conv": conv,
             "degrees": plain(self.degrees, "degrees"),
+            "closed_walks": plain(self.closed_walks, "closed_walks"),
             "norm": variant(self.norm),
             "jumping": variant(self.jumping),
             "identity": plain(self.identity, "identity"),
@@ -180,7 +184,7 @@ class GraphModule(_OwnNetwork, _Graphs):
     initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
-    symmetry: Literal["auto", "seen", "unseen"] = "auto"
+    symmetry: Literal["auto", "seen", "refined", "unseen"] = "auto"
 
     def _values(self) -> dict[str, Any]:
         return {

@@ -5,12 +5,13 @@ mod key;
 mod looks;
 mod moves;
 mod reduce;
+mod refined;
 mod search;
 
 pub use canonizer::{Canonical, Canonizer};
 pub(in crate::graph) use canonizer::{Held, MIN_PER_THREAD};
 pub use key::{CanonicalKey, labelled_key};
-pub use moves::MoveSymmetries;
+pub use moves::{MoveSymmetries, SymmetryCount};
 pub(in crate::graph) use search::Budget;
 
 use std::cell::RefCell;

@@ -5,6 +5,18 @@ use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
 use crate::{Error, Result, parallel};
 
 use super::MIN_PER_THREAD;
+use super::refined::log_refined;
+
+/// The way in which the automorphisms of a graph are counted for a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SymmetryCount {
+    /// By a search, as [`GraphEnv::log_automorphisms`] says: nearly always fast, but there are graphs of which it never ends.
+    Exact,
+    /// By colour refinement (the first Weisfeiler-Leman test), holding one node after the other: an upper bound, in polynomial time.
+    /// It is |Aut| wherever nodes that refinement can't tell apart are alike, as in all graphs of at most 9 nodes. It is
+    /// of the graph as it stands, whatever [`GraphRules::log_automorphisms`] counts.
+    Refined,
+}
 
 /// The symmetry of some graphs, and the changes that their moves make to it.
 ///
@@ -15,7 +27,7 @@ use super::MIN_PER_THREAD;
 pub struct MoveSymmetries {
     /// Of which moves.
     pub direction: Direction,
-    /// ln |Aut(G)| of each graph, `[B]`.
+    /// ln |Aut(G)| of each graph, as far as it was counted, `[B]`.
     pub of_graphs: Vec<f64>,
     /// The blocks of logits that slots belong to.
     pub blocks: Vec<Block>,
@@ -53,14 +65,24 @@ impl MoveSymmetries {
     }
 
     /// Given the masks.
-    pub(crate) fn of<R: GraphRules>(env: &GraphEnv<R>, masks: &Masks, states: &GraphStates) -> Result<Self> {
+    pub(crate) fn of<R: GraphRules>(
+        env: &GraphEnv<R>,
+        count: SymmetryCount,
+        masks: &Masks,
+        states: &GraphStates,
+    ) -> Result<Self> {
+        let classes = env.label_classes();
+        let log_automorphisms = |graph: &GraphState| match count {
+            SymmetryCount::Exact => env.log_automorphisms(graph),
+            SymmetryCount::Refined => Ok(log_refined(graph, env.initial_of(graph), &classes)),
+        };
         let of_row = |row: usize| {
             let graph = &states.graphs()[row];
-            let own = env.log_automorphisms(graph)?;
+            let own = log_automorphisms(graph)?;
             let mut slots = vec![0.0; masks.slot_ptr[row + 1] - masks.slot_ptr[row]];
             for slot in masks.legal_slots(row) {
                 if let Some(child) = after(env, masks.direction, graph, slot)? {
-                    slots[slot as usize] = env.log_automorphisms(&child)? - own;
+                    slots[slot as usize] = log_automorphisms(&child)? - own;
                 }
             }
             Ok((own, slots))
@@ -110,7 +132,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// let kind = GraphKind::Undirected;
     /// let env = GraphEnv::new(Free, actions, GraphState::new(kind))?;
     /// let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
-    /// let counted = env.move_symmetries(Direction::Forward, &states)?;
+    /// let counted = env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states)?;
     /// assert!((counted.of_graphs[0] - 6_f64.ln()).abs() < 1e-12);
     /// let fewest = counted.of_slots.concat().into_iter().fold(0.0, f64::min);
     /// assert!((fewest - (2.0_f64 / 6.0).ln()).abs() < 1e-12);
@@ -121,7 +143,12 @@ impl<R: GraphRules> GraphEnv<R> {
     ///
     /// # Errors
     /// Those of [`log_automorphisms`](Self::log_automorphisms).
-    pub fn move_symmetries(&self, direction: Direction, states: &GraphStates) -> Result<MoveSymmetries> {
-        MoveSymmetries::of(self, &self.masks(direction, states), states)
+    pub fn move_symmetries(
+        &self,
+        count: SymmetryCount,
+        direction: Direction,
+        states: &GraphStates,
+    ) -> Result<MoveSymmetries> {
+        MoveSymmetries::of(self, count, &self.masks(direction, states), states)
     }
 }

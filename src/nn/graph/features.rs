@@ -3,6 +3,7 @@
 use tch::Tensor;
 
 use super::engine::Engine;
+use super::heads::pair_features;
 use crate::graph::{Attributes, GraphArrays, GraphKind, GraphSchema};
 use crate::nn::{Linear, Scope};
 
@@ -60,6 +61,24 @@ pub(crate) struct NodeFeatures {
     labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
     degrees: Option<Linear>,
+    /// How many lengths of closed walks, and a layer for their numbers.
+    closed_walks: Option<(usize, Linear)>,
+}
+
+/// What is counted around each node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) degrees: bool,
+    /// The number of lengths, from 2.
+    pub(crate) closed_walks: usize,
+}
+
+/// `log(1 + number of walks)` of lengths `2..=lengths + 1` from each node back to it, `[N, lengths]`.
+pub(crate) fn closed_walks(arrays: &GraphArrays, lengths: usize) -> Vec<f64> {
+    let (all, columns) = (pair_features(arrays, lengths), 1 + lengths);
+    let graphs = arrays.sizes().zip(&arrays.pair_ptr);
+    let nodes = graphs.flat_map(|(n, &first)| (0..n).map(move |a| first + a * n + a));
+    nodes.flat_map(|pair| all[pair * columns + 1..(pair + 1) * columns].iter().copied()).collect()
 }
 
 /// The number of a node's neighbours; in directed graphs those of incoming edges, then those of outgoing ones.
@@ -81,20 +100,31 @@ fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Itera
 }
 
 impl NodeFeatures {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: &Labels, degrees: bool) -> Self {
+    pub(crate) fn new(
+        scope: &mut Scope<'_>,
+        schema: &GraphSchema,
+        width: i64,
+        labels: &Labels,
+        counts: Counts,
+    ) -> Self {
         let sides = if schema.kind == GraphKind::Directed { 2 } else { 1 };
         Self {
             classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
             labels: (labels.classes() > 0)
                 .then(|| (labels.clone(), scope.normal("label", &[labels.classes() as i64, width], 1.0))),
             attributes: AttributeTable::new(scope, &schema.node_attributes, width),
-            degrees: degrees.then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
+            degrees: counts.degrees.then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
+            closed_walks: (counts.closed_walks > 0).then(|| {
+                let layer = Linear::without_bias(&mut scope.sub("closed_walks"), counts.closed_walks as i64, width);
+                (counts.closed_walks, layer)
+            }),
         }
     }
 
-    /// `true` if nodes are told apart by their degrees.
-    pub(crate) fn sees_degrees(&self) -> bool {
-        self.degrees.is_some()
+    /// What nodes are told apart by.
+    pub(crate) fn counts(&self) -> Counts {
+        let closed_walks = self.closed_walks.as_ref().map_or(0, |(lengths, _)| *lengths);
+        Counts { degrees: self.degrees.is_some(), closed_walks }
     }
 
     /// Which labels are told apart.
@@ -124,6 +154,12 @@ impl NodeFeatures {
             let sizes = sizes_of_nodes(arrays);
             let each = nodes.iter().flat_map(|&node| degree_features(degrees(arrays, node), sizes[node]));
             let numbers = engine.rows(&each.collect::<Vec<_>>(), layer.weight().size()[1] as usize);
+            rows = engine.add(rows, &engine.linear(layer, &numbers));
+        }
+        if let Some((lengths, layer)) = &self.closed_walks {
+            let all = closed_walks(arrays, *lengths);
+            let of_nodes = nodes.iter().flat_map(|&node| &all[node * lengths..(node + 1) * lengths]);
+            let numbers = engine.rows(&of_nodes.copied().collect::<Vec<_>>(), *lengths);
             rows = engine.add(rows, &engine.linear(layer, &numbers));
         }
         rows

@@ -9,7 +9,7 @@ use super::network::{HostBlocks, HostGraphNet};
 use super::torso::{Embedded, Torso, checked_conditions, embedded};
 use super::{ConvKind, GraphNetwork, JumpingKnowledge, MessagePassing, NormKind};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics, SymmetryCount};
 use crate::nn::host::Packed;
 use crate::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
@@ -46,6 +46,11 @@ pub struct GraphNetConfig {
     /// larger than those that it was trained on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub degrees: bool,
+    /// How many numbers of closed walks a network is told of each node, `log(1 + number)` of lengths 2, 3, ...: those of length 2 are its
+    /// neighbours, of length 3 twice its triangles. Message passing can't count them, and takes two triangles for a hexagon.
+    /// Walks are counted by `n` products of edges and nodes a length, and of directed graphs along the edges.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub norm: NormKind,
@@ -88,6 +93,7 @@ impl Default for GraphNetConfig {
             embedding: 128,
             identity: true,
             degrees: false,
+            closed_walks: None,
             norm: NormKind::Layer,
             jumping: JumpingKnowledge::Last,
             ablation: false,
@@ -126,6 +132,7 @@ impl GraphNetConfig {
         let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
+            _ if self.closed_walks == Some(0) => refuse("closed_walks", 0, "at least one length, or `None`"),
             ConvKind::Transformer { heads } | ConvKind::Gat { heads } | ConvKind::Gps { heads }
                 if heads < 1 || self.embedding % heads != 0 =>
             {
@@ -219,7 +226,7 @@ impl GraphNet {
 
 impl<T: Torso> GraphNet<T> {
     /// The same with a torso of your own, built in the scope that `torso` gets; with [`BackwardPolicy::Separate`] a second one
-    /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `norm`,
+    /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`,
     /// `jumping`, `ablation`, `global`) don't matter.
     ///
     /// # Errors
@@ -259,8 +266,7 @@ impl<T: Torso> GraphNet<T> {
             flow.scale_output(start_scale(schema));
         }
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&hidden))?;
-        let symmetry =
-            (config.symmetry == Symmetry::Seen).then(|| SymmetryLayer::new(&mut scope.sub("symmetry"), of_graph));
+        let symmetry = config.symmetry.count().map(|_| SymmetryLayer::new(&mut scope.sub("symmetry"), of_graph));
         parameters.check()?;
         let fits = Fits { schema: schema.clone(), n_labels: None, labels: Labels::default() };
         Ok(Self { config, fits, own_torso: true, forward, pf, backward, pb, flow, symmetry, estimators, parameters })
@@ -306,7 +312,7 @@ impl<T: Torso> GraphNet<T> {
 impl<T: Torso> GraphNetwork for GraphNet<T> {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         self.fits.check(batch)?;
-        let engine = TensorGraphs { batch, kind: self.parameters.kind() };
+        let engine = TensorGraphs::new(batch, self.parameters.kind());
         let (pf, pb) = (wants.has(Quantity::LogPf), wants.has(Quantity::LogPb) && self.pb.is_some());
         let shared_pb = pb && self.backward.is_none();
         let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow));
@@ -352,8 +358,8 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
             .then(|| HostGraphNet { net: self, direction, packed: Packed::default() })
     }
 
-    fn sees_symmetry(&self, direction: Direction) -> bool {
-        self.symmetry.is_some() && (direction == Direction::Forward || self.pb.is_some())
+    fn sees_symmetry(&self, direction: Direction) -> Option<SymmetryCount> {
+        self.config.symmetry.count().filter(|_| direction == Direction::Forward || self.pb.is_some())
     }
 
     fn sees_labels(&self) -> bool {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conv::{Conv, MessageRounds, Plan};
 use super::engine::Engine;
-use super::features::{Labels, NodeFeatures};
+use super::features::{Counts, Labels, NodeFeatures};
 use super::torso::{Embedded, Torso};
 use super::transformer::Transformer;
 use super::{ConvKind, GraphNetConfig};
@@ -97,7 +97,8 @@ impl MessagePassing {
     /// A torso for graphs of an environment in which these labels are told apart.
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
-        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, labels, config.degrees);
+        let counts = Counts { degrees: config.degrees, closed_walks: config.closed_walks.unwrap_or(0) };
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, labels, counts);
         let body = match config.conv {
             ConvKind::Transformer { heads } => {
                 let mut scope = scope.sub("transformer");
@@ -198,7 +199,7 @@ mod tests {
             let path = graph(5, &[(0, 1), (1, 2), (2, 3), (3, 4)]);
             let states = GraphStates::from(vec![path.clone(), graph(3, &[(0, 1)]), path]);
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
-            let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+            let engine = TensorGraphs::new(&batch, Kind::Double);
             let embed = |layers, jumping| {
                 let (mut parameters, rng) = (Parameters::new(Device::Cpu, Kind::Double), &mut Rng::seeded(1));
                 let config = GraphNetConfig {

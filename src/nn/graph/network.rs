@@ -6,7 +6,7 @@ use super::engine::{HostGraphs, HostRows};
 use super::fits::Fits;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries, SymmetryCount};
 use crate::nn::host::Packed;
 use crate::nn::{NetworkOutput, Parameters};
 use crate::quantity::Quantities;
@@ -26,10 +26,10 @@ pub trait GraphNetwork {
         None
     }
 
-    /// `true` if the network reads how moves of this direction change symmetry, [`GraphBatch::symmetries`], which a policy then
-    /// has counted. By default it is `false`.
-    fn sees_symmetry(&self, _direction: Direction) -> bool {
-        false
+    /// The way in which a policy has the symmetry of graphs counted, and how moves of this direction change it, for a network that
+    /// reads [`GraphBatch::symmetries`]. `None` (the default) if it doesn't.
+    fn sees_symmetry(&self, _direction: Direction) -> Option<SymmetryCount> {
+        None
     }
 
     /// `false` if what it says of a node doesn't depend on the node's label ([`GraphBatch::node_labels`]); `true`, by default.
@@ -107,7 +107,7 @@ impl<N: GraphNetwork> GraphNetwork for &N {
         (**self).on_host(direction)
     }
 
-    fn sees_symmetry(&self, direction: Direction) -> bool {
+    fn sees_symmetry(&self, direction: Direction) -> Option<SymmetryCount> {
         (**self).sees_symmetry(direction)
     }
 

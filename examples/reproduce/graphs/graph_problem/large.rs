@@ -6,15 +6,19 @@ use std::time::Instant;
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::rollout::Sampler;
 use gfn::{Result, Rng};
-use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, greedy, improved, maximum_independent_set};
+use gfn_gym::graph_problems::{
+    GraphProblem, Instances, Problem, RbModel, barabasi_albert, greedy, improved, maximum_clique,
+    maximum_independent_set,
+};
 use serde::Serialize;
 use serde_json::json;
 
 use super::{Args, HELD_OUT_SEED, ProblemTrainer};
 use crate::run::{Report, Run};
 
-/// The problem that RB graphs are made for.
-const PROBLEM: Problem = Problem::IndependentSet;
+/// Nodes of Barabasi-Albert graphs, and the edges that a new one brings.
+const BA_NODES: [usize; 2] = [200, 300];
+const BA_ATTACHED: usize = 4;
 /// Rounds of local search, from the greedy solution.
 const ROUNDS: usize = 1_000;
 /// Edges of the graphs that are sampled at once: messages along them take memory.
@@ -25,7 +29,14 @@ pub(super) fn draw(model: &RbModel, count: usize, rng: &mut Rng) -> Result<Insta
     Instances::new((0..count).map(|_| model.draw(rng)).collect::<Result<_>>()?)
 }
 
-/// Sizes of the independent sets that were found in one graph.
+/// Barabasi-Albert graphs.
+pub(super) fn draw_ba(count: usize, rng: &mut Rng) -> Result<Instances> {
+    let [least, most] = BA_NODES;
+    let one = |_| barabasi_albert(least + rng.below(most - least + 1), BA_ATTACHED, rng);
+    Instances::new((0..count).map(one).collect::<Result<_>>()?)
+}
+
+/// Sizes of the solutions that were found of one graph.
 #[derive(Serialize)]
 struct Solved {
     nodes: usize,
@@ -47,6 +58,7 @@ fn mean(solved: &[Solved], of: impl Fn(&Solved) -> Option<f64>) -> Option<f64> {
 
 /// A policy that is asked about graphs, and what it is compared with.
 struct Solver<'a> {
+    problem: Problem,
     trainer: &'a ProblemTrainer,
     best_of: usize,
     rng: Rng,
@@ -55,7 +67,7 @@ struct Solver<'a> {
 
 impl Solver<'_> {
     fn all(&mut self, graphs: &Instances, branches: u64) -> Result<Vec<Solved>> {
-        let env = GraphProblem::for_size(PROBLEM, graphs)?;
+        let env = GraphProblem::for_size(self.problem, graphs)?;
         (0..).zip(graphs.graphs()).map(|(instance, graph)| self.one(&env, instance, graph, branches)).collect()
     }
 
@@ -66,7 +78,8 @@ impl Solver<'_> {
         graph: &GraphState,
         branches: u64,
     ) -> Result<Solved> {
-        let of = |nodes: &[u32]| PROBLEM.check(graph, nodes).map(|size| size as f64);
+        let problem = self.problem;
+        let of = |nodes: &[u32]| problem.check(graph, nodes).map(|size| size as f64);
         let sampler = Sampler::new(env, self.trainer.policy());
         let at_once = (EDGES_AT_ONCE / graph.n_edges().max(1)).clamp(1, self.best_of);
         let (started, mut sizes) = (Instant::now(), Vec::new());
@@ -78,16 +91,21 @@ impl Solver<'_> {
             }
         }
         let sampling_s = started.elapsed().as_secs_f64();
-        let first = greedy(PROBLEM, graph)?;
-        let searched = improved(PROBLEM, graph, &first, ROUNDS, &mut self.search_rng)?;
+        let first = greedy(problem, graph)?;
+        let searched = improved(problem, graph, &first, ROUNDS, &mut self.search_rng)?;
+        let optimum = match problem {
+            Problem::IndependentSet => maximum_independent_set(graph, branches),
+            Problem::Clique => maximum_clique(graph, branches),
+            Problem::DominatingSet | Problem::Cut => None,
+        };
         Ok(Solved {
             nodes: graph.n_nodes(),
             edges: graph.n_edges(),
-            best: sizes.iter().copied().fold(0.0, f64::max),
+            best: sizes.iter().copied().reduce(if problem.is_minimised() { f64::min } else { f64::max }).unwrap_or(0.0),
             mean: sizes.iter().sum::<f64>() / sizes.len().max(1) as f64,
             greedy: of(&first)?,
             local_search: of(&searched)?,
-            optimum: maximum_independent_set(graph, branches).map(|nodes| of(&nodes)).transpose()?,
+            optimum: optimum.map(|nodes| of(&nodes)).transpose()?,
             sampling_s,
         })
     }
@@ -104,7 +122,8 @@ pub(super) fn run(
         return Ok(());
     };
     let (rng, search_rng) = (trainer.evaluation_rng(), run.rng().split());
-    let mut solver = Solver { trainer: &trainer, best_of: args.best_of, rng, search_rng };
+    let problem = args.problem.problem();
+    let mut solver = Solver { problem, trainer: &trainer, best_of: args.best_of, rng, search_rng };
     let solved = solver.all(graphs, args.branches)?;
     let share = |of: fn(&Solved) -> f64| mean(&solved, |one| one.optimum.map(|optimum| of(one) / optimum));
     report.set("share_of_optimum", share(|one| one.best));
@@ -112,6 +131,16 @@ pub(super) fn run(
     report.set("share_of_optimum_greedy", share(|one| one.greedy));
     report.set("share_of_optimum_local_search", share(|one| one.local_search));
     report.set("best_of", args.best_of);
+    for (name, of) in [
+        ("best", (|one| one.best) as fn(&Solved) -> f64),
+        ("mean", |one| one.mean),
+        ("greedy", |one| one.greedy),
+        ("local_search", |one| one.local_search),
+    ] {
+        report.set(name, mean(&solved, |one| Some(of(one))));
+    }
+    report.set("optimum", mean(&solved, |one| one.optimum));
+    report.set("sampling_s_each", mean(&solved, |one| Some(one.sampling_s)));
     // Shares are of these: where the exact search isn't over in time, there is no optimum to compare with.
     report.set("optima_known", solved.iter().filter(|one| one.optimum.is_some()).count());
     report.set("held_out", solved);
@@ -131,6 +160,6 @@ pub(super) fn run(
         }
         report.set("larger", rows);
     }
-    report.set("why_not_exact", "the independent sets of such graphs are too many");
+    report.set("why_not_exact", "the solutions of such graphs are too many");
     run.print(&trained, report)
 }

@@ -13,7 +13,7 @@ use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TransitionBatches};
 use gfn::{Error, Result, Rng};
-use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi};
+use gfn_gym::graph_problems::{GraphProblem, Improving, Instances, Problem, RbModel, SizeReward, erdos_renyi};
 use serde_json::json;
 
 use crate::flags::{Common, refuse, words};
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Kind of input graphs
     #[arg(long, value_enum, default_value = "small")]
     graphs: GraphsName,
-    /// Log-reward of a unit of size; by default 2, of RB graphs 5
+    /// Log-reward of a unit of size; by default 2, of large graphs 5
     #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
     /// Log-reward of a unit of size at first; it rises to --beta over three quarters of the steps
@@ -44,28 +44,31 @@ pub(crate) struct Args {
     /// Transitions of such an update
     #[arg(long, requires = "updates", default_value_t = 64)]
     transitions: usize,
+    /// Rounds of local search, after which half of the samples are learned from
+    #[arg(long)]
+    improve: Option<usize>,
     /// File of graphs to measure on, in place of generated ones: graph6, DIMACS or an edge list
     #[arg(long, conflicts_with = "held_out")]
     held_out_file: Option<std::path::PathBuf>,
-    /// Graphs that are generated to train on; by default 4,000, of RB graphs 1,000
+    /// Graphs that are generated to train on; by default 4,000, of large ones 1,000
     #[arg(long)]
     train: Option<usize>,
-    /// Graphs that are generated to measure on; by default 50, of RB graphs 100
+    /// Graphs that are generated to measure on; by default 50, of large ones 100
     #[arg(long)]
     held_out: Option<usize>,
     /// Probability of an edge of small graphs
     #[arg(long, default_value_t = 0.3)]
     edge_probability: f64,
-    /// Samples of which the best one counts, of RB graphs
+    /// Samples of which the best one counts, of large graphs
     #[arg(long, default_value_t = 20)]
     best_of: usize,
-    /// Branches of the exact search of a graph that is measured on, of RB graphs; 0 for none
+    /// Branches of the exact search of a large graph that is measured on; 0 for none
     #[arg(long, default_value_t = 200_000_000)]
     branches: u64,
     /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is asked about, too
     #[arg(long, default_value_t = 0)]
     larger: usize,
-    /// Way in which nodes learn of others: along edges, or also from the whole graph; by default gin-virtual, of RB graphs gin
+    /// Way in which nodes learn of others: along edges, or also from the whole graph; by default gin-virtual, of large graphs gin
     #[arg(long, value_enum)]
     conv: Option<ConvName>,
     /// Rounds that nodes and the whole graph read
@@ -140,6 +143,8 @@ enum GraphsName {
     Rb,
     /// RB graphs of 200 to 300 nodes
     RbLarge,
+    /// Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node
+    Ba,
 }
 
 type ProblemEnv = GraphEnv<GraphProblem>;
@@ -168,6 +173,10 @@ fn instances(args: &Args) -> Result<[Instances; 2]> {
             let held_out = large::draw(&model, args.held_out.unwrap_or(100), held_out_rng)?.distinct();
             [large::draw(&model, args.train.unwrap_or(1_000), train_rng)?, held_out]
         }
+        GraphsName::Ba => {
+            let held_out = large::draw_ba(args.held_out.unwrap_or(100), held_out_rng)?.distinct();
+            [large::draw_ba(args.train.unwrap_or(1_000), train_rng)?, held_out]
+        }
     };
     let held_out = args.held_out_file.as_ref().map_or(Ok(held_out), Instances::read)?;
     Ok([train.distinct().without(&held_out), held_out])
@@ -176,16 +185,15 @@ fn instances(args: &Args) -> Result<[Instances; 2]> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let (common, large) = (&args.common, args.graphs != GraphsName::Small);
     let problem = args.problem.problem();
-    if large && problem != Problem::IndependentSet {
-        let expected = "independent-set with --graphs rb: those graphs were made for it";
-        return Err(Error::config("--problem", words(&args.problem), expected));
-    }
     if args.held_out == Some(0) || args.best_of == 0 {
         return Err(Error::config(
             "--held-out and --best-of",
             0,
             "at least one graph to measure on, and one sample of it",
         ));
+    }
+    if args.graphs == GraphsName::Ba {
+        refuse(&["--larger"], "--graphs rb, which larger graphs of the same kind belong to")?;
     }
     if large {
         refuse(&["--validate-every"], "no such flag with --graphs rb: no distance is measured on the way")?;
@@ -250,6 +258,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => Trainer::new(env, reward, policy, objective, config, rng)?,
     };
     let trainer = trainer.described_by(&description)?;
+    let trainer = match args.improve {
+        Some(rounds) => trainer.with_source(0.5, Improving::new(rounds)?)?,
+        None => trainer,
+    };
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let mut report = Report::default();
     report.set("train_graphs", train.graphs().len());
@@ -260,6 +272,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         GraphsName::Small => {
             small::run(&run, trainer, small::HeldOut::new(problem, &held_out, reward, any_beta)?, report)
         }
-        GraphsName::Rb | GraphsName::RbLarge => large::run(args, &run, trainer, &held_out, report),
+        GraphsName::Rb | GraphsName::RbLarge | GraphsName::Ba => large::run(args, &run, trainer, &held_out, report),
     }
 }

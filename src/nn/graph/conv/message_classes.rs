@@ -1,11 +1,10 @@
 //! Equivalence classes of nodes that message passing can't tell apart. Each class is evaluated once.
 
-use std::collections::HashMap;
-
 use super::Conv;
 use crate::graph::{Edge, GraphArrays, Neighbours};
 use crate::nn::graph::engine::Engine;
-use crate::nn::graph::features::{Labels, NodeFeatures, degrees, sizes_of_nodes};
+use crate::nn::graph::features::{Counts, Labels, NodeFeatures, closed_walks, degrees, sizes_of_nodes};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -20,8 +19,8 @@ const END: i64 = -1;
 pub(in crate::nn) struct Plan {
     /// The labels that are told apart.
     pub(super) labels: Labels,
-    /// Nodes are told apart by their degrees.
-    pub(super) degrees: bool,
+    /// What nodes are told apart by.
+    pub(super) counts: Counts,
     pub(super) rounds: usize,
     pub(super) messages: MessageKind,
     /// What a node gets depends on its whole graph, so that each node has a row after each round.
@@ -33,7 +32,7 @@ impl Plan {
     pub(in crate::nn) fn new(features: &NodeFeatures, convs: &[Conv]) -> Self {
         Self {
             labels: features.labels(),
-            degrees: features.sees_degrees(),
+            counts: features.counts(),
             rounds: convs.len(),
             messages: convs.first().map_or(MessageKind::Sum, Conv::message_kind),
             whole: convs.iter().any(Conv::reads_whole),
@@ -46,7 +45,8 @@ impl Plan {
 /// After `k` rounds a node's value depends only on what is at most `k` edges away. Successive states of a trajectory
 /// differ by one action, so most of their nodes have equal values. Nodes are coloured by Weisfeiler-Leman refinement:
 /// two nodes get one colour if they had one before and so had their neighbours. A round computes one row for each
-/// colour. This is exact: nodes of one colour get the same value from any round.
+/// colour. This is exact: nodes of one colour get the same value from any round. Where an engine sums by products of matrices, each node
+/// has a row from the start.
 ///
 /// `T` is an engine's type of indices.
 pub(crate) struct MessageRounds<T> {
@@ -99,7 +99,8 @@ impl<T> MessageRounds<T> {
     pub(crate) fn new<E: Engine<Index = T>>(engine: &E, plan: &Plan) -> Self {
         let (arrays, kind) = (engine.arrays(), plan.messages);
         let n = arrays.nodes.len();
-        let mut colours = Colours::of(n, feature_keys(arrays, plan));
+        let apart = kind == MessageKind::Sum && plan.rounds > 0 && engine.sums_over_neighbours();
+        let mut colours = if apart { Colours::all(n) } else { Colours::of(n, feature_keys(arrays, plan)) };
         let features = colours.representatives.clone();
         let edges = if kind.has_edges() { edge_keys(arrays) } else { Vec::new() };
         let mut made = Vec::with_capacity(plan.rounds);
@@ -202,7 +203,7 @@ struct Colours {
 
 impl Colours {
     fn of(n: usize, keys: impl Iterator<Item = Key>) -> Self {
-        let mut colours: HashMap<Key, i64> = HashMap::new();
+        let mut colours: FxHashMap<Key, i64> = FxHashMap::default();
         let (mut of, mut representatives) = (Vec::with_capacity(n), Vec::new());
         for (node, key) in keys.enumerate() {
             let next = representatives.len() as i64;
@@ -253,7 +254,9 @@ impl Colours {
 
 /// Each node's key before the first round: its features.
 fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<Item = Key> + 'a {
-    let sizes = if plan.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
+    let sizes = if plan.counts.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
+    let lengths = plan.counts.closed_walks;
+    let walks = if lengths > 0 { closed_walks(arrays, lengths) } else { Vec::new() };
     arrays.nodes.iter().zip(&arrays.labels).enumerate().map(move |(at, (node, &label))| {
         let mut key = Key::new();
         key.push(plan.labels.class(label) as i64);
@@ -263,6 +266,7 @@ fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<It
             key.push(END);
             key.extend(degrees(arrays, at).chain([n]).map(|number| number as i64));
         }
+        key.extend(walks.iter().skip(at * lengths).take(lengths).map(|number| number.to_bits() as i64));
         key
     })
 }
@@ -270,7 +274,7 @@ fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<It
 /// A number for each message that identifies its edge's features.
 fn edge_keys(arrays: &GraphArrays) -> Vec<i64> {
     let each = arrays.messages_per_edge();
-    let mut numbers: HashMap<Edge, i64> = HashMap::new();
+    let mut numbers: FxHashMap<Edge, i64> = FxHashMap::default();
     let mut keys = Vec::with_capacity(each * arrays.edges.len());
     for &edge in &arrays.weights {
         let next = numbers.len() as i64;

@@ -134,7 +134,8 @@ impl Conv {
                 // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
                 // before the round. The bias then becomes a part of each message, which the next layer can make up for.
                 let mapped = engine.linear(inner, rows);
-                let sums = engine.sum(&mapped, &round.entries, &round.offsets);
+                let dense = if round.own.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
+                let sums = dense.unwrap_or_else(|| engine.sum(&mapped, &round.entries, &round.offsets));
                 let received = engine.add(engine.grow(own(&mapped), eps), &sums);
                 match whole {
                     Some(whole) => engine.to_nodes(received, &engine.linear(whole, &engine.pool(&own(rows)))),

@@ -6,7 +6,7 @@ use super::*;
 use crate::Rng;
 use crate::graph::{Attributes, Edge, GraphBatch, GraphState, GraphStates, Node};
 use crate::nn::graph::engine::{HostGraphs, TensorGraphs};
-use crate::nn::graph::features::{Labels, NodeFeatures};
+use crate::nn::graph::features::{Counts, Labels, NodeFeatures};
 use crate::nn::host::Packed;
 use crate::nn::{GraphNetConfig, JumpingKnowledge, MessagePassing, Parameters, Torso};
 
@@ -107,7 +107,7 @@ fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
                 )
             }
             Messages::Gine { inner, eps, edges, against } => {
-                let engine = TensorGraphs { batch, kind: Kind::Double };
+                let engine = TensorGraphs::new(batch, Kind::Double);
                 let sent = edges.forward(&engine, batch.arrays.messages_per_edge());
                 let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
                 let (row, sent) = (&row, &sent);
@@ -122,7 +122,7 @@ fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
                     + sum(outgoing.iter().map(|&(j, _)| linear(to, &row(j))).collect())
             }
             Messages::Gat { to, from, scores, edges, against, itself } => {
-                let engine = TensorGraphs { batch, kind: Kind::Double };
+                let engine = TensorGraphs::new(batch, Kind::Double);
                 let carried = edges.forward(&engine, batch.arrays.messages_per_edge());
                 let mut sent: Vec<(Tensor, Tensor)> =
                     incoming.iter().map(|&(j, m)| (linear(from, &row(j)), carried.get(m as i64))).collect();
@@ -176,19 +176,21 @@ fn shared_rounds_give_what_each_node_by_itself_gives() {
         let states = growing(kind);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let labels = [vec![], vec![0, 1], (0..6).collect(), vec![0, 2, 0, 3]].map(Labels);
-        let told = labels.iter().map(|labels| (labels, false)).chain([(&labels[1], true)]);
-        for ((conv, norm), (labels, degrees)) in
+        let told = labels.iter().map(|labels| (labels, Counts::default()));
+        let counts = [(true, 0), (false, 3)].map(|(degrees, closed_walks)| Counts { degrees, closed_walks });
+        let told = told.chain(counts.map(|counts| (&labels[1], counts)));
+        for ((conv, norm), (labels, counts)) in
             CONVS.into_iter().flat_map(|conv| told.clone().map(move |told| (conv, told)))
         {
             let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
             let rng = &mut Rng::seeded(1);
             let mut scope = parameters.scope(rng);
-            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels, degrees);
+            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels, counts);
             let layer = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), conv, norm, &schema, WIDTH);
             let convs: Vec<Conv> = (0..3).map(layer).collect();
             let n = batch.arrays.nodes.len() as i64;
 
-            let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+            let engine = TensorGraphs::new(&batch, Kind::Double);
             let rounds = MessageRounds::new(&engine, &Plan::new(&features, &convs));
             let start = features.forward(&engine, &rounds.features);
             let layers = convs.iter().zip(&rounds.rounds);
@@ -200,7 +202,7 @@ fn shared_rounds_give_what_each_node_by_itself_gives() {
             });
             let shared = rounds.of_nodes(&engine, &shared);
             // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
-            let few = rows[1] < n || convs[0].reads_whole() || degrees;
+            let few = rows[1] < n || convs[0].reads_whole() || counts != Counts::default();
             assert!(few && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
             let all = features.forward(&engine, &(0..n as usize).collect::<Vec<_>>());
@@ -239,7 +241,13 @@ fn rounds_on_the_host_are_those_of_tensors() {
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let mut scope = parameters.scope(rng);
-        let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, &labels, true);
+        let features = NodeFeatures::new(
+            &mut scope.sub("features"),
+            &schema,
+            WIDTH,
+            &labels,
+            Counts { degrees: true, closed_walks: 2 },
+        );
         let convs = ["0", "1", "2"].map(|name| Conv::new(&mut scope.sub(name), conv, norm, &schema, WIDTH));
         // Weights that start at 0 or 1 would hide what is left out.
         for parameter in &parameters {
@@ -254,7 +262,7 @@ fn rounds_on_the_host_are_those_of_tensors() {
             let last = layers.fold(start, |x, (conv, round)| conv.forward(engine, round, &x));
             engine.to_tensor(&rounds.of_nodes(engine, &last))
         }
-        let expected = run(&TensorGraphs { batch: &batch, kind: Kind::Float }, &features, &convs);
+        let expected = run(&TensorGraphs::new(&batch, Kind::Float), &features, &convs);
         let host = HostGraphs { arrays: states.arrays(), symmetries: None, packed: &Packed::default() };
         let got = run(&host, &features, &convs);
         assert_eq!(got.size(), expected.size());
@@ -304,10 +312,15 @@ fn attention_is_that_of_pytorch_geometric() {
             let values = Tensor::from_slice(&case.parameters[&parameter.name]).view(&parameter.tensor.size()[..]);
             tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
         }
-        let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+        let engine = TensorGraphs::new(&batch, Kind::Double);
         // After a round of attention to the whole graph each node has a row of its own: the second round is from such rows.
-        let plan =
-            Plan { labels: Labels::default(), degrees: false, rounds: 2, messages: conv.message_kind(), whole: true };
+        let plan = Plan {
+            labels: Labels::default(),
+            counts: Counts::default(),
+            rounds: 2,
+            messages: conv.message_kind(),
+            whole: true,
+        };
         let rounds = MessageRounds::new(&engine, &plan);
         let got = conv.forward(&engine, &rounds.rounds[1], &Tensor::from_slice(&case.x).view([-1, case.width]));
         let off = (got.view(-1) - Tensor::from_slice(&case.y)).abs().max().double_value(&[]);
@@ -329,6 +342,7 @@ fn gradients_are_those_of_finite_differences() {
             norm,
             embedding: WIDTH,
             degrees: true,
+            closed_walks: Some(2),
             jumping: JumpingKnowledge::Concat,
             ..GraphNetConfig::default()
         };
@@ -338,7 +352,7 @@ fn gradients_are_those_of_finite_differences() {
             Tensor::from_slice(&values).view(&tensor.size()[..])
         };
         let directions: Vec<Tensor> = parameters.iter().map(|p| normal(&p.tensor)).collect();
-        let engine = TensorGraphs { batch: &batch, kind: Kind::Double };
+        let engine = TensorGraphs::new(&batch, Kind::Double);
         let embedded = torso.embed(&engine, None).unwrap();
         let weights = [normal(&embedded.nodes), normal(&embedded.graphs)];
         let sum = || {

@@ -109,6 +109,16 @@ pub trait Engine {
     /// the end.
     fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
 
+    /// `true` if nodes get rows of their own for [`sum_over_neighbours`](Self::sum_over_neighbours).
+    fn sums_over_neighbours(&self) -> bool {
+        false
+    }
+
+    /// The sum over each node's neighbours, given a row for each node; `None` where sums are by index.
+    fn sum_over_neighbours(&self, _nodes: &Self::Rows) -> Option<Self::Rows> {
+        None
+    }
+
     /// Adds to each receiver's row of `to` the sum of `relu(row + edge)` over messages from `rows[entries[m]]` along
     /// `edges[messages[m]]` to `receivers[m]`.
     fn add_along(

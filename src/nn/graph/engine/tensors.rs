@@ -1,6 +1,6 @@
 //! The engine of training: tensors, with gradients.
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use super::Engine;
 use super::attention::{SLOPE, attention, softmax_sums};
@@ -15,6 +15,35 @@ use crate::tensor::from_host;
 pub(in crate::nn) struct TensorGraphs<'a> {
     pub(in crate::nn) batch: &'a GraphBatch<'a>,
     pub(in crate::nn) kind: Kind,
+    /// The number of edges between each two nodes of each graph, `[n, n]`, where sums are products of these.
+    adjacency: Option<Vec<Tensor>>,
+}
+
+impl<'a> TensorGraphs<'a> {
+    pub(in crate::nn) fn new(batch: &'a GraphBatch<'a>, kind: Kind) -> Self {
+        let dense = batch.device() == Device::Cpu && is_dense(batch.arrays);
+        Self { batch, kind, adjacency: dense.then(|| adjacency(batch.arrays, kind)) }
+    }
+}
+
+/// `true` if sums over neighbours are faster as products of matrices: the gradient of a sum by index takes 0.14 us a message, a product
+/// 7 ns for each pair of nodes and 12 us for each graph (64 columns, measured both ways).
+fn is_dense(arrays: &GraphArrays) -> bool {
+    let messages = 2 * arrays.edges.len();
+    messages > 128 * arrays.len() + arrays.n_pairs() / 14
+}
+
+fn adjacency(arrays: &GraphArrays, kind: Kind) -> Vec<Tensor> {
+    let mut all = vec![0.0f32; arrays.n_pairs()];
+    for (graph, (n, first)) in arrays.sizes().zip(&arrays.pair_ptr).enumerate() {
+        for (a, b, _) in arrays.edges_of(graph) {
+            all[first + a * n + b] += 1.0;
+            all[first + b * n + a] += 1.0;
+        }
+    }
+    let pairs: Vec<i64> = arrays.sizes().map(|n| (n * n) as i64).collect();
+    let parts = Tensor::from_slice(&all).to_kind(kind).split_with_sizes(pairs, 0);
+    parts.into_iter().zip(arrays.sizes()).map(|(part, n)| part.view([n as i64, n as i64])).collect()
 }
 
 /// The sum of each graph's node rows, `[B, D]`.
@@ -140,6 +169,18 @@ impl Engine for TensorGraphs<'_> {
         }
         // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and index_add, both ways.
         Tensor::embedding_bag::<Tensor>(rows, entries, offsets, false, SUM, false, None, false).0
+    }
+
+    fn sums_over_neighbours(&self) -> bool {
+        self.adjacency.is_some()
+    }
+
+    fn sum_over_neighbours(&self, rows: &Tensor) -> Option<Tensor> {
+        let adjacency = self.adjacency.as_ref()?;
+        let sizes: Vec<i64> = self.batch.arrays.sizes().map(|n| n as i64).collect();
+        let parts = rows.split_with_sizes(sizes, 0);
+        let sums: Vec<Tensor> = adjacency.iter().zip(&parts).map(|(adjacency, rows)| adjacency.mm(rows)).collect();
+        Some(Tensor::cat(&sums, 0))
     }
 
     fn add_along(

@@ -85,7 +85,7 @@ impl Heads {
                     AnchorHead::NodePair(head)
                 }
             };
-            let gated = config.symmetry == Symmetry::Seen && !action_type.is_exit();
+            let gated = config.symmetry.count().is_some() && !action_type.is_exit();
             (head_of_type, gated.then(|| Gate::new(&mut scope.sub("gate"), of_graph, scale)))
         });
         Self(heads.collect())

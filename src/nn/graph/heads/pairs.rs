@@ -354,7 +354,7 @@ mod tests {
                 let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
                 let nodes = one.repeat([copies as i64, 1]);
                 assert_eq!(Ends::new(&head.query, &head.key, 1, &nodes).extra.is_some(), copies > 1);
-                let pairs = head.forward(&TensorGraphs { batch: &batch, kind: Kind::Double }, &nodes, None);
+                let pairs = head.forward(&TensorGraphs::new(&batch, Kind::Double), &nodes, None);
                 pairs.square().sum(Kind::Double).backward();
                 let gradients = parameters.iter().map(|p| {
                     let mut gradient = p.tensor.grad();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::env::Direction;
-use crate::graph::{GraphEnv, GraphRules, MoveSymmetries, Semantics};
+use crate::graph::{GraphEnv, GraphRules, MoveSymmetries, Semantics, SymmetryCount};
 use crate::nn::graph::engine::Engine;
 use crate::nn::graph::torso::Embedded;
 use crate::nn::{Linear, Scope};
@@ -25,6 +25,8 @@ pub enum Symmetry {
     Auto,
     /// Yes, whatever the size.
     Seen,
+    /// An estimate by colour refinement, [`SymmetryCount::Refined`], whatever the size.
+    Refined,
     /// No.
     Unseen,
 }
@@ -39,13 +41,22 @@ impl Symmetry {
         *self == Self::Unseen
     }
 
-    /// [`Seen`](Self::Seen) or [`Unseen`](Self::Unseen).
+    /// The way in which symmetry is counted; `None` before it was chosen, too.
+    pub(in crate::nn) fn count(self) -> Option<SymmetryCount> {
+        match self {
+            Self::Seen => Some(SymmetryCount::Exact),
+            Self::Refined => Some(SymmetryCount::Refined),
+            Self::Auto | Self::Unseen => None,
+        }
+    }
+
+    /// What [`Auto`](Self::Auto) stands for in an environment.
     pub(in crate::nn) fn chosen<R: GraphRules>(self, env: &GraphEnv<R>) -> Result<Self> {
         let labelled = env.actions().semantics() == Semantics::Labelled;
         match self {
-            Self::Seen if labelled => Err(Error::config(
+            Self::Seen | Self::Refined if labelled => Err(Error::config(
                 "symmetry",
-                "Seen, in an environment of labelled graphs",
+                format!("{self:?}, in an environment of labelled graphs"),
                 "`Auto` or `Unseen`: where labels tell graphs apart, no policy depends on automorphisms",
             )),
             Self::Auto if labelled || is_dear(env) => Ok(Self::Unseen),

@@ -1,0 +1,232 @@
+//! What networks see that message passing doesn't: |Aut| as far as colour refinement counts it, and closed walks.
+
+use gfn::env::{Direction, Rows, StateGraph};
+use gfn::graph::{
+    ActionSet, AddEdge, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, MoveMask,
+    Node, Scaffold, Semantics, SymmetryCount,
+};
+use gfn::metrics::Distances;
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Symmetry};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::GraphPolicy;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
+use gfn_gym::ring::Ring;
+use tch::{Device, Kind, Tensor};
+
+use crate::nets::blocks;
+
+fn undirected(n: usize, joined: impl Fn(usize, usize) -> bool) -> GraphState {
+    let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| joined(a, b));
+    let edges: Vec<_> = pairs.map(|(a, b)| (a as u32, b as u32, Edge::default())).collect();
+    GraphState::from_parts(GraphKind::Undirected, &vec![Node::default(); n], &edges).unwrap()
+}
+
+/// Two triangles, and a hexagon.
+fn small_pair() -> [GraphState; 2] {
+    [undirected(6, |a, b| a / 3 == b / 3), undirected(6, |a, b| (a + 1) % 6 == b || (b + 1) % 6 == a)]
+}
+
+/// The strongly regular graphs of 16 nodes with 6 neighbours each, of which any two share 2: a rook's moves, and Shrikhande's graph.
+fn regular_pair() -> [GraphState; 2] {
+    let step = |a: usize, b: usize| ((4 + b / 4 - a / 4) % 4, (4 + b % 4 - a % 4) % 4);
+    let near = [(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)];
+    [undirected(16, |a, b| (a / 4 == b / 4) != (a % 4 == b % 4)), undirected(16, |a, b| near.contains(&step(a, b)))]
+}
+
+/// Edges between any two of some nodes, whatever graph one starts with.
+fn any_edges(n: usize) -> GraphEnv<Free> {
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
+    GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n)).unwrap()
+}
+
+/// ln |Aut| of each graph and of what its moves lead to.
+fn counts<R: GraphRules>(env: &GraphEnv<R>, count: SymmetryCount, states: &GraphStates) -> Vec<f64> {
+    let both = [Direction::Forward, Direction::Backward].map(|direction| {
+        let counted = env.move_symmetries(count, direction, states).unwrap();
+        [counted.of_graphs, counted.of_slots.concat()].concat()
+    });
+    both.concat()
+}
+
+/// All graphs of at most 7 nodes, all two-coloured connected ones of at most 5, and directed ones of at most 4.
+#[test]
+fn refinement_counts_the_automorphisms_of_small_graphs() {
+    fn check<R: GraphRules>(env: &GraphEnv<R>, least: usize) {
+        let states = StateGraph::build(env, 10_000).unwrap().states().clone();
+        let [exact, refined] = [SymmetryCount::Exact, SymmetryCount::Refined].map(|count| counts(env, count, &states));
+        let off = exact.iter().zip(&refined).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(states.len() > least && off < 1e-12, "{} states, {off}", states.len());
+    }
+    let all = |kind, n| GraphBuilding::new(GraphBuildingConfig::new(kind, n)).unwrap();
+    check(&all(GraphKind::Undirected, 7), 1_200);
+    check(&all(GraphKind::Directed, 4), 200);
+    check(&ColoredGraphs::new(5).unwrap(), 400);
+    let with_classes = GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
+    check(&GraphBuilding::new(with_classes).unwrap(), 60);
+    // A start whose nodes are alike, and one whose nodes are told apart.
+    let start = undirected(4, |a, b| a / 2 == b / 2);
+    for scaffold in [Scaffold::Alike, Scaffold::ToldApart] {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
+        let env = GraphEnv::new(Free, actions, start.clone()).unwrap();
+        check(&env.with_scaffold(scaffold).unwrap(), 3);
+    }
+}
+
+#[test]
+fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
+    let mut rng = Rng::seeded(5);
+    for n in [12, 30] {
+        for (k, start) in regular_pair().into_iter().chain([undirected(n, |a, b| (a * b + a + b) % 5 == 0)]).enumerate()
+        {
+            let env = any_edges(start.n_nodes());
+            let of = |count, graph: GraphState| {
+                env.move_symmetries(count, Direction::Backward, &GraphStates::from(vec![graph])).unwrap().of_graphs[0]
+            };
+            let first = of(SymmetryCount::Refined, start.clone());
+            assert!(first >= of(SymmetryCount::Exact, start.clone()) - 1e-12, "graph {k}");
+            for _ in 0..20 {
+                let mut order: Vec<u32> = (0..start.n_nodes() as u32).collect();
+                (1..order.len()).for_each(|k| order.swap(k, rng.below(k + 1)));
+                assert!((of(SymmetryCount::Refined, start.induced(&order)) - first).abs() < 1e-12, "graph {k}");
+            }
+        }
+    }
+    // Where nearly all nodes look alike the search ends: 200 of them are interchangeable.
+    let env = any_edges(200);
+    let alike = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 200)]);
+    let counted = env.move_symmetries(SymmetryCount::Refined, Direction::Backward, &alike).unwrap().of_graphs[0];
+    assert!((counted - (2..=200).map(|k| f64::from(k).ln()).sum::<f64>()).abs() < 1e-9);
+}
+
+/// The largest difference between what a network says of two graphs: log F, and the logit of the exit.
+fn apart(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
+    let env = any_edges(one.n_nodes());
+    let config = GraphNetConfig { identity: false, layers: 4, embedding: 16, ..config.clone() };
+    let config = GraphNetConfig { estimators: gfn::nn::EstimatorsConfig::with_flow(true), ..config };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+    let of = |graph: &GraphState| {
+        let output = blocks(&env, &net, std::slice::from_ref(graph), None);
+        let exit = output.pf.unwrap().last().unwrap().double_value(&[0, 0]);
+        [exit, output.values.get(gfn::objective::Quantity::LogFlow).unwrap().double_value(&[0])]
+    };
+    of(one).iter().zip(of(other)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// Message passing of each kind takes them for one (the negative control); closed walks part the small pair, and not the strongly regular
+/// one, which the second test can't part either; refinement with nodes held parts both.
+#[test]
+fn pairs_that_message_passing_cannot_part_are_parted() {
+    let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };
+    for conv in [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gat { heads: 4 }, ConvKind::Gps { heads: 4 }] {
+        let plain = GraphNetConfig { conv, ..blind.clone() };
+        for pair in [small_pair(), regular_pair()] {
+            assert!(apart(&plain, &pair) < 1e-9, "{conv:?}: {}", apart(&plain, &pair));
+        }
+        let walks = GraphNetConfig { closed_walks: Some(2), ..plain.clone() };
+        assert!(apart(&walks, &small_pair()) > 1e-3, "{conv:?}: {}", apart(&walks, &small_pair()));
+        assert!(apart(&walks, &regular_pair()) < 1e-9, "{conv:?}");
+        let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..plain };
+        for pair in [small_pair(), regular_pair()] {
+            assert!(apart(&refined, &pair) > 1e-3, "{conv:?}: {}", apart(&refined, &pair));
+        }
+    }
+}
+
+/// Edges between nodes of class 0 and class 2, one to each, until each has one.
+struct Closing;
+
+impl GraphRules for Closing {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        let open = |a: u32, class| graph.node(a).is_some_and(|node| node.class == class) && graph.degree(a) == 1;
+        moves.retain(|at| open(at.a, 0) && open(at.b, 2) || open(at.a, 2) && open(at.b, 0));
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_edges() == 6
+    }
+}
+
+/// Two paths of three nodes, of which an edge closes each or joins both: two triangles, or a hexagon.
+fn closing() -> GraphEnv<Closing> {
+    let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::of_class).to_vec();
+    let edges = [(0, 1), (1, 2), (3, 4), (4, 5)].map(|(a, b)| (a, b, Edge::default()));
+    let start = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
+    let schema = GraphSchema { node_classes: 3, ..GraphSchema::plain(GraphKind::Undirected, 6) };
+    let env = GraphEnv::new(Closing, actions, start).and_then(|env| env.with_schema(schema)).unwrap();
+    env.with_scaffold(Scaffold::Alike).unwrap()
+}
+
+/// The probability of two triangles, of which there shall be nine in ten, after some training.
+fn triangles(config: GraphNetConfig) -> f64 {
+    let (env, mut rng) = (closing(), Rng::seeded(1));
+    let config = GraphNetConfig { conv: ConvKind::Gin, layers: 3, embedding: 16, identity: false, ..config };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let is_triangles = |graph: &GraphState| {
+        (0..6).all(|a| {
+            graph.adjacency().ones(a).all(|b| graph.adjacency().ones(b).any(|c| c != a && graph.adjacency().get(c, a)))
+        })
+    };
+    let reward = move |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.graphs().iter().map(|graph| if is_triangles(graph) { 9.0f64.ln() } else { 0.0 }).collect())
+    };
+    let adam = AdamConfig { lr: 1e-2, ..AdamConfig::default() };
+    let config = TrainerConfig {
+        batch: 32,
+        adam,
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.01, steps: 400 },
+        ..TrainerConfig::default()
+    };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    for _ in 0..400 {
+        trainer.step().unwrap();
+    }
+    let graph = StateGraph::build(trainer.env(), 100).unwrap();
+    let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+    let target = graph.target_distribution(&reward, None).unwrap();
+    assert_eq!(target.probs.iter().filter(|p| **p > 0.0).count(), 2);
+    let most = target.probs.iter().position(|p| (p - 0.9).abs() < 1e-9).unwrap();
+    assert!(
+        (Distances::between(&learned.probs, &target.probs).unwrap().tv - (learned.probs[most] - 0.9).abs()).abs()
+            < 1e-6
+    );
+    learned.probs[most]
+}
+
+#[test]
+fn nine_to_one_is_learned_of_a_pair_that_message_passing_cannot_part() {
+    let plain = GraphNetConfig { symmetry: Symmetry::Unseen, ..GraphNetConfig::default() };
+    // Negative control: an edge that closes a path and one that joins both have the same logit.
+    let blind = triangles(plain.clone());
+    assert!((blind - 0.5).abs() < 1e-4, "{blind}");
+    let seen = triangles(GraphNetConfig { pair_walks: Some(1), ..plain.clone() });
+    assert!((seen - 0.9).abs() < 0.01, "{seen}");
+    // Closed walks are told of nodes as they are, and don't say where an edge leads; |Aut| of both ways is the same.
+    for config in [
+        GraphNetConfig { closed_walks: Some(2), ..plain.clone() },
+        GraphNetConfig { symmetry: Symmetry::Seen, ..plain },
+    ] {
+        let blind = triangles(config);
+        assert!((blind - 0.5).abs() < 1e-4, "{blind}");
+    }
+}
+
+#[test]
+fn sight_is_refused_where_there_is_nothing_to_see() {
+    let net = |config| {
+        GraphNet::new(
+            &Ring::new(4, GraphKind::Directed).unwrap(),
+            config,
+            Device::Cpu,
+            Kind::Float,
+            &mut Rng::seeded(0),
+        )
+    };
+    let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..GraphNetConfig::default() };
+    assert!(net(refined).unwrap_err().to_string().contains("labelled"));
+    let none = GraphNetConfig { closed_walks: Some(0), ..GraphNetConfig::default() };
+    assert!(net(none).unwrap_err().to_string().contains("closed_walks"));
+}

@@ -86,9 +86,10 @@ class GraphNet(_Graphs):
     pooled graphs read, as in PyTorch Geometric's `JumpingKnowledge` (`concat` with a linear map behind it); `norm` and `jumping` aren't for
     `transformer`. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
     many lengths between the two. `global_`: after the last round each node is told of the whole graph. `symmetry`: the network is told
-    how many automorphisms a graph has and how each move changes that (`auto`: up to isomorphism, of at most 8 nodes and 256
-    slots of moves; `refined`: an upper bound by colour refinement, of graphs of any size). Graphs up to isomorphism are learned many times
-    closer with it. `closed_walks`: nodes are told the numbers of walks back to them of so many lengths from 2. `unit` is a factor of all logits and of log F, for
+    how many automorphisms a graph has and how each move changes that, by count (`seen`) or by an upper bound that colour refinement gives
+    in polynomial time (`refined`; `auto`: up to isomorphism, of at most 256 slots of moves, `seen` up to 8 nodes and `refined` beyond).
+    Graphs up to isomorphism are learned many times closer with it. `closed_walks`: nodes are told the numbers of walks back to them of so
+    many lengths from 2. `unit` is a factor of all logits and of log F, for
     rewards so sharp that their logarithms are in the hundreds.
     """
 

@@ -9,9 +9,9 @@ use crate::nn::graph::torso::Embedded;
 use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
-/// Automorphisms of larger graphs take longer to count than the default may cost.
-const MAX_NODES: usize = 8;
-/// So do those of what the moves of graphs lead to that have more slots.
+/// Automorphisms of larger graphs aren't counted by default, which for some takes for ever.
+const MAX_COUNTED: usize = 8;
+/// What the moves of graphs lead to that have more slots takes longer to look at than the default may cost.
 const MAX_SLOTS: usize = 256;
 
 /// The choice of telling a network how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
@@ -20,7 +20,8 @@ const MAX_SLOTS: usize = 256;
 /// has to learn graphs by heart. It costs the automorphisms of each graph that a legal move leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Up to isomorphism, in environments whose graphs have at most 8 nodes and 256 slots of forward moves. The default.
+    /// Up to isomorphism, in environments whose graphs have at most 256 slots of forward moves: [`Seen`](Self::Seen) up to 8 nodes,
+    /// [`Refined`](Self::Refined) beyond. The default.
     #[default]
     Auto,
     /// Yes, whatever the size.
@@ -60,16 +61,16 @@ impl Symmetry {
                 "`Auto` or `Unseen`: where labels tell graphs apart, no policy depends on automorphisms",
             )),
             Self::Auto if labelled || is_dear(env) => Ok(Self::Unseen),
+            Self::Auto if env.schema().max_nodes > MAX_COUNTED => Ok(Self::Refined),
             Self::Auto => Ok(Self::Seen),
             chosen => Ok(chosen),
         }
     }
 }
 
-/// `true` if counting automorphisms after each move would cost more than a default may.
+/// `true` if looking at what each move leads to would cost more than a default may.
 fn is_dear<R: GraphRules>(env: &GraphEnv<R>) -> bool {
-    let (kind, max_nodes) = (env.schema().kind, env.schema().max_nodes);
-    max_nodes > MAX_NODES || env.actions().most_slots(Direction::Forward, kind, max_nodes) > MAX_SLOTS
+    env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes) > MAX_SLOTS
 }
 
 pub(in crate::nn) fn counted(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {

@@ -45,10 +45,10 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("io", 330),
     ("env", 1_580),
     ("condition", 610),
-    ("graph", 4_590),
+    ("graph", 4_710),
     ("distribution", 640),
     ("quantity", 240),
-    ("nn", 3_975),
+    ("nn", 4_065),
     ("policy", 1_405),
     ("rollout", 1_345),
     ("objective", 1_770),
@@ -61,9 +61,9 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 60_600;
-const MAX_CORE: u64 = 26_050;
-const MAX_EXPORTED: u64 = 315;
+const MAX_CODE: u64 = 60_930;
+const MAX_CORE: u64 = 26_270;
+const MAX_EXPORTED: u64 = 316;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

@@ -13,7 +13,7 @@ pub enum SymmetryCount {
     /// By a search, as [`GraphEnv::log_automorphisms`] says: nearly always fast, but there are graphs of which it never ends.
     Exact,
     /// By colour refinement (the first Weisfeiler-Leman test), holding one node after the other: an upper bound, in polynomial time.
-    /// It is |Aut| wherever nodes that refinement can't tell apart are alike, as in all graphs of at most 9 nodes. It is
+    /// It is |Aut| wherever nodes that refinement can't tell apart are alike, as in all graphs of at most 7 nodes. It is
     /// of the graph as it stands, whatever [`GraphRules::log_automorphisms`] counts.
     Refined,
 }

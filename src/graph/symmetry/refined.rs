@@ -68,7 +68,7 @@ impl Refinement {
 ///
 /// One node of the smallest set of nodes that look alike is held, and the rest is refined; the number of nodes of the set after
 /// which all looks the same is a factor. |Aut| is that product if nodes are alike wherever that tells nothing else (orbits and stabilizers),
-/// as in all graphs of at most 9 nodes. Otherwise it is too large. Labels don't matter, up to nodes that look alike even when they are held.
+/// as in all graphs of at most 7 nodes. Otherwise it is too large. Labels don't matter, up to nodes that look alike even when they are held.
 pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u32]) -> f64 {
     let mut colours = Vec::new();
     if graph.has_edge_weights() {

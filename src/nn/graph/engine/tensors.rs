@@ -1,5 +1,7 @@
 //! The engine of training: tensors, with gradients.
 
+use std::cell::OnceCell;
+
 use tch::{Device, Kind, Tensor};
 
 use super::Engine;
@@ -15,14 +17,16 @@ use crate::tensor::from_host;
 pub(in crate::nn) struct TensorGraphs<'a> {
     pub(in crate::nn) batch: &'a GraphBatch<'a>,
     pub(in crate::nn) kind: Kind,
-    /// The number of edges between each two nodes of each graph, `[n, n]`, where sums are products of these.
-    adjacency: Option<Vec<Tensor>>,
+    /// `true` where sums over neighbours are products of matrices.
+    dense: bool,
+    /// Those matrices: the number of edges between each two nodes of each graph, `[n, n]`, made when a sum is asked for.
+    adjacency: OnceCell<Vec<Tensor>>,
 }
 
 impl<'a> TensorGraphs<'a> {
     pub(in crate::nn) fn new(batch: &'a GraphBatch<'a>, kind: Kind) -> Self {
         let dense = batch.device() == Device::Cpu && is_dense(batch.arrays);
-        Self { batch, kind, adjacency: dense.then(|| adjacency(batch.arrays, kind)) }
+        Self { batch, kind, dense, adjacency: OnceCell::new() }
     }
 }
 
@@ -172,11 +176,14 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn sums_over_neighbours(&self) -> bool {
-        self.adjacency.is_some()
+        self.dense
     }
 
     fn sum_over_neighbours(&self, rows: &Tensor) -> Option<Tensor> {
-        let adjacency = self.adjacency.as_ref()?;
+        if !self.dense {
+            return None;
+        }
+        let adjacency = self.adjacency.get_or_init(|| adjacency(self.batch.arrays, self.kind));
         let sizes: Vec<i64> = self.batch.arrays.sizes().map(|n| n as i64).collect();
         let parts = rows.split_with_sizes(sizes, 0);
         let sums: Vec<Tensor> = adjacency.iter().zip(&parts).map(|(adjacency, rows)| adjacency.mm(rows)).collect();

@@ -126,7 +126,8 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
 
 fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: Semantics) -> Result<()> {
     let env = of(Free, semantics, 9);
-    let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+    // Walks are long: of graphs of a node or two labels don't matter.
+    let config = GraphNetConfig { embedding: 8, initial_exit_bias: -3.0, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Most nodes of a graph; there are 1,253 graphs up to 7 nodes, 13,599 up to 8, 288,267 up to 9
     #[arg(long, default_value_t = 7)]
     max_nodes: usize,
-    /// What the network is told of how many automorphisms graphs have, and how each move changes that
+    /// Way in which the network is told how many automorphisms graphs have, and how each move changes that
     #[arg(long, value_enum, default_value = "refined")]
     symmetry: SymmetryName,
     /// Lengths of closed walks that the network is told how many there are of, at each node

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,
-    /// What the network is told of how many automorphisms graphs have, and how each move changes that
+    /// Way in which the network is told how many automorphisms graphs have, and how each move changes that
     #[arg(long, value_enum, default_value = "seen")]
     symmetry: SymmetryName,
     /// Lengths of closed walks that the network is told how many there are of, at each node

@@ -61,7 +61,7 @@ pub(crate) struct NodeFeatures {
     labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
     degrees: Option<Linear>,
-    /// How many lengths of closed walks, and a layer for their numbers.
+    /// The number of lengths of closed walks, and a layer for the numbers of walks.
     closed_walks: Option<(usize, Linear)>,
 }
 

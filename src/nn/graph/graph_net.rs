@@ -46,7 +46,7 @@ pub struct GraphNetConfig {
     /// larger than those that it was trained on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub degrees: bool,
-    /// How many numbers of closed walks a network is told of each node, `log(1 + number)` of lengths 2, 3, ...: those of length 2 are its
+    /// The number of lengths of closed walks that a network is told the numbers of at each node, `log(1 + number)` of lengths 2, 3, ...: those of length 2 are its
     /// neighbours, of length 3 twice its triangles. Message passing can't count them, and takes two triangles for a hexagon.
     /// Walks are counted by `n` products of edges and nodes a length, and of directed graphs along the edges.
     #[serde(default, skip_serializing_if = "is_default")]

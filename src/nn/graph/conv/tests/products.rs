@@ -1,0 +1,54 @@
+//! Sums over neighbours as products of matrices.
+
+use super::*;
+
+/// Graphs with so many edges that sums over neighbours are products of matrices, beside one small graph: what each node by itself gives, and
+/// the gradient of sums by index.
+#[test]
+fn products_of_matrices_give_what_each_node_by_itself_gives() {
+    for (kind, conv) in [GraphKind::Directed, GraphKind::Undirected]
+        .into_iter()
+        .flat_map(|kind| [ConvKind::Gin, ConvKind::GinVirtual].map(|conv| (kind, conv)))
+    {
+        let (schema, mut graphs) = (GraphSchema::plain(kind, 40), Vec::new());
+        for n in [24, 0, 31, 3] {
+            let mut graph = GraphState::with_nodes(kind, n);
+            let pairs = (0..n as u32).flat_map(|b| (0..n as u32).map(move |a| (a, b)));
+            for (a, b) in
+                pairs.filter(|&(a, b)| (a * a + 3 * b) % 4 != 0 && (a < b || a > b && kind == GraphKind::Directed))
+            {
+                graph.add_edge(a, b, Edge::default()).unwrap();
+            }
+            graphs.push(graph);
+        }
+        let states = GraphStates::from(graphs);
+        let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+        let conv = Conv::new(&mut parameters.scope(&mut Rng::seeded(1)), conv, NormKind::Layer, &schema, WIDTH);
+        let n = batch.arrays.nodes.len() as i64;
+        let rows = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.7).sin()).collect::<Vec<_>>());
+        let rows = rows.view([n, WIDTH]).set_requires_grad(true);
+        let engine = TensorGraphs::new(&batch, Kind::Double);
+        assert!(engine.sums_over_neighbours());
+        let plan = Plan {
+            labels: Labels::default(),
+            counts: Counts::default(),
+            rounds: 1,
+            messages: conv.message_kind(),
+            whole: true,
+        };
+        let rounds = MessageRounds::new(&engine, &plan);
+        assert_eq!(rounds.features.len() as i64, n);
+        let dense = conv.forward(&engine, &rounds.rounds[0], &rows);
+        let naive = one_by_one(&conv, &batch, &rows);
+        let off = (&dense - &naive).abs().max().double_value(&[]);
+        assert!(off < 1e-11, "{kind:?}: {off}");
+        let weights = (Tensor::arange(n * WIDTH, (Kind::Double, Device::Cpu)) * 0.3).cos().view([n, WIDTH]);
+        let gradient = |of: &Tensor| {
+            let gradient = Tensor::f_run_backward(&[(of * &weights).sum(Kind::Double)], &[&rows], true, false).unwrap();
+            gradient[0].shallow_clone()
+        };
+        let off = (gradient(&dense) - gradient(&naive)).abs().max().double_value(&[]);
+        assert!(off < 1e-10, "{kind:?}: {off}");
+    }
+}

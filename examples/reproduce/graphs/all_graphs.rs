@@ -3,15 +3,14 @@
 use clap::Parser;
 use gfn::Result;
 use gfn::graph::{GraphKind, GraphStates};
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::GraphNet;
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
-
 use tch::Tensor;
 
-use super::colored_graphs::SymmetryName;
+use super::colored_graphs::{SymmetryName, network};
 use crate::flags::Common;
 use crate::plot::{GraphSheet, Layout, NodeLabels};
 use crate::run::{Recipe, Run, sample};
@@ -44,19 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let env = GraphBuilding::new(GraphBuildingConfig::new(GraphKind::Undirected, args.max_nodes))?;
     let reward = |states: &GraphStates, _: Option<&Tensor>| Ok(vec![0.0; states.graphs().len()]);
     let (mut rng, (device, float)) = (run.rng(), run.tensors());
-    let network = GraphNetConfig {
-        conv: ConvKind::Gin,
-        layers: common.layers.unwrap_or(5),
-        embedding: common.embedding.unwrap_or(64),
-        identity: false,
-        pair_walks: Some(3),
-        closed_walks: args.closed_walks,
-        global: true,
-        backward: run.shared_backward(),
-        symmetry: args.symmetry.symmetry(),
-        estimators: common.objective.estimators(),
-        ..GraphNetConfig::default()
-    };
+    let network = network(&run, args.symmetry, args.closed_walks);
     let policy = GraphPolicy(GraphNet::new(&env, network, device, float, &mut rng)?);
     let (objective, config) = (run.objective()?, run.config.clone());
     let trainer = run.replayed(Trainer::new(env, reward, policy, objective, config, rng)?, ReplayBuffer::distinct)?;

@@ -46,7 +46,7 @@ enum RewardName {
     Count,
 }
 
-/// What a network is told of symmetry, by name.
+/// Symmetry as a network is told of it, by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SymmetryName {
     /// The number of automorphisms
@@ -58,12 +58,29 @@ pub(super) enum SymmetryName {
 }
 
 impl SymmetryName {
-    pub(super) fn symmetry(self) -> Symmetry {
+    fn symmetry(self) -> Symmetry {
         match self {
             Self::Seen => Symmetry::Seen,
             Self::Refined => Symmetry::Refined,
             Self::Unseen => Symmetry::Unseen,
         }
+    }
+}
+
+/// The network of growth up to isomorphism.
+pub(super) fn network(run: &Run<'_>, symmetry: SymmetryName, closed_walks: Option<usize>) -> GraphNetConfig {
+    GraphNetConfig {
+        conv: ConvKind::Gin,
+        layers: run.common.layers.unwrap_or(5),
+        embedding: run.common.embedding.unwrap_or(64),
+        identity: false,
+        pair_walks: Some(3),
+        closed_walks,
+        global: true,
+        backward: run.shared_backward(),
+        symmetry: symmetry.symmetry(),
+        estimators: run.common.objective.estimators(),
+        ..GraphNetConfig::default()
     }
 }
 
@@ -87,19 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         RewardName::Count => ColoredGraphReward::Count,
     };
     let (mut rng, (device, float)) = (run.rng(), run.tensors());
-    let network = GraphNetConfig {
-        conv: ConvKind::Gin,
-        layers: common.layers.unwrap_or(5),
-        embedding: common.embedding.unwrap_or(64),
-        identity: false,
-        pair_walks: Some(3),
-        global: true,
-        backward: run.shared_backward(),
-        closed_walks: args.closed_walks,
-        symmetry: args.symmetry.symmetry(),
-        estimators: common.objective.estimators(),
-        ..GraphNetConfig::default()
-    };
+    let network = network(&run, args.symmetry, args.closed_walks);
     let saved = Saved::ColoredGraphs { max_nodes: args.max_nodes, network: network.clone() };
     let policy = GraphPolicy(GraphNet::new(&env, network, device, float, &mut rng)?);
     let (objective, config) = (run.objective()?, run.config.clone());

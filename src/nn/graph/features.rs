@@ -65,7 +65,7 @@ pub(crate) struct NodeFeatures {
     closed_walks: Option<(usize, Linear)>,
 }
 
-/// What is counted around each node.
+/// The counts that nodes are told apart by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) degrees: bool,
@@ -121,7 +121,7 @@ impl NodeFeatures {
         }
     }
 
-    /// What nodes are told apart by.
+    /// The counts that nodes are told apart by.
     pub(crate) fn counts(&self) -> Counts {
         let closed_walks = self.closed_walks.as_ref().map_or(0, |(lengths, _)| *lengths);
         Counts { degrees: self.degrees.is_some(), closed_walks }

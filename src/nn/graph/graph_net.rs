@@ -46,9 +46,9 @@ pub struct GraphNetConfig {
     /// larger than those that it was trained on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub degrees: bool,
-    /// The number of lengths of closed walks that a network is told the numbers of at each node, `log(1 + number)` of lengths 2, 3, ...: those of length 2 are its
-    /// neighbours, of length 3 twice its triangles. Message passing can't count them, and takes two triangles for a hexagon.
-    /// Walks are counted by `n` products of edges and nodes a length, and of directed graphs along the edges.
+    /// The number of lengths of closed walks whose numbers a network is told at each node, as `log(1 + number)` for lengths 2, 3, ...
+    /// Those of length 2 are the node's neighbours, of length 3 twice its triangles; in directed graphs walks go along the edges. Message
+    /// passing can't count them, and takes two triangles for a hexagon. It costs the walks between all pairs of nodes of a graph.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.

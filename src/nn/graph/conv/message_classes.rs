@@ -19,7 +19,7 @@ const END: i64 = -1;
 pub(in crate::nn) struct Plan {
     /// The labels that are told apart.
     pub(super) labels: Labels,
-    /// What nodes are told apart by.
+    /// The counts that nodes are told apart by.
     pub(super) counts: Counts,
     pub(super) rounds: usize,
     pub(super) messages: MessageKind,

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// Automorphisms of larger graphs aren't counted by default, which for some takes for ever.
 const MAX_COUNTED: usize = 8;
-/// What the moves of graphs lead to that have more slots takes longer to look at than the default may cost.
+/// Most slots of forward moves whose graphs are looked at by default: each costs a count.
 const MAX_SLOTS: usize = 256;
 
 /// The choice of telling a network how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
@@ -51,7 +51,7 @@ impl Symmetry {
         }
     }
 
-    /// What [`Auto`](Self::Auto) stands for in an environment.
+    /// The choice in an environment, which is never [`Auto`](Self::Auto).
     pub(in crate::nn) fn chosen<R: GraphRules>(self, env: &GraphEnv<R>) -> Result<Self> {
         let labelled = env.actions().semantics() == Semantics::Labelled;
         match self {

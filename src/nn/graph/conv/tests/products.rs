@@ -10,8 +10,8 @@ fn products_of_matrices_give_what_each_node_by_itself_gives() {
         .into_iter()
         .flat_map(|kind| [ConvKind::Gin, ConvKind::GinVirtual].map(|conv| (kind, conv)))
     {
-        let (schema, mut graphs) = (GraphSchema::plain(kind, 40), Vec::new());
-        for n in [24, 0, 31, 3] {
+        let (schema, mut graphs) = (GraphSchema::plain(kind, 50), Vec::new());
+        for n in [40, 0, 45, 3] {
             let mut graph = GraphState::with_nodes(kind, n);
             let pairs = (0..n as u32).flat_map(|b| (0..n as u32).map(move |a| (a, b)));
             for (a, b) in

@@ -18,7 +18,7 @@ use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
 use gfn_plot as plot;
 use graphs::{all_graphs, colored_graphs, graph_problem, ring, sample, solve, speed};
-use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str};
+use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
@@ -47,6 +47,7 @@ enum Task {
     MoleculeExternal(molecule_external::Args),
     MoleculeMultiObjective(molecule_multi_objective::Args),
     Fragments(fragments::Args),
+    SehFrag(seh_frag::Args),
     Qm9str(qm9str::Args),
     DrawMolecules(draw_molecules::Args),
     Hypergrid(hypergrid::Args),
@@ -91,6 +92,7 @@ fn run(task: &Task) -> Result<()> {
         Task::MoleculeExternal(args) => molecule_external::run(args),
         Task::MoleculeMultiObjective(args) => molecule_multi_objective::run(args),
         Task::Fragments(args) => fragments::run(args),
+        Task::SehFrag(args) => seh_frag::run(args),
         Task::Qm9str(args) => qm9str::run(args),
         Task::DrawMolecules(args) => draw_molecules::run(args),
         Task::Hypergrid(args) => hypergrid::run(args),

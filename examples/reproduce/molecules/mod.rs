@@ -8,4 +8,5 @@ pub(crate) mod molecule_external;
 pub(crate) mod molecule_multi_objective;
 mod outputs;
 pub(crate) mod qm9str;
+pub(crate) mod seh_frag;
 mod train;

@@ -175,6 +175,11 @@ impl Made {
 }
 
 impl Trained {
+    /// Of a search that trains nothing.
+    pub(crate) fn without_steps(batch: usize, seconds: f64) -> Self {
+        Self { batch, params: 0, members: 1, filled_s: seconds, made: Vec::new() }
+    }
+
     /// The last three quarters of the steps, when all is warm.
     fn warm(&self) -> &[Made] {
         &self.made[self.made.len() / 4..]

@@ -11,6 +11,7 @@
 //! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
 //! | [`TorchScriptProxy`] | a network from a TorchScript file as a score |
+//! | [`SehProxy`] | the published proxy of binding to soluble epoxide hydrolase, as a score |
 //! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
 //! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
 //! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
@@ -56,7 +57,7 @@ pub use molecule::{Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, 
 pub(crate) use score::checked_logs;
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
-    ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, TorchScriptProxy, WeightedSum,
+    ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, SehProxy, TorchScriptProxy, WeightedSum,
 };
 pub use similarity::{
     Fingerprint, KnownMolecules, ReadReport, SkipReason, Skipped, SkippedLine, diverse_top_k, internal_diversity,

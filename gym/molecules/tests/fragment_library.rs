@@ -25,6 +25,16 @@ fn the_standard_library_is_what_it_says() {
 }
 
 #[test]
+fn the_published_lists_are_whole() {
+    let (all, reduced) = (FragmentLibrary::bengio2021().unwrap(), FragmentLibrary::bengio2021_reduced().unwrap());
+    let stems = |library: &FragmentLibrary| library.fragments().iter().map(|one| one.stems().len()).sum::<usize>();
+    assert_eq!([all.fragments().len(), stems(&all), reduced.fragments().len(), stems(&reduced)], [72, 127, 18, 35]);
+    // Each molecule of the short list is one of the long one.
+    let known = |one: &Fragment| all.fragments().iter().any(|other| other.molecule().key() == one.molecule().key());
+    assert!(reduced.fragments().iter().all(known));
+}
+
+#[test]
 fn libraries_that_make_no_sense_are_refused_with_the_line() {
     let cases = [
         ("C 0\n\nCC", 3, "isn't two words"),

@@ -13,3 +13,4 @@ mod molecule_proxy;
 mod molecule_reading;
 mod molecules;
 mod qm9str;
+mod seh;

@@ -114,6 +114,12 @@ impl Fragments {
     pub fn library(&self) -> &FragmentLibrary {
         &self.library
     }
+
+    /// The most fragments that a tree may have.
+    #[must_use]
+    pub fn max_fragments(&self) -> usize {
+        self.max_fragments
+    }
 }
 
 /// `true` if a graph is where trees start from.

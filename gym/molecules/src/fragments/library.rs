@@ -7,6 +7,9 @@ use super::Fragment;
 
 /// Common rings and groups, one per line: `SMILES stem,stem,...`.
 const STANDARD: &str = include_str!("standard.txt");
+/// The published fragments, in the same form.
+const BENGIO: &str = include_str!("bengio2021.txt");
+const BENGIO_REDUCED: &str = include_str!("bengio2021_18.txt");
 /// Lines that are named in an error.
 const NAMED: usize = 10;
 /// Fragments of a library, and their stems in all: both are columns of logits.
@@ -84,6 +87,23 @@ impl FragmentLibrary {
     /// None in practice: the list is tested.
     pub fn standard() -> Result<Self> {
         Self::parse(STANDARD)
+    }
+
+    /// The 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative Diverse Candidate Generation*, NeurIPS 2021), with
+    /// the atoms that bonds are attached to, as recursionpharma/gflownet lists them: what `seh_frag` is made of, nine of them at most.
+    ///
+    /// # Errors
+    /// None in practice: the list is tested.
+    pub fn bengio2021() -> Result<Self> {
+        Self::parse(BENGIO)
+    }
+
+    /// The reduced list of 18 of these in recursionpharma/gflownet, each with one or two stems.
+    ///
+    /// # Errors
+    /// None in practice: the list is tested.
+    pub fn bengio2021_reduced() -> Result<Self> {
+        Self::parse(BENGIO_REDUCED)
     }
 
     /// A library from text: on each line a SMILES, a blank, and the stems with commas between them, as [`Fragment::new`] takes

@@ -96,10 +96,18 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
 }
 
 /// The bonds of aromatic rings, by number.
-pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
+#[derive(Default)]
+pub(super) struct AromaticBonds {
+    /// With the chords of such rings, both of whose ends are on one.
+    pub(super) all: Vec<usize>,
+    /// Without those that are nothing but chords, as RDKit has it.
+    pub(super) on_rings: Vec<usize>,
+}
+
+pub(super) fn aromatic_bonds(molecule: &Molecule) -> AromaticBonds {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
-        return Vec::new();
+        return AromaticBonds::default();
     }
     let mut gives: Vec<Option<u8>> = (0..n)
         .map(|a| molecule.neighbours(a).any(|(_, bond)| bond.in_ring).then(|| electrons(molecule, a)).flatten())
@@ -120,10 +128,11 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
         }
     }
     if gives.iter().all(Option::is_none) {
-        return Vec::new();
+        return AromaticBonds::default();
     }
     let mut search = RingSearch::new(molecule, &gives);
-    let mut aromatic = vec![false; molecule.bonds().len()];
+    let n_bonds = molecule.bonds().len();
+    let (mut aromatic, mut on_rings) = (vec![false; n_bonds], vec![false; n_bonds]);
     let mut on_ring = vec![false; n];
     let mut seen = vec![false; n];
     for start in 0..n {
@@ -142,9 +151,14 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
                 aromatic[k] |= bond.in_ring && on_ring[bond.a] && on_ring[bond.b];
             }
             ring.iter().for_each(|&a| on_ring[a] = false);
+            for (&a, &b) in ring.iter().zip(ring.iter().cycle().skip(1)) {
+                let between = molecule.bonds_at(a).iter().find(|&&k| molecule.bonds()[k].other(a) == b);
+                between.into_iter().for_each(|&k| on_rings[k] = true);
+            }
         }
     }
-    (0..aromatic.len()).filter(|&k| aromatic[k]).collect()
+    let marked = |marks: Vec<bool>| (0..n_bonds).filter(|&k| marks[k]).collect();
+    AromaticBonds { all: marked(aromatic), on_rings: marked(on_rings) }
 }
 
 /// All simple rings of candidate atoms.

@@ -3,6 +3,7 @@
 mod aromaticity;
 mod element;
 mod error;
+mod hybridization;
 mod kekule;
 mod model;
 mod placements;
@@ -12,6 +13,7 @@ mod valence;
 pub(crate) use aromaticity::in_three_ring;
 pub use element::Element;
 pub use error::{MoleculeError, NotRead};
+pub(crate) use hybridization::Hybridization;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
 pub use smiles::LeftOut;
 pub use valence::ValenceTable;

@@ -144,7 +144,7 @@ impl Molecule {
         for (bond, in_ring) in molecule.bonds.iter_mut().zip(in_ring) {
             bond.in_ring = in_ring;
         }
-        for k in aromaticity::aromatic_bonds(&molecule) {
+        for k in aromaticity::aromatic_bonds(&molecule).all {
             let bond = &mut molecule.bonds[k];
             bond.aromatic = true;
             (molecule.atoms[bond.a].aromatic, molecule.atoms[bond.b].aromatic) = (true, true);
@@ -188,7 +188,7 @@ impl Molecule {
     }
 
     /// The bonds of an atom, by number.
-    pub(super) fn bonds_at(&self, atom: usize) -> &[usize] {
+    pub(crate) fn bonds_at(&self, atom: usize) -> &[usize] {
         &self.at[atom]
     }
 
@@ -245,6 +245,16 @@ impl Molecule {
     pub fn weight(&self) -> f64 {
         let heavy: f64 = self.atoms.iter().map(|atom| atom.element.weight()).sum();
         heavy + self.n_hydrogens() as f64 * HYDROGEN
+    }
+
+    /// Kinds of its bonds as RDKit has them: orders of a Kekule form, `None` for aromatic ones, which chords of aromatic rings (the bond across azulene)
+    /// aren't there.
+    pub(crate) fn bond_kinds(&self) -> Vec<Option<BondOrder>> {
+        let mut kinds: Vec<Option<BondOrder>> = self.bonds.iter().map(|bond| Some(bond.order)).collect();
+        if self.bonds.iter().any(|bond| bond.aromatic) {
+            aromaticity::aromatic_bonds(self).on_rings.into_iter().for_each(|k| kinds[k] = None);
+        }
+        kinds
     }
 
     /// The number of independent rings (the cyclomatic number).

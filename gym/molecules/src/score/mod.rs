@@ -7,6 +7,8 @@ mod process;
 mod proxy;
 mod reward;
 mod scorer_error;
+mod seh;
+mod seh_weights;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
 pub use descriptors::{LogWindow, RingTarget};
@@ -14,6 +16,7 @@ pub use external::{ExternalScorer, ExternalScorerConfig, ScorerUsage};
 pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;
 pub use scorer_error::ScorerError;
+pub use seh::SehProxy;
 
 use std::sync::Arc;
 

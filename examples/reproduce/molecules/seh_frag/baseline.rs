@@ -1,0 +1,137 @@
+//! What the policy is compared with on the same number of scored molecules: random trees, and a genetic algorithm on trees.
+
+use std::collections::BTreeMap;
+
+use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+use gfn::graph::{CanonicalKey, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Node, canonical_key};
+use gfn::policy::UniformPolicy;
+use gfn::{Result, Rng};
+use gfn_molecules::fragments::Fragments;
+use gfn_molecules::{Molecule, MoleculeScore};
+
+use super::seen::Watched;
+use crate::run::sample;
+
+/// Trees that parents are chosen from, children of a generation, and the share of them that is changed besides.
+const PARENTS: usize = 100;
+const CHILDREN: usize = 64;
+const MUTATED: f64 = 0.5;
+/// Most fragments that a change takes off and adds.
+const CHANGED: usize = 3;
+
+type Tree = GraphState;
+
+fn score(env: &GraphEnv<Fragments>, watched: &Watched, trees: &[Tree]) -> Result<Vec<f64>> {
+    let molecules: Vec<Molecule> =
+        trees.iter().map(|tree| env.rules().library().molecule(tree)).collect::<Result<_>>()?;
+    watched.log_scores(&molecules)
+}
+
+/// Scores uniform random walks, `calls` of them.
+pub(super) fn random(env: &GraphEnv<Fragments>, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+    let mut left = calls;
+    while left > 0 {
+        let n = left.min(CHILDREN);
+        score(env, watched, sample(env, &UniformPolicy, n, rng)?.graphs())?;
+        left -= n;
+    }
+    Ok(())
+}
+
+/// A genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken by its rank, joined where one of their bonds was.
+pub(super) fn genetic(env: &GraphEnv<Fragments>, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+    let mut trees: Vec<Tree> = sample(env, &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
+    let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
+    let mut left = calls;
+    loop {
+        let scores = score(env, watched, &trees)?;
+        left -= trees.len();
+        best.extend(trees.into_iter().zip(scores).map(|(tree, score)| (canonical_key(&tree), (score, tree))));
+        if left == 0 {
+            return Ok(());
+        }
+        let mut ranked: Vec<_> = best.iter().map(|(key, (score, _))| (*score, key.clone())).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        ranked.iter().skip(PARENTS).for_each(|(_, key)| _ = best.remove(key));
+        ranked.truncate(PARENTS);
+        let parent = |rng: &mut Rng| {
+            // The smaller of two ranks: the better, the likelier.
+            let rank = rng.below(ranked.len()).min(rng.below(ranked.len()));
+            &best[&ranked[rank].1].1
+        };
+        trees = Vec::new();
+        for _ in 0..left.min(CHILDREN) {
+            let (one, other) = (parent(rng), parent(rng));
+            let child = crossed(env, one, other, rng)?;
+            let changed = child.is_none() || rng.uniform() < MUTATED;
+            let child = child.unwrap_or_else(|| one.clone());
+            trees.push(if changed { mutated(env, child, rng)? } else { child });
+        }
+    }
+}
+
+/// One side of a bond of `one` joined to a side of a bond of `other`; `None` without such bonds, or if there are too many fragments.
+fn crossed(env: &GraphEnv<Fragments>, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
+    let mut side = |tree: &Tree| {
+        let arcs: Vec<(u32, u32)> = tree.edges().collect();
+        (!arcs.is_empty()).then(|| arcs[rng.below(arcs.len())])
+    };
+    let (Some((a, without_a)), Some((b, without_b))) = (side(one), side(other)) else { return Ok(None) };
+    let (kept, taken) = (part(one, a, without_a), part(other, b, without_b));
+    if kept.len() + taken.len() > env.rules().max_fragments() {
+        return Ok(None);
+    }
+    let (mut nodes, mut arcs) = (Vec::<Node>::new(), Vec::new());
+    for (tree, part) in [(one, &kept), (other, &taken)] {
+        let first = nodes.len() as u32;
+        let place = |node: u32| part.iter().position(|other| *other == node).map(|k| first + k as u32);
+        nodes.extend(part.iter().filter_map(|&node| tree.node(node)));
+        arcs.extend(tree.edges().filter_map(|(a, b)| Some((place(a)?, place(b)?, tree.edge(a, b)?))));
+    }
+    // Both stems are free: what was bonded there stayed behind.
+    let stem = |tree: &Tree, from, to| tree.edge(from, to).map_or(0, |arc| arc.attributes.get(0));
+    let stems = [stem(one, a, without_a), stem(other, b, without_b)];
+    let ends = [kept.iter().position(|node| *node == a), taken.iter().position(|node| *node == b)];
+    let [Some(a), Some(b)] = ends else { return Ok(None) };
+    let (a, b) = (a as u32, (kept.len() + b) as u32);
+    let arc = |[from, to]: [u8; 2]| -> Result<Edge> {
+        Ok(Edge { class: 0, attributes: gfn::graph::Attributes::new(&[from, to])? })
+    };
+    arcs.extend([(a, b, arc(stems)?), (b, a, arc([stems[1], stems[0]])?)]);
+    let graph = GraphState::from_parts(GraphKind::Directed, &nodes, &arcs)?;
+    env.rules().state(&graph).map(Some)
+}
+
+/// The nodes on the side of `from` once its bond to `without` is gone.
+fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
+    let mut part = vec![from];
+    let mut next = 0;
+    while let Some(&node) = part.get(next) {
+        let beside = tree.adjacency().ones(node as usize).map(|b| b as u32);
+        let new: Vec<u32> = beside.filter(|b| *b != without && !part.contains(b)).collect();
+        part.extend(new);
+        next += 1;
+    }
+    part
+}
+
+/// Some leaves off, some fragments on, at random.
+fn mutated(env: &GraphEnv<Fragments>, tree: Tree, rng: &mut Rng) -> Result<Tree> {
+    let mut states: GraphStates = vec![tree].into();
+    for (direction, moves) in
+        [(Direction::Backward, rng.below(CHANGED + 1)), (Direction::Forward, 1 + rng.below(CHANGED))]
+    {
+        for _ in 0..moves {
+            if direction == Direction::Backward && states.graphs()[0].n_nodes() < 2 {
+                break;
+            }
+            let masks = env.masks(direction, &states);
+            let legal: Vec<u32> = masks.legal_slots(0).filter(|&slot| !masks.is_exit(0, slot)).collect();
+            if legal.is_empty() {
+                break;
+            }
+            env.step(direction, &mut states, &Slots(vec![legal[rng.below(legal.len())]]))?;
+        }
+    }
+    Ok(states.graphs()[0].clone())
+}

@@ -1,0 +1,105 @@
+//! Hybridisation of atoms, by RDKit's rules.
+
+use super::valence::usual;
+use super::{BondOrder, Element, Molecule};
+
+/// The orbitals that an atom's bonds and lone pairs are in, as far as carbon's chemistry goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hybridization {
+    Sp,
+    Sp2,
+    Sp3,
+    /// Of a lone atom without pairs to place, or of more than four bonds and pairs.
+    Other,
+}
+
+impl Molecule {
+    /// Of each atom, as RDKit has it: by the number of its neighbours and lone pairs, four of which are sp2 where the atom has a conjugated bond and
+    /// three neighbours at most (the nitrogen of an amide).
+    pub(crate) fn hybridizations(&self) -> Vec<Hybridization> {
+        let conjugated = self.conjugated_atoms();
+        (0..self.atoms().len())
+            .map(|a| {
+                let atom = self.atoms()[a];
+                let valence = self.total_valence(a);
+                let free = (atom.element.outer_electrons() - valence - atom.charge).max(0) / 2;
+                match self.total_degree(a) + free {
+                    2 => Hybridization::Sp,
+                    3 => Hybridization::Sp2,
+                    4 if conjugated[a] && self.total_degree(a) <= 3 => Hybridization::Sp2,
+                    4 => Hybridization::Sp3,
+                    _ => Hybridization::Other,
+                }
+            })
+            .collect()
+    }
+
+    fn total_degree(&self, a: usize) -> i8 {
+        self.neighbours(a).len() as i8 + self.atoms()[a].hydrogens as i8
+    }
+
+    fn total_valence(&self, a: usize) -> i8 {
+        (self.bond_orders(a) + self.atoms()[a].hydrogens) as i8
+    }
+
+    /// For each atom, `true` if a bond of it is conjugated: aromatic, or beside a multiple bond, both ends being able to.
+    fn conjugated_atoms(&self) -> Vec<bool> {
+        let n = self.atoms().len();
+        let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();
+        let mut out: Vec<bool> = self.atoms().iter().map(|atom| atom.aromatic).collect();
+        for a in (0..n).filter(|&a| can[a] && (2..=3).contains(&self.total_degree(a))) {
+            for (b, multiple) in self.neighbours(a) {
+                if !can[b] || !multiple.aromatic && multiple.order == BondOrder::Single {
+                    continue;
+                }
+                for (c, _) in self.neighbours(a).filter(|&(c, _)| c != b && can[c] && self.total_degree(c) <= 3) {
+                    (out[a], out[b], out[c]) = (true, true, true);
+                }
+            }
+        }
+        out
+    }
+
+    /// `true` if an atom has electrons that a conjugated system could use.
+    fn can_conjugate(&self, a: usize) -> bool {
+        let atom = self.atoms()[a];
+        let (least, outer) = (usual(atom.element, 0)[0] as i8, atom.element.outer_electrons());
+        let stretched = atom.charge == 0 && self.total_valence(a) > least;
+        // Phosphorus and sulphur are no part of conjugated systems, but for the sulphur at the end of C=S.
+        let row = atom.element.number() > Element::F.number() + 1;
+        let heavy = row && (outer == 5 || outer == 6 && self.total_degree(a) > 1);
+        if stretched || heavy || least <= 1 || self.total_degree(a) > 3 {
+            return false;
+        }
+        let lone = (outer - least - atom.charge).max(0);
+        least - self.total_degree(a) + lone > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RDKit's `GetHybridization`, atom by atom.
+    #[test]
+    fn atoms_are_hybridised_as_in_rdkit() {
+        use Hybridization::{Other, Sp, Sp2, Sp3};
+        let cases: [(&str, &[Hybridization]); 12] = [
+            ("CC#N", &[Sp3, Sp, Sp]),
+            ("CC(=O)N", &[Sp3, Sp2, Sp2, Sp2]),
+            ("CC(=S)N", &[Sp3, Sp2, Sp2, Sp2]),
+            ("COC", &[Sp3; 3]),
+            ("C=CO", &[Sp2; 3]),
+            ("Pc1ccccc1", &[Sp3, Sp2, Sp2, Sp2, Sp2, Sp2, Sp2]),
+            ("c1ccsc1", &[Sp2; 5]),
+            ("C=C=C", &[Sp2, Sp, Sp2]),
+            ("C[N+](C)(C)C", &[Sp3; 5]),
+            ("CP(=O)(O)O", &[Sp3, Sp3, Sp2, Sp3, Sp3]),
+            ("FS(F)(F)(F)(F)F", &[Sp3, Other, Sp3, Sp3, Sp3, Sp3, Sp3]),
+            ("CC(=O)[O-]", &[Sp3, Sp2, Sp2, Sp2]),
+        ];
+        for (smiles, expected) in cases {
+            assert_eq!(Molecule::from_smiles(smiles).unwrap().hybridizations(), expected, "{smiles}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The proxy of binding to soluble epoxide hydrolase that Bengio et al. 2021 published.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use gfn::{Error, Result};
+use tch::{Device, Kind, Tensor};
+
+use super::MoleculeScore;
+use super::seh_weights::read_arrays;
+use crate::Molecule;
+use crate::molecule::Hybridization;
+
+/// Features of an atom, width of the network, rounds of message passing and of pooling.
+const FEATURES: i64 = 71;
+const WIDTH: i64 = 64;
+const ROUNDS: usize = 12;
+const POOLING: usize = 3;
+/// Kinds of bonds: single, double, triple, aromatic, and the loop that an atom by itself has.
+const KINDS: usize = 5;
+const AROMATIC_BOND: usize = 3;
+const LOOP: usize = 4;
+/// Columns of an atom's features: its element among H, C, N, O, F and the others; then aromatic, sp, sp2, sp3, hydrogens, atomic number from 1.
+const OTHER: usize = 5;
+const AROMATIC: usize = 9;
+const SP: usize = 10;
+const SP2: usize = 11;
+const SP3: usize = 12;
+const HYDROGENS: usize = 13;
+const NUMBER: usize = 13;
+
+/// The published arrays that are used, by place, with their shapes; the others are heads for building molecules.
+const SHAPES: [(usize, &[i64]); 18] = [
+    (0, &[WIDTH, FEATURES]),
+    (1, &[WIDTH]),
+    (2, &[WIDTH, WIDTH]),
+    (3, &[WIDTH]),
+    (4, &[128, 4]),
+    (5, &[128]),
+    (6, &[WIDTH * WIDTH, 128]),
+    (7, &[WIDTH * WIDTH]),
+    (8, &[3 * WIDTH, WIDTH]),
+    (9, &[3 * WIDTH, WIDTH]),
+    (10, &[3 * WIDTH]),
+    (11, &[3 * WIDTH]),
+    (16, &[4 * WIDTH, 2 * WIDTH]),
+    (17, &[4 * WIDTH, WIDTH]),
+    (18, &[4 * WIDTH]),
+    (19, &[4 * WIDTH]),
+    (20, &[1, 2 * WIDTH]),
+    (21, &[1]),
+];
+
+/// The weights, arranged for use.
+struct Weights {
+    atoms: [Tensor; 2],
+    /// `[W, (5 + 1 + 3) W]`: what a bond of each kind makes of a neighbour, the atom's own part of a message, the GRU's part of the state.
+    state: Tensor,
+    message_bias: Tensor,
+    /// The GRU's part of the message, and both of its biases.
+    gru: [Tensor; 3],
+    lstm: [Tensor; 4],
+    last: [Tensor; 2],
+}
+
+/// The proxy of the affinity to soluble epoxide hydrolase (sEH) by Bengio et al. (*Flow Network based Generative Models for Non-Iterative
+/// Diverse Candidate Generation*, NeurIPS 2021), on which GFlowNets on molecules are compared: 12 rounds of message passing with a network of the bond
+/// (`NNConv`, mean) and a GRU, then Set2Set of three rounds.
+///
+/// The weights aren't part of this library: they are `mols/data/pretrained_proxy/best_params.pkl.gz` of `github.com/GFNOrg/gflownet` (MIT; MD5
+/// `ed07c7524344c7abeb3b853530625b83`).
+///
+/// As a [`MoleculeScore`] it is the reward of recursionpharma/gflownet's `seh_frag`: the output over 8, between 1e-4 and 100. As there, an atom's own part
+/// of a message is multiplied by the transpose of what was trained (the layer's format had changed in between), so that figures can be compared.
+///
+/// ```no_run
+/// use gfn_molecules::{Molecule, SehProxy};
+/// let proxy = SehProxy::load("best_params.pkl.gz", tch::Device::Cpu)?;
+/// println!("{}", proxy.outputs(&[Molecule::from_smiles("CC(C)NC(=O)c1ccccc1")?])?[0]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct SehProxy {
+    /// Asked from one thread at a time.
+    weights: Mutex<Weights>,
+    device: Device,
+}
+
+impl std::fmt::Debug for SehProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SehProxy").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+impl SehProxy {
+    /// The divisor that makes a reward of the output, and its bounds.
+    const SCALE: f64 = 8.0;
+    const BOUNDS: [f64; 2] = [1e-4, 100.0];
+
+    /// Loads the published file, or its 22 arrays in an `.npz` (`p00` to `p21`, in the published order).
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one with other arrays.
+    pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Self> {
+        let path = path.as_ref();
+        let arrays = read_arrays(path)?;
+        let wrong = |problem: String| {
+            let remedy = "give `best_params.pkl.gz` of Bengio et al. 2021, or its 22 arrays as `.npz`, in their order";
+            Error::file(path, problem, remedy)
+        };
+        for (place, shape) in SHAPES {
+            let Some(array) = arrays.get(place) else { return Err(wrong(format!("{} arrays", arrays.len()))) };
+            if array.size() != shape || array.isfinite().all().int64_value(&[]) == 0 {
+                return Err(wrong(format!(
+                    "array {place} of shape {:?}, not of {shape:?}, or not finite",
+                    array.size()
+                )));
+            }
+        }
+        let weights = Weights::new(|place| arrays[place].to_kind(Kind::Float).to_device(device));
+        Ok(Self { weights: Mutex::new(weights), device })
+    }
+
+    /// The network's output for each molecule; about -1 to 10, the higher the better.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] where it is no number, which no molecule should lead to.
+    pub fn outputs(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        if molecules.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = Batch::new(molecules, self.device);
+        let weights = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
+        let output = tch::no_grad(|| weights.forward(&batch));
+        let out = Vec::<f64>::try_from(output.to_kind(Kind::Double).to_device(Device::Cpu))?;
+        match out.iter().position(|value| !value.is_finite()) {
+            None => Ok(out),
+            Some(row) => {
+                let remedy = "look at the weights that were loaded";
+                Err(Error::non_finite("the sEH proxy's output of a molecule", row, out[row], remedy))
+            }
+        }
+    }
+}
+
+impl MoleculeScore for SehProxy {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let [least, most] = Self::BOUNDS;
+        Ok(self.outputs(molecules)?.into_iter().map(|output| (output / Self::SCALE).clamp(least, most).ln()).collect())
+    }
+}
+
+/// Molecules as one graph. The arrows to an atom come one behind the other.
+struct Batch {
+    /// `[N, 71]`.
+    features: Tensor,
+    /// Rows of the states as bonds make them, `[N (5 + 1 + 3)]` of them: for each arrow, the neighbour's by the bond's kind.
+    sources: Tensor,
+    /// Where the arrows of each atom begin.
+    arrows: Tensor,
+    /// The atoms in order, and where those of each molecule begin.
+    atoms: Tensor,
+    first: Tensor,
+    /// The molecule of each atom.
+    molecule: Tensor,
+    n: i64,
+}
+
+impl Batch {
+    fn new(molecules: &[Molecule], device: Device) -> Self {
+        let (mut features, mut sources) = (Vec::new(), Vec::new());
+        let (mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        for (nth, molecule) in molecules.iter().enumerate() {
+            let (first, kinds) = (of.len(), molecule.bond_kinds());
+            firsts.push(first as i64);
+            for (a, hybridization) in molecule.hybridizations().into_iter().enumerate() {
+                features.extend(row(molecule, a, hybridization));
+                arrows.push(sources.len() as i64);
+                let source = |b: usize, kind: usize| ((first + b) * (KINDS + 4) + kind) as i64;
+                let kind = |k: usize| kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
+                let bonds = molecule.bonds_at(a).iter();
+                sources.extend(bonds.map(|&k| source(molecule.bonds()[k].other(a), kind(k))));
+                if molecule.atoms().len() == 1 {
+                    sources.push(source(a, LOOP));
+                }
+                of.push(nth as i64);
+            }
+        }
+        let to = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
+        Self {
+            features: Tensor::from_slice(&features).view([-1, FEATURES]).to_device(device),
+            sources: to(&sources),
+            arrows: to(&arrows),
+            atoms: Tensor::arange(of.len() as i64, (Kind::Int64, device)),
+            first: to(&firsts),
+            molecule: to(&of),
+            n: molecules.len() as i64,
+        }
+    }
+}
+
+/// The features of an atom.
+fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEATURES as usize] {
+    let atom = molecule.atoms()[a];
+    let number = usize::from(atom.element.number());
+    let mut row = [0.0; FEATURES as usize];
+    row[match number {
+        6..=9 => number - 5,
+        _ => OTHER,
+    }] = 1.0;
+    row[AROMATIC] = f32::from(u8::from(atom.aromatic));
+    match hybridization {
+        Hybridization::Sp => row[SP] = 1.0,
+        Hybridization::Sp2 => row[SP2] = 1.0,
+        Hybridization::Sp3 => row[SP3] = 1.0,
+        Hybridization::Other => {}
+    }
+    row[HYDROGENS] = f32::from(atom.hydrogens);
+    row[NUMBER + number] = 1.0;
+    row
+}
+
+/// What is made of the rows of a bag, by libtorch's number.
+#[derive(Clone, Copy)]
+enum Pool {
+    Sum = 0,
+    Mean = 1,
+    Max = 2,
+}
+
+/// Rows of bags that begin at these places of `members`, which are rows of `rows`.
+fn bags(rows: &Tensor, members: &Tensor, first: &Tensor, pool: Pool) -> Tensor {
+    Tensor::embedding_bag(rows, members, first, false, pool as i64, false, None::<&Tensor>, false).0
+}
+
+fn leaky(x: &Tensor) -> Tensor {
+    // The slope of PyTorch's LeakyReLU.
+    x.maximum(&(x * 0.01))
+}
+
+impl Weights {
+    fn new(array: impl Fn(usize) -> Tensor) -> Self {
+        // One column for each kind of bond; none for the loop.
+        let first = Tensor::cat(&[array(4), array(5).zeros_like().unsqueeze(1)], 1).transpose(0, 1) + array(5);
+        let kinds = leaky(&first).matmul(&array(6).transpose(0, 1)) + array(7);
+        // [kind, in, out] to [in, kind * out].
+        let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).permute([1, 0, 2]).reshape([WIDTH, -1]);
+        let state = Tensor::cat(&[kinds, array(2).transpose(0, 1), array(9).transpose(0, 1)], 1);
+        Self {
+            atoms: [array(0), array(1)],
+            state: state.contiguous(),
+            message_bias: array(3),
+            gru: [array(8).transpose(0, 1).contiguous(), array(10), array(11)],
+            lstm: [array(16), array(17), array(18), array(19)],
+            last: [array(20), array(21)],
+        }
+    }
+
+    fn forward(&self, batch: &Batch) -> Tensor {
+        let kinds = KINDS as i64;
+        let mut state = leaky(&batch.features.linear(&self.atoms[0], Some(&self.atoms[1])));
+        for _ in 0..ROUNDS {
+            let made = state.matmul(&self.state);
+            let (rows, own) = (made.view([-1, WIDTH]), made.narrow(1, kinds * WIDTH, WIDTH));
+            let mean = bags(&rows, &batch.sources, &batch.arrows, Pool::Mean);
+            let message = leaky(&(mean + own + &self.message_bias));
+            let from_message = message.matmul(&self.gru[0]) + &self.gru[1];
+            let from_state = made.narrow(1, (kinds + 1) * WIDTH, 3 * WIDTH) + &self.gru[2];
+            let (message, kept) = (from_message.chunk(3, 1), from_state.chunk(3, 1));
+            let (reset, update) = ((&message[0] + &kept[0]).sigmoid(), (&message[1] + &kept[1]).sigmoid());
+            let new = (&message[2] + reset * &kept[2]).tanh();
+            state = &new + update * (state - &new);
+        }
+        self.pooled(&state, batch).linear(&self.last[0], Some(&self.last[1])).squeeze_dim(1)
+    }
+
+    /// Set2Set (Vinyals et al. 2016): an LSTM asks, and attention to the atoms of each molecule answers.
+    fn pooled(&self, state: &Tensor, batch: &Batch) -> Tensor {
+        let options = (Kind::Float, state.device());
+        let none = || Tensor::zeros([batch.n, WIDTH], options);
+        let mut asked = [none(), none()];
+        let mut out = Tensor::zeros([batch.n, 2 * WIDTH], options);
+        let [input, hidden, bias, hidden_bias] = &self.lstm;
+        for _ in 0..POOLING {
+            let [h, c] = &asked;
+            let (h, c) = out.lstm_cell(&[h, c], input, hidden, Some(bias), Some(hidden_bias));
+            let fit = (state * h.index_select(0, &batch.molecule)).sum_dim_intlist([1i64].as_slice(), true, None);
+            let most = bags(&fit, &batch.atoms, &batch.first, Pool::Max);
+            let weight = (fit - most.index_select(0, &batch.molecule)).exp();
+            let of_molecules = |rows: &Tensor| bags(rows, &batch.atoms, &batch.first, Pool::Sum);
+            let answer = of_molecules(&(state * &weight)) / of_molecules(&weight);
+            out = Tensor::cat(&[&h, &answer], 1);
+            asked = [h, c];
+        }
+        out
+    }
+}

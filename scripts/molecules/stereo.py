@@ -3,6 +3,7 @@
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     cargo build --profile ci -p gfn-examples --example canonical_smiles
     venv/bin/python scripts/molecules/stereo.py target/ci/examples/canonical_smiles FILES...
+    venv/bin/python scripts/molecules/stereo.py --golden > gym/molecules/tests/golden/stereoisomers.json
 
 FILES are texts, or `.gz` of them, with a SMILES at the start of each line, or our golden `.json`; the files of molecules that come with
 RDKit are added. Of what both read:
@@ -39,7 +40,9 @@ def texts_of(path):
         return
     with (gzip.open if str(path).endswith(".gz") else open)(path, "rt") as file:
         for line in file:
-            yield from line.replace(",", " ").split()[:1]
+            words = line.replace(",", " ").split()[:2]
+            # Some have the name first.
+            yield from [word for word in words if Chem.MolFromSmiles(word)][:1] or words[:1]
 
 
 def ours(program, texts):
@@ -92,7 +95,26 @@ def compare_keys(rows):
     return wrong
 
 
+GOLDEN = """CC(N)C(=O)O OC(=O)C(O)C(O)C(=O)O CC(O)C(O)C(C)O CC=CC CC=CC(C)O CC=CC=CC CC1CCC(C)CC1 CC1CC1C CC1C(C)C1C OC1C(O)C(O)C(O)C(O)C1O
+CS(=O)CC CP(=O)(O)CC C[N+](CC)(CO)C=C CN1CC1C C[Si](F)(Cl)Br CC(F)C(O)(O)C(F)C OC1CCCCC1O FC=CF CN=CC NN=C(C)CO CC(=NO)CC C1CCCCCC=C1
+CC1OC(C)O1 CC(Cl)C=CC(Cl)C CC=CC(O)C=CC CP(=O)(O)OP(C)(=O)O CC1CCC2CCCCC2C1 CC12CCC3C(CCC4CC(O)CCC34C)C1CCC2 OCC1OC(O)C(O)C(O)C1O CSCC(C)S(C)=O CC(C)=CC=CC CPCC
+CC(C)(O)C(F)Cl C[S+](CC)CO C[B-](F)(Cl)Br CC(=CC=CC)CO c1ccccc1C(O)C(N)C OC(F)CC(CC(O)F)(CC(O)F)C(O)F FC(Cl)C(Br)C(F)Cl CC=C(C)C(C)=CC ClC=CC(=CC)C=CBr""".split()
+"""Molecules of whose isomers RDKit's older perception gives as many texts as there are."""
+
+
+def golden():
+    random.seed(3)
+    cases = []
+    for text in GOLDEN:
+        isomers = isomers_of(text, True)
+        cases.append({"smiles": text, "isomers": [[isomer, *random_texts(isomer, 3)] for isomer in sorted(isomers)]})
+    source = f"scripts/molecules/stereo.py --golden, RDKit {rdkit.__version__}"
+    print(json.dumps({"source": source, "description": "texts of each isomer", "cases": cases}, indent=0))
+
+
 def main():
+    if sys.argv[1:] == ["--golden"]:
+        return golden()
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     RDLogger.DisableLog("rdApp.*")

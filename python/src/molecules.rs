@@ -100,8 +100,9 @@ impl Reading {
     /// The graph of what a line says: a SMILES, and whatever stands behind a blank; and what was left out.
     pub(crate) fn read_line(&self, line: &str) -> Result<(GraphState, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
-        let (molecule, left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        Ok((self.graph(&molecule)?, left_out))
+        let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
+        left_out.stereo += molecule.marks().len();
+        Ok((self.graph(&molecule.without_stereo())?, left_out))
     }
 
     /// The number of fragments of its library that were read without their stereochemistry, and the first.

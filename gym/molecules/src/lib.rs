@@ -26,9 +26,10 @@
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //!
 //! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`] are the same for all
-//! of its Kekule forms, while a state of the environment is one of them. No isotopes, no stereochemistry, no radicals: the reader refuses
-//! the first and the last, and leaves stereochemistry out ([`Molecule::read_noting`] says so), so stereoisomers are one molecule in keys,
-//! texts, uniqueness and novelty, and a score can't tell them apart.
+//! of its Kekule forms, while a state of the environment is one of them. Stereochemistry is part of it:
+//! [`Molecule::marks`] of tetrahedral centres and double bonds, in keys, texts and symmetries; a molecule without marks stands for all of its
+//! stereoisomers, as do the environment's and what [`KnownMolecules`] holds. Fingerprints, scaffolds and fragments have none. No
+//! isotopes, no radicals: the reader refuses them.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
@@ -53,7 +54,10 @@ mod score;
 mod similarity;
 
 pub use building::{MoleculeCodec, MoleculeConfig, MoleculeEnv};
-pub use molecule::{Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, MoleculeError, NotRead, ValenceTable};
+pub use molecule::{
+    Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, MoleculeError, NotRead, StereoElement, StereoMark,
+    ValenceTable,
+};
 pub(crate) use score::checked_logs;
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,

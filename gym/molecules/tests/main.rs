@@ -11,6 +11,7 @@ mod molecule_drawing;
 mod molecule_env;
 mod molecule_proxy;
 mod molecule_reading;
+mod molecule_stereo;
 mod molecules;
 mod qm9str;
 mod seh;

@@ -237,8 +237,13 @@ fn what_a_molecule_has_no_place_for_is_named() {
     // What is left out without an error is counted.
     let noted = |text: &str| Molecule::read_noting(&ValenceTable::default(), text).unwrap();
     let (alanine, left_out) = noted("C[C@@H]([NH3+:2])/C=C/[C@](F)(Cl)Br");
-    assert_eq!((left_out.stereo, left_out.atom_maps), (4, 1));
-    assert_eq!(alanine.key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
+    assert_eq!((left_out.stereo, left_out.atom_maps, alanine.marks().len()), (0, 1, 3));
+    assert_eq!(alanine.without_stereo().key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
+    // A centre with two methyls, one end of a double bond, a ring of six, and no double bond at all.
+    for (text, marks) in [("C[C@H](C)F", 1), ("C/C=C(F)C", 1), ("C1CCC/C=C\\1", 2), ("C/C", 1), ("F[C@H2]Cl", 1)] {
+        let (molecule, left_out) = noted(text);
+        assert_eq!((left_out.stereo, molecule.marks().len()), (marks, 0), "{text}");
+    }
     assert_eq!(noted("CC").1, Default::default());
 }
 

@@ -100,6 +100,11 @@ impl MoleculeCodec {
             let got = format!("{}, {what}", molecule.smiles());
             Error::config("a molecule to be written as a state", got, "one within the environment's settings")
         };
+        if !molecule.marks().is_empty() {
+            return Err(refuse(
+                "with marks of stereochemistry: a state has none, `without_stereo` takes them off".into(),
+            ));
+        }
         let mut nodes = Vec::with_capacity(molecule.atoms().len());
         for (a, atom) in molecule.atoms().iter().enumerate() {
             let class = rules.config.elements.iter().position(|element| *element == atom.element);

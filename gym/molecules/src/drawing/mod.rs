@@ -9,3 +9,5 @@ mod place;
 mod rings;
 mod sketch;
 mod strain;
+
+pub(crate) use rings::smallest_rings;

@@ -105,7 +105,10 @@ impl Fragment {
     /// # Errors
     /// [`FragmentError`]: no molecule, no stem, a stem that is no atom or has too few hydrogens, too many stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
-        let (molecule, left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
+        let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
+        // Attaching to an atom changes what its mark says.
+        left_out.stereo += molecule.marks().len();
+        let molecule = molecule.without_stereo();
         let smiles = smiles.to_owned();
         let mut listed: Vec<Stem> = Vec::new();
         for &stem in stems {
@@ -146,7 +149,7 @@ impl Fragment {
         &self.molecule
     }
 
-    /// The stereochemistry that its SMILES says and the molecule doesn't.
+    /// The stereochemistry that its SMILES says and the molecule doesn't: marks that say nothing, and centres and double bonds.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out

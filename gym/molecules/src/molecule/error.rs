@@ -79,6 +79,12 @@ pub enum MoleculeError {
         /// The first that isn't joined to atom 0.
         atom: usize,
     },
+    /// Marks of stereochemistry that contradict each other, or are of what can't have any.
+    #[error("a molecule can't have {problem}")]
+    Stereo {
+        /// The marks.
+        problem: String,
+    },
     /// A property that a molfile or an SD file has no room for.
     #[error("a molfile can't hold {problem}")]
     Molfile {
@@ -135,6 +141,7 @@ impl From<MoleculeError> for gfn::Error {
             MoleculeError::AromaticBond { .. } => "bonds `:` in rings only",
             MoleculeError::Bond { .. } => "bonds between different atoms of it, one for each pair",
             MoleculeError::Disconnected { .. } => "one or more atoms, all joined by bonds",
+            MoleculeError::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
             MoleculeError::Molfile { problem } => {
                 let expected = "up to 999 atoms and bonds, a title of one line, and data of one line by plain names";
                 return Self::Config { setting: "what goes into a molfile", got: problem.clone(), expected };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gfn::graph::{Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node, with_canonizer};
+use gfn::graph::{Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node};
 
 use super::aromaticity::has_ring_double;
 use super::placements::Placements;
@@ -25,7 +25,7 @@ impl Molecule {
     }
 
     /// The molecule as a graph; `class` says what a bond is.
-    fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
+    pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let n = self.atoms().len();
         let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
         for a in 0..n {
@@ -41,7 +41,7 @@ impl Molecule {
     }
 
     /// The class of a bond: its order in a Kekule form, but for aromatic ones.
-    fn class(&self, bond: usize) -> u8 {
+    pub(super) fn class(&self, bond: usize) -> u8 {
         if self.bonds()[bond].aromatic { AROMATIC } else { self.kekule_class(bond) }
     }
 
@@ -51,8 +51,7 @@ impl Molecule {
 
     /// The canonical form with these classes of bonds.
     fn canonical_of(&self, class: impl Fn(usize) -> u8) -> Canonical {
-        let graph = self.graph(class);
-        with_canonizer(|canonizer| canonizer.canonical(&graph, 0))
+        self.canonical_marked(self.graph(class))
     }
 
     /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
@@ -73,7 +72,7 @@ impl Molecule {
         self.canonical_of(|k| self.kekule_class(k)).order.to_vec()
     }
 
-    /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others.
+    /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others, stereoisomers among them.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -89,8 +88,8 @@ impl Molecule {
         self.canonical().key
     }
 
-    /// |Aut| of the heavy atoms: permutations that keep elements, charges, hydrogens and bond orders, aromatic bonds being of one
-    /// order of their own. `None` beyond `u64`.
+    /// |Aut| of the heavy atoms: permutations that keep elements, charges, hydrogens, bond orders and marks of stereochemistry, aromatic
+    /// bonds being of one order of their own. `None` beyond `u64`.
     #[must_use]
     pub fn automorphisms(&self) -> Option<u64> {
         self.canonical().automorphisms

@@ -1,4 +1,4 @@
-//! A molecule: its atoms and bonds, which of them are aromatic, its symmetries, and SMILES in and out.
+//! A molecule: its atoms and bonds, which of them are aromatic, its stereochemistry and symmetries, and SMILES in and out.
 
 mod aromaticity;
 mod element;
@@ -8,6 +8,7 @@ mod kekule;
 mod model;
 mod placements;
 mod smiles;
+mod stereo;
 mod valence;
 
 pub(crate) use aromaticity::in_three_ring;
@@ -16,4 +17,6 @@ pub use error::{MoleculeError, NotRead};
 pub(crate) use hybridization::Hybridization;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
 pub use smiles::LeftOut;
+pub(crate) use stereo::is_odd;
+pub use stereo::{StereoElement, StereoMark};
 pub use valence::ValenceTable;

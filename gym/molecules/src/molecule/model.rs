@@ -1,5 +1,5 @@
 use super::element::HYDROGEN;
-use super::{Element, MoleculeError, ValenceTable, aromaticity};
+use super::{Element, MoleculeError, StereoMark, ValenceTable, aromaticity};
 
 /// The number of electron pairs of a bond, in a Kekule form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -80,7 +80,7 @@ impl Bond {
 }
 
 /// A connected molecule of closed shells: heavy atoms with charges and hydrogens, and bonds in one of its Kekule forms, beside
-/// which stands what is aromatic. No isotopes; no stereochemistry, which [`read`](Self::read) leaves out.
+/// which stands what is aromatic; and [`marks`](Self::marks) that say which of its stereoisomers it is. No isotopes.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -96,10 +96,12 @@ pub struct Molecule {
     bonds: Vec<Bond>,
     /// Bonds of each atom.
     at: Vec<Vec<usize>>,
+    /// By element.
+    pub(super) marks: Vec<StereoMark>,
 }
 
 impl Molecule {
-    /// A molecule of these atoms and bonds; rings and aromaticity are found.
+    /// A molecule of these atoms and bonds, without marks of stereochemistry; rings and aromaticity are found.
     ///
     /// # Errors
     /// [`MoleculeError::Valence`] for the first atom that the table doesn't permit, [`MoleculeError::Bond`],
@@ -138,7 +140,7 @@ impl Molecule {
             };
             filled.push(Atom { element, charge, hydrogens: full - bonds, aromatic: false });
         }
-        let mut molecule = Self { atoms: filled, bonds: out, at };
+        let mut molecule = Self { atoms: filled, bonds: out, at, marks: Vec::new() };
         molecule.check_connected()?;
         let in_ring = aromaticity::ring_bonds(atoms.len(), bonds.iter().map(|&(a, b, _)| (a, b)));
         for (bond, in_ring) in molecule.bonds.iter_mut().zip(in_ring) {

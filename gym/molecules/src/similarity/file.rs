@@ -100,7 +100,7 @@ impl ReadReport {
         match read {
             Ok((molecule, left_out)) => {
                 self.read += 1;
-                self.without_stereo += usize::from(left_out.stereo > 0);
+                self.without_stereo += usize::from(left_out.stereo > 0 || !molecule.marks().is_empty());
                 Some(molecule)
             }
             Err(error) => {

@@ -28,7 +28,7 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
     if molecules.is_empty() { Err(Error::config("molecules to be measured", "none", "at least one")) } else { Ok(()) }
 }
 
-/// Molecules that were known before, such as a training set: what isn't among them is novel.
+/// Molecules that were known before, such as a training set: what isn't among them is novel. Stereoisomers are one molecule here.
 ///
 /// ```
 /// use gfn_molecules::{KnownMolecules, Molecule};
@@ -41,15 +41,19 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KnownMolecules(BTreeSet<CanonicalKey>);
 
+/// The key of all stereoisomers of a molecule.
+fn flat_key(molecule: &Molecule) -> CanonicalKey {
+    molecule.without_stereo().key()
+}
+
 impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
     fn from_iter<I: IntoIterator<Item = &'a Molecule>>(molecules: I) -> Self {
-        Self(molecules.into_iter().map(Molecule::key).collect())
+        Self(molecules.into_iter().map(flat_key).collect())
     }
 }
 
 impl KnownMolecules {
-    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over. Stereochemistry
-    /// is left out, as in [`Molecule::read`]; a line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
+    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over. A line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no molecule.
@@ -62,7 +66,7 @@ impl KnownMolecules {
                     MoleculeError::Syntax { .. } | MoleculeError::NotRead { .. } => format!("line {line}: {error}"),
                     _ => format!("line {line}: {smiles}: {error}"),
                 }, "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`"))?;
-            known.insert(molecule.key());
+            known.insert(flat_key(&molecule));
         }
         Ok(Self(known))
     }
@@ -84,7 +88,7 @@ impl KnownMolecules {
     pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
         let (mut known, mut report) = (BTreeSet::new(), ReadReport::default());
         for (line, smiles, read) in SmilesFile::open(path.as_ref())?.lines() {
-            known.extend(report.note(line, smiles, read).map(|molecule| molecule.key()));
+            known.extend(report.note(line, smiles, read).map(|molecule| flat_key(&molecule)));
         }
         Ok((Self(known), report))
     }
@@ -104,7 +108,7 @@ impl KnownMolecules {
     /// `true` if a molecule is one of them.
     #[must_use]
     pub fn contains(&self, molecule: &Molecule) -> bool {
-        self.0.contains(&molecule.key())
+        self.0.contains(&flat_key(molecule))
     }
 
     /// The share of the different molecules among these that aren't known.
@@ -113,7 +117,7 @@ impl KnownMolecules {
     /// [`Error::Config`] for none.
     pub fn novelty(&self, molecules: &[Molecule]) -> Result<f64> {
         check_some(molecules)?;
-        let distinct: BTreeSet<CanonicalKey> = molecules.iter().map(Molecule::key).collect();
+        let distinct: BTreeSet<CanonicalKey> = molecules.iter().map(flat_key).collect();
         Ok(distinct.difference(&self.0).count() as f64 / distinct.len() as f64)
     }
 }

@@ -5,6 +5,8 @@
 //! the environments, would be done here in any case.
 
 mod build;
+mod directions;
+mod marks;
 mod read;
 mod write;
 

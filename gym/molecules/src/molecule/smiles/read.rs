@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::build::{Mark, RawAtom, RawBond, build};
+use super::marks::RawMarks;
 use crate::molecule::element::is_symbol;
 use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, ValenceTable};
 
@@ -9,8 +10,8 @@ type Result<T> = std::result::Result<T, MoleculeError>;
 /// Things that a SMILES says and a [`Molecule`] has no place for, and that reading it has left out.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
-    /// Marks of stereochemistry: `@` or `@@` at an atom, `/` and `\\` at a bond. Where there are any, the text is one of several
-    /// stereoisomers, or says more of one than the molecule does.
+    /// Marks of stereochemistry that say nothing: `@` or `@@` at atoms, `/` and `\\` at bonds, that are none of a centre's or double
+    /// bond's that can be two ways (two methyls, a ring of six), or not enough of them (one end of a double bond).
     pub stereo: usize,
     /// Numbers that map atoms, as in `[CH3:1]`.
     pub atom_maps: usize,
@@ -32,8 +33,9 @@ impl Molecule {
     /// (lower case) and bonds (`:`), which get single and double bonds. Isotopes, hydrogens as atoms, `*`, `$`, dative bonds and
     /// several components (`.`) are refused.
     ///
-    /// **Stereochemistry is left out**: `C[C@H](N)O` and `C[C@@H](N)O` are read as one molecule, so are cis and trans.
-    /// [`read_noting`](Self::read_noting) says what was left out.
+    /// Stereochemistry is read: `@` and `@@` at tetrahedral centres, `/` and `\` beside double bonds ([`marks`](Self::marks)); marks that
+    /// say nothing are left out, and [`read_noting`](Self::read_noting) counts them. [`without_stereo`](Self::without_stereo) makes one
+    /// molecule of all stereoisomers.
     ///
     /// Double bonds are placed where rings come out aromatic: in `c1ccc2c(c1)c1ccccc12`, biphenylene, not between the two rings of six.
     /// Lower-case atoms of rings that aren't aromatic (`c1ccccccc1`) have them where some fit; such a text doesn't say which of two
@@ -54,7 +56,8 @@ impl Molecule {
     /// # Errors
     /// [`MoleculeError::Syntax`], [`NotRead`](MoleculeError::NotRead), [`Valence`](MoleculeError::Valence),
     /// [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond) and
-    /// [`Kekulise`](MoleculeError::Kekulise), each with the place or the atom; [`TooLarge`](MoleculeError::TooLarge) beyond
+    /// [`Kekulise`](MoleculeError::Kekulise), each with the place or the atom; [`Stereo`](MoleculeError::Stereo) for directions of bonds
+    /// that contradict each other; [`TooLarge`](MoleculeError::TooLarge) beyond
     /// [`MAX_ATOMS`](Self::MAX_ATOMS).
     pub fn read(table: &ValenceTable, smiles: &str) -> Result<Self> {
         Ok(Self::read_noting(table, smiles)?.0)
@@ -65,7 +68,9 @@ impl Molecule {
     /// ```
     /// use gfn_molecules::{Molecule, ValenceTable};
     /// let (alanine, left_out) = Molecule::read_noting(&ValenceTable::default(), "C[C@H](N)C(=O)O")?;
-    /// assert_eq!((alanine.formula().as_str(), left_out.stereo), ("C3H7NO2", 1));
+    /// assert_eq!((alanine.marks().len(), left_out.stereo), (1, 0));
+    /// let (propane, left_out) = Molecule::read_noting(&ValenceTable::default(), "C[C@H2]C")?;
+    /// assert_eq!((propane.marks().len(), left_out.stereo), (0, 1));
     /// # Ok::<(), gfn_molecules::MoleculeError>(())
     /// ```
     ///
@@ -74,8 +79,19 @@ impl Molecule {
     pub fn read_noting(table: &ValenceTable, smiles: &str) -> Result<(Self, LeftOut)> {
         let mut reader = Reader { text: smiles.as_bytes(), smiles, ..Reader::default() };
         reader.read()?;
-        Ok((build(table, &reader.atoms, &reader.bonds)?, reader.left_out))
+        let molecule = build(table, &reader.atoms, &reader.bonds)?;
+        let (molecule, shown) = reader.marks.set(molecule)?;
+        Ok((molecule, LeftOut { stereo: reader.marks.count() - shown, ..reader.left_out }))
     }
+}
+
+/// A ring number that came once.
+struct OpenRing {
+    atom: usize,
+    mark: Option<Mark>,
+    up: Option<bool>,
+    /// Where the other end comes among the neighbours of the atom.
+    place: usize,
 }
 
 #[derive(Default)]
@@ -90,7 +106,10 @@ struct Reader<'a> {
     /// The bond written before the next atom or ring number.
     mark: Option<Mark>,
     branches: Vec<usize>,
-    rings: BTreeMap<u32, (usize, Option<Mark>)>,
+    /// The direction of that bond, `true` for `/`.
+    up: Option<bool>,
+    rings: BTreeMap<u32, OpenRing>,
+    marks: RawMarks,
     left_out: LeftOut,
 }
 
@@ -129,7 +148,7 @@ impl Reader<'_> {
                 b'-' => self.bond(Mark::Order(BondOrder::Single))?,
                 b'/' | b'\\' => {
                     self.bond(Mark::Order(BondOrder::Single))?;
-                    self.left_out.stereo += 1;
+                    self.up = Some(byte == b'/');
                 }
                 b'=' => self.bond(Mark::Order(BondOrder::Double))?,
                 b'#' => self.bond(Mark::Order(BondOrder::Triple))?,
@@ -191,16 +210,24 @@ impl Reader<'_> {
     fn ring(&mut self) -> Result<()> {
         let Some(last) = self.last else { return self.fail("a ring number has no atom before it") };
         let number = if self.take(b'%') { self.long_ring_number()? } else { u32::from(self.digit().unwrap_or(0)) };
-        let mark = self.mark.take();
-        match self.rings.remove(&number) {
-            None => {
-                self.rings.insert(number, (last, mark));
-            }
-            Some((_, opened)) if opened.is_some() && mark.is_some() && opened != mark => {
-                return self.fail("the ends of a ring have different bonds");
-            }
-            Some((other, opened)) => self.bonds.push(RawBond { a: other, b: last, mark: opened.or(mark) }),
+        let (mark, up) = (self.mark.take(), self.up.take());
+        let Some(open) = self.rings.remove(&number) else {
+            let place = self.marks.reserve(last);
+            self.rings.insert(number, OpenRing { atom: last, mark, up, place });
+            return Ok(());
+        };
+        if open.mark.is_some() && mark.is_some() && open.mark != mark {
+            return self.fail("the ends of a ring have different bonds");
         }
+        // The other end sees the bond from the other side.
+        let seen = up.map(|up| !up);
+        if open.up.is_some() && seen.is_some() && open.up != seen {
+            return self.fail("the ends of a ring have bonds in opposite directions");
+        }
+        self.marks.close(open.atom, open.place, last);
+        self.marks.meet(last, open.atom);
+        self.marks.direct(self.bonds.len(), open.up.or(seen));
+        self.bonds.push(RawBond { a: open.atom, b: last, mark: open.mark.or(mark) });
         Ok(())
     }
 
@@ -249,6 +276,9 @@ impl Reader<'_> {
         }
         self.atoms.push(atom);
         if let Some(last) = self.last {
+            self.marks.meet(last, new);
+            self.marks.meet(new, last);
+            self.marks.direct(self.bonds.len(), self.up.take());
             self.bonds.push(RawBond { a: last, b: new, mark: self.mark.take() });
         }
         self.last = Some(new);
@@ -261,8 +291,10 @@ impl Reader<'_> {
             return self.refuse(NotRead::Isotope);
         }
         let (element, aromatic) = self.symbol()?;
-        self.left_out.stereo += usize::from(self.peek() == Some(b'@'));
-        while self.take(b'@') {}
+        if self.take(b'@') {
+            let counterclockwise = !self.take(b'@');
+            self.marks.centre(self.atoms.len(), self.last, counterclockwise);
+        }
         let mut hydrogens = 0;
         if self.take(b'H') {
             hydrogens = self.digit().unwrap_or(1);

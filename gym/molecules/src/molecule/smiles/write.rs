@@ -1,12 +1,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::directions::directions;
+use super::marks::place_of_implicit;
 use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::valence::ValenceTable;
-use crate::molecule::{BondOrder, Molecule};
+use crate::molecule::{BondOrder, Molecule, StereoElement, is_odd};
 
 impl Molecule {
-    /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case.
+    /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres and double bonds that are
+    /// marked have `@` and `/`.
     ///
     /// The order of the atoms is our own canonical one, so the text differs from other programs' canonical SMILES.
     ///
@@ -42,6 +45,8 @@ struct Writer<'a> {
     children: Vec<Vec<usize>>,
     /// The number of a ring bond that is open.
     number: Vec<usize>,
+    /// Directions of bonds.
+    up: Vec<Option<bool>>,
     out: String,
 }
 
@@ -56,6 +61,7 @@ impl<'a> Writer<'a> {
             molecule,
             aromatic,
             table: ValenceTable::default(),
+            up: directions(molecule, &rank),
             rank,
             opens: vec![Vec::new(); n],
             closes: vec![Vec::new(); n],
@@ -112,7 +118,7 @@ impl<'a> Writer<'a> {
     fn text(&mut self, start: usize) {
         enum Piece {
             Atom(usize),
-            Bond(usize),
+            Bond(usize, usize),
             Text(&'static str),
         }
         // The smallest number that is free comes next.
@@ -124,13 +130,13 @@ impl<'a> Writer<'a> {
                     self.out.push_str(text);
                     continue;
                 }
-                Piece::Bond(k) => {
-                    self.bond(k);
+                Piece::Bond(k, a) => {
+                    self.bond(k, a);
                     continue;
                 }
                 Piece::Atom(a) => a,
             };
-            self.atom(a);
+            self.atom(a, self.turn(a));
             for k in std::mem::take(&mut self.closes[a]) {
                 let number = self.number[k];
                 self.ring_number(number);
@@ -140,7 +146,7 @@ impl<'a> Writer<'a> {
                 let number = free.pop().map_or(used + 1, |Reverse(number)| number);
                 used = used.max(number);
                 self.number[k] = number;
-                self.bond(k);
+                self.bond(k, a);
                 self.ring_number(number);
             }
             let children = std::mem::take(&mut self.children[a]);
@@ -149,7 +155,7 @@ impl<'a> Writer<'a> {
                 let branch = i + 1 < children.len();
                 stack.extend(branch.then_some(Piece::Text(")")));
                 stack.push(Piece::Atom(b));
-                stack.push(Piece::Bond(k));
+                stack.push(Piece::Bond(k, a));
                 stack.extend(branch.then_some(Piece::Text("(")));
             }
         }
@@ -163,10 +169,13 @@ impl<'a> Writer<'a> {
         };
     }
 
-    fn bond(&mut self, k: usize) {
+    /// Writes a bond that leaves `a`.
+    fn bond(&mut self, k: usize, a: usize) {
         let bond = self.molecule.bonds()[k];
         let lower = |a: usize| self.aromatic && self.molecule.atoms()[a].aromatic;
         let mark = match bond.order {
+            BondOrder::Single if self.up[k] == Some(bond.a == a) => "/",
+            BondOrder::Single if self.up[k].is_some() => "\\",
             _ if self.aromatic && bond.aromatic => "",
             BondOrder::Single if lower(bond.a) && lower(bond.b) => "-",
             BondOrder::Single => "",
@@ -176,11 +185,26 @@ impl<'a> Writer<'a> {
         self.out.push_str(mark);
     }
 
-    fn atom(&mut self, a: usize) {
+    /// The turn of a centre, as its neighbours are written.
+    fn turn(&self, a: usize) -> &'static str {
+        let Some(positive) = self.molecule.sign(StereoElement::Centre(a)) else { return "" };
+        let bonds = self.closes[a].iter().chain(&self.opens[a]).chain(&self.children[a]);
+        let mut order: Vec<usize> = bonds.map(|&k| self.molecule.bonds()[k].other(a)).collect();
+        let before = self.molecule.heavy_neighbours(a).into_iter().find(|b| !order.contains(b));
+        let implicit = 4 - self.molecule.bonds_at(a).len();
+        order.splice(0..0, before);
+        order.iter_mut().for_each(|b| *b += 4);
+        let place = place_of_implicit(self.molecule, a, usize::from(before.is_some()));
+        order.splice(place..place, 0..implicit);
+        if positive ^ is_odd(&order) { "@" } else { "@@" }
+    }
+
+    fn atom(&mut self, a: usize, turn: &str) {
         let atom = self.molecule.atoms()[a];
         let lower = if self.aromatic && atom.aromatic { atom.element.aromatic_symbol() } else { None };
         let symbol = lower.unwrap_or(atom.element.symbol());
-        let plain = atom.charge == 0
+        let plain = turn.is_empty()
+            && atom.charge == 0
             && atom.element.in_organic_subset()
             && self.implied(a, lower.is_some()) == Some(atom.hydrogens);
         if plain {
@@ -189,6 +213,7 @@ impl<'a> Writer<'a> {
         }
         self.out.push('[');
         self.out.push_str(symbol);
+        self.out.push_str(turn);
         match atom.hydrogens {
             0 => {}
             1 => self.out.push('H'),

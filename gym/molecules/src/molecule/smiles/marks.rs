@@ -1,0 +1,124 @@
+//! Marks of stereochemistry as a SMILES writes them: turns in the order of the text, and directions of bonds.
+
+use std::collections::BTreeMap;
+
+use crate::molecule::{Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
+
+/// A neighbour of a centre that comes with the end of a ring.
+const OPEN: usize = usize::MAX;
+
+/// Where hydrogens and lone pairs come among the neighbours of a centre: behind the atom before it, if there is one; a lone pair by itself
+/// behind the first neighbour in any case, as RDKit has it.
+pub(super) fn place_of_implicit(molecule: &Molecule, atom: usize, before: usize) -> usize {
+    if molecule.atoms()[atom].hydrogens == 0 { 1 } else { before }
+}
+
+/// What a text says of stereochemistry.
+#[derive(Default)]
+pub(super) struct RawMarks {
+    /// By atom: `true` for `@`, its neighbours in the order of the text, and how many of them come before its hydrogen or lone pair.
+    centres: BTreeMap<usize, (bool, Vec<usize>, usize)>,
+    /// By bond, `true` where its second atom is above its first.
+    up: BTreeMap<usize, bool>,
+}
+
+impl RawMarks {
+    /// A centre that comes next, behind `last`.
+    pub(super) fn centre(&mut self, atom: usize, last: Option<usize>, counterclockwise: bool) {
+        // The atom before it is met when the bond is made.
+        self.centres.insert(atom, (counterclockwise, Vec::new(), usize::from(last.is_some())));
+    }
+
+    /// A bond from `a` to `b`, at its place among the neighbours of both.
+    pub(super) fn meet(&mut self, a: usize, b: usize) {
+        if let Some((_, around, _)) = self.centres.get_mut(&a) {
+            around.push(b);
+        }
+    }
+
+    /// Leaves a place for the end of a ring; which one.
+    pub(super) fn reserve(&mut self, atom: usize) -> usize {
+        self.centres.get_mut(&atom).map_or(0, |(_, around, _)| {
+            around.push(OPEN);
+            around.len() - 1
+        })
+    }
+
+    /// Puts the end of a ring in its place.
+    pub(super) fn close(&mut self, atom: usize, place: usize, other: usize) {
+        if let Some((_, around, _)) = self.centres.get_mut(&atom) {
+            around[place] = other;
+        }
+    }
+
+    /// The direction of a bond.
+    pub(super) fn direct(&mut self, bond: usize, up: Option<bool>) {
+        self.up.extend(up.map(|up| (bond, up)));
+    }
+
+    /// How many marks were written.
+    pub(super) fn count(&self) -> usize {
+        self.centres.len() + self.up.len()
+    }
+
+    /// The molecule with these marks.
+    pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
+        if self.count() == 0 {
+            return Ok((molecule, 0));
+        }
+        let mut marks: Vec<StereoMark> = Vec::new();
+        for (&atom, (counterclockwise, around, before)) in &self.centres {
+            let implicit = 4usize.saturating_sub(around.len());
+            if (2..=4).contains(&around.len()) {
+                // Hydrogens and lone pairs have the first numbers.
+                let mut order: Vec<usize> = around.iter().map(|b| b + 4).collect();
+                let place = place_of_implicit(&molecule, atom, before);
+                order.splice(place..place, 0..implicit);
+                marks.push(StereoMark {
+                    element: StereoElement::Centre(atom),
+                    positive: counterclockwise ^ is_odd(&order),
+                });
+            }
+        }
+        for k in 0..molecule.bonds().len() {
+            let bond = molecule.bonds()[k];
+            let (Some(one), Some(other)) =
+                (self.first_is_up(&molecule, bond.a, k)?, self.first_is_up(&molecule, bond.b, k)?)
+            else {
+                continue;
+            };
+            marks.push(StereoMark { element: StereoElement::DoubleBond(k), positive: one == other });
+        }
+        let marked = molecule.marked(marks).normal();
+        let directed = |k: usize| {
+            let bond = marked.bonds()[k];
+            let beside =
+                |end: usize| marked.bonds_at(end).iter().any(|&l| l != k && marked.double_bond_sign(l).is_some());
+            beside(bond.a) || beside(bond.b)
+        };
+        let centres = self.centres.keys().filter(|&&a| marked.sign(StereoElement::Centre(a)).is_some()).count();
+        let shown = centres + self.up.keys().filter(|&&k| directed(k)).count();
+        Ok((marked, shown))
+    }
+
+    /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says so.
+    fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
+        use crate::BondOrder::Double;
+        if molecule.bonds()[bond].order != Double {
+            return Ok(None);
+        }
+        let beside = molecule.beside(end, bond);
+        let mut found = None;
+        for &k in molecule.bonds_at(end) {
+            let Some(&up) = self.up.get(&k) else { continue };
+            let other = molecule.bonds()[k].other(end);
+            // The bond goes the other way where this end was written last; the second neighbour is on the other side.
+            let up = up ^ (molecule.bonds()[k].b == end) ^ (beside.first() != Some(&other));
+            if found.replace(up).is_some_and(|before| before != up) {
+                let problem = format!("bonds on one side of atom {end}, both of them `/` or `\\` as seen from there");
+                return Err(MoleculeError::Stereo { problem });
+            }
+        }
+        Ok(found)
+    }
+}

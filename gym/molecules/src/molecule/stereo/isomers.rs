@@ -1,0 +1,219 @@
+//! Marks that say something, and the stereoisomers of a molecule.
+
+use std::collections::BTreeMap;
+
+use gfn::graph::CanonicalKey;
+
+use super::{StereoElement, StereoMark};
+use crate::molecule::Molecule;
+
+/// More settings of the elements aren't tried.
+const MAX_SETTINGS: u32 = 16;
+
+/// The stereo elements of a molecule, without those that all symmetries make useless.
+struct Elements {
+    /// Those whose signs no symmetry changes or exchanges: each doubles the isomers.
+    fixed: Vec<StereoElement>,
+    others: Vec<StereoElement>,
+}
+
+impl Molecule {
+    /// The atoms and double bonds that make stereoisomers, in ascending order, whether they are marked or not: those that can be one
+    /// of two ways (carbon with four neighbours, one hydrogen at most; quaternary nitrogen, sulphoxides, phosphorus and so on; double
+    /// bonds, in rings of eight and more), without those that a symmetry turns which keeps all others as they are (two methyls that
+    /// change places). All of them marked, a molecule is one stereoisomer; two settings may be the same one.
+    ///
+    /// As in RDKit, nitrogen of three neighbours is one in rings of three and at bridgeheads, and cumulenes and atropisomers aren't.
+    /// In a ring of double and single bonds in turn double bonds aren't, as SMILES has no way to write them all.
+    ///
+    /// ```
+    /// use gfn_molecules::{Molecule, StereoElement};
+    /// let elements = Molecule::from_smiles("CC(O)C=CC(C)C")?.stereo_elements();
+    /// assert_eq!(elements, [StereoElement::Centre(1), StereoElement::DoubleBond(3)]);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn stereo_elements(&self) -> Vec<StereoElement> {
+        let Elements { mut fixed, others } = self.elements();
+        fixed.extend(others);
+        fixed.sort_unstable();
+        fixed
+    }
+
+    fn elements(&self) -> Elements {
+        let classes = self.classes();
+        let mut count = BTreeMap::new();
+        classes.iter().for_each(|class| *count.entry(class).or_insert(0) += 1);
+        let alone = |a: usize| count[&classes[a]] == 1;
+        let is_fixed = |element: &StereoElement| match *element {
+            StereoElement::Centre(a) => alone(a),
+            StereoElement::DoubleBond(k) => alone(self.bonds()[k].a) && alone(self.bonds()[k].b),
+        };
+        let candidates = self.candidates().into_iter().filter(|element| !self.has_equal_ends(*element, &classes));
+        let (sure, mut others): (Vec<_>, Vec<_>) = candidates.partition(|element| self.is_told(*element, &classes));
+        let graph = self.graph(|k| self.class(k));
+        while let Some(place) = (0..others.len()).find(|&place| {
+            // What belongs to the other elements is held in place.
+            let rest = sure.iter().chain(&others).filter(|other| **other != others[place]);
+            let mut held = graph.clone();
+            for (a, number) in rest.flat_map(|other| self.atoms_of(*other)).zip(1u16..) {
+                let mut node = held.node(a as u32).unwrap_or_default();
+                node.attributes.set(4, (number >> 8) as u8);
+                node.attributes.set(5, number as u8);
+                let set = held.set_node(a as u32, node);
+                debug_assert!(set.is_ok());
+            }
+            self.turns_in(&held, others[place])
+        }) {
+            others.remove(place);
+        }
+        let (fixed, exchanged): (Vec<_>, Vec<_>) = sure.into_iter().partition(is_fixed);
+        others.extend(exchanged);
+        Elements { fixed, others }
+    }
+
+    /// An element's atoms and their neighbours.
+    fn atoms_of(&self, element: StereoElement) -> Vec<usize> {
+        let own = match element {
+            StereoElement::Centre(a) => vec![a],
+            StereoElement::DoubleBond(k) => vec![self.bonds()[k].a, self.bonds()[k].b],
+        };
+        own.into_iter().chain(self.ligands(element).concat()).collect()
+    }
+
+    /// `true` if no symmetry exchanges neighbours of an element.
+    fn is_told(&self, element: StereoElement, classes: &[usize]) -> bool {
+        self.ligands(element)
+            .iter()
+            .all(|atoms| (1..atoms.len()).all(|k| atoms[..k].iter().all(|&a| classes[a] != classes[atoms[k]])))
+    }
+
+    /// `true` if two neighbours of an element that are ends of the molecule are alike.
+    fn has_equal_ends(&self, element: StereoElement, classes: &[usize]) -> bool {
+        let equal = |a: usize, b: usize| classes[a] == classes[b] && self.neighbours(a).len() == 1;
+        self.ligands(element)
+            .iter()
+            .any(|atoms| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| equal(a, atoms[k]))))
+    }
+
+    /// The molecule without the marks that say nothing.
+    pub(in crate::molecule) fn normal(mut self) -> Self {
+        if self.marks().is_empty() {
+            return self;
+        }
+        let (possible, classes) = (self.candidates(), self.classes());
+        let mut marks = self.marks().to_vec();
+        marks.retain(|mark| {
+            possible.binary_search(&mark.element).is_ok() && !self.has_equal_ends(mark.element, &classes)
+        });
+        self = self.marked(marks);
+        loop {
+            let doubted =
+                self.marks().iter().map(|mark| mark.element).filter(|&element| !self.is_told(element, &classes));
+            let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
+            // Two marks that could each be turned may say something together (those of the two methyls on one side of
+            // 1,2,3-trimethylcyclopropane): a mark goes if it could be turned without the others, too.
+            let alone = |&element: &StereoElement| {
+                let gone = |mark: &&StereoMark| mark.element == element || !turned.contains(&mark.element);
+                self.marked(self.marks().iter().filter(gone).copied().collect()).is_turned(element)
+            };
+            let mut going: Vec<_> = turned.iter().copied().filter(alone).collect();
+            if going.is_empty() {
+                return self;
+            }
+            let mut rank = vec![0; self.atoms().len()];
+            self.order().iter().enumerate().for_each(|(place, &a)| rank[a as usize] = place);
+            going.sort_by_key(|&element| match element {
+                StereoElement::Centre(a) => (rank[a], rank[a]),
+                StereoElement::DoubleBond(k) => {
+                    let ends = [self.bonds()[k].a, self.bonds()[k].b].map(|a| rank[a]);
+                    (ends[0].min(ends[1]), ends[0].max(ends[1]))
+                }
+            });
+            let before = self.marks().len();
+            for element in going {
+                if self.is_turned(element) {
+                    let left = self.marks().iter().filter(|mark| mark.element != element).copied().collect();
+                    self = self.marked(left);
+                }
+            }
+            if self.marks().len() == before {
+                return self;
+            }
+        }
+    }
+
+    /// `true` if a symmetry takes the molecule to itself with the mark of this element turned.
+    fn is_turned(&self, element: StereoElement) -> bool {
+        let turn = |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
+        self.key() == self.marked(self.marks().iter().map(turn).collect()).key()
+    }
+
+    /// A double bond without a mark between two that have one: what is written of those would say how it is, too.
+    pub(super) fn unwritable(&self) -> Option<usize> {
+        let shown = |end: usize, bond: usize| {
+            let marked = |k: &usize| *k != bond && self.double_bond_sign(*k).is_some();
+            self.beside(end, bond).iter().any(|&b| self.bonds_at(b).iter().any(&marked))
+        };
+        let open = self.stereo_elements().into_iter().filter(|element| self.sign(*element).is_none());
+        let bonds = open.filter_map(|element| match element {
+            StereoElement::DoubleBond(k) => Some(k),
+            StereoElement::Centre(_) => None,
+        });
+        bonds.into_iter().find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
+    }
+
+    /// The number of its stereoisomers that agree with its marks; `None` where more than 16 elements that symmetries exchange have
+    /// none, or the number is beyond `u64`.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let count = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| molecule.n_stereoisomers());
+    /// // Tartaric acid: two that are mirror images, and the meso form. Inositol: nine.
+    /// assert_eq!(count("OC(=O)C(O)C(O)C(=O)O")?, Some(3));
+    /// assert_eq!(count("OC1C(O)C(O)C(O)C(O)C1O")?, Some(9));
+    /// assert_eq!(count("C[C@H](O)C(F)Cl")?, Some(2));
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn n_stereoisomers(&self) -> Option<u64> {
+        let Elements { fixed, others } = self.elements();
+        let free = fixed.iter().filter(|element| self.sign(**element).is_none()).count();
+        let bare = self.marked(self.marks().iter().filter(|mark| !fixed.contains(&mark.element)).copied().collect());
+        let others = bare.settings(&others)?.len() as u64;
+        u32::try_from(free).ok().and_then(|free| 2u64.checked_pow(free)).and_then(|many| many.checked_mul(others))
+    }
+
+    /// Its stereoisomers that agree with its marks, each once and with all marks that say something; `None` where there are more than
+    /// 65,536 settings of its elements.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let isomers = Molecule::from_smiles("CC=CC(C)F")?.stereoisomers().unwrap_or_default();
+    /// let texts: Vec<String> = isomers.iter().map(Molecule::smiles).collect();
+    /// assert_eq!(texts.len(), 4);
+    /// assert!(texts.iter().all(|text| text.contains('@') && text.contains('/')));
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn stereoisomers(&self) -> Option<Vec<Self>> {
+        let isomers = self.settings(&self.stereo_elements())?;
+        Some(isomers.into_values().map(Self::normal).collect())
+    }
+
+    /// One molecule for each class of settings of those of these elements that have no mark.
+    fn settings(&self, elements: &[StereoElement]) -> Option<BTreeMap<CanonicalKey, Self>> {
+        let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
+        let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;
+        let set = |bits: u32| {
+            let new = open.iter().enumerate().map(|(k, &element)| StereoMark { element, positive: bits >> k & 1 == 0 });
+            let mut marks: Vec<_> = self.marks().iter().copied().chain(new).collect();
+            marks.sort_unstable();
+            self.marked(marks)
+        };
+        if n == 0 {
+            return Some(BTreeMap::from([(self.key(), self.clone())]));
+        }
+        Some((0..1u32 << n).map(set).map(|isomer| (isomer.key(), isomer)).collect())
+    }
+}

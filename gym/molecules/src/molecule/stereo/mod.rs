@@ -1,0 +1,122 @@
+//! Stereochemistry: the signs of tetrahedral centres and of double bonds.
+//!
+//! A mark is a sign relative to the numbers of the atoms around it; a permutation of the atoms acts on marks by moving them and by the
+//! parity of what it does to these numbers. Two marked molecules are the same where a permutation that keeps atoms and bonds takes the
+//! marks of one to those of the other. A mark is dropped where such a permutation takes the molecule to itself with that sign turned
+//! (an isopropyl group, a centre between ends that have become alike, one mark of 1,4-dimethylcyclohexane without the other), so that
+//! what is left depends on no order of atoms.
+//!
+//! Permutations aren't listed: a marked molecule is written as a graph with a few nodes more ([`oriented`]), whose canonical form and
+//! symmetries are those of the marked molecule.
+
+mod elements;
+mod isomers;
+mod oriented;
+
+use super::{Molecule, MoleculeError};
+
+/// A part of a molecule that can be one of two ways.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum StereoElement {
+    /// An atom whose neighbours stand at the corners of a tetrahedron, its hydrogen or lone pair among them.
+    Centre(usize),
+    /// A double bond, by its place among the bonds.
+    DoubleBond(usize),
+}
+
+/// The way that a stereo element is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StereoMark {
+    /// The element.
+    pub element: StereoElement,
+    /// Of a centre `true` where its neighbours in ascending order, seen from the first, turn counterclockwise; a hydrogen or lone pair
+    /// comes first (`@` of SMILES, for atoms in the order of the text). Of a double bond `true` where, of the other neighbours of each
+    /// end, the first ones are on the same side.
+    pub positive: bool,
+}
+
+impl Molecule {
+    /// The marks that say which of its stereoisomers a molecule is, in ascending order; those that would say nothing aren't among them.
+    /// A molecule without marks stands for all of its stereoisomers, one with some for those that agree.
+    ///
+    /// ```
+    /// use gfn_molecules::{Molecule, StereoElement};
+    /// let alanine = Molecule::from_smiles("C[C@H](N)C(=O)O")?;
+    /// assert_eq!(alanine.marks()[0].element, StereoElement::Centre(1));
+    /// assert_ne!(alanine.key(), Molecule::from_smiles("C[C@@H](N)C(=O)O")?.key());
+    /// // Glycine has two hydrogens there, and isopropanol two methyls.
+    /// assert!(Molecule::from_smiles("C[C@H](C)O")?.marks().is_empty());
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn marks(&self) -> &[StereoMark] {
+        &self.marks
+    }
+
+    /// The molecule without its marks: all of its stereoisomers.
+    #[must_use]
+    pub fn without_stereo(&self) -> Self {
+        self.marked(Vec::new())
+    }
+
+    /// The molecule with these marks in place of its own; those that say nothing are dropped.
+    ///
+    /// # Errors
+    /// [`MoleculeError::Stereo`] for an element that isn't one, or has two marks; for marks of double bonds on both sides of one that
+    /// has none, which SMILES can't write.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let butene = Molecule::from_smiles("CC=CC")?;
+    /// let mut texts = Vec::new();
+    /// for positive in [true, false] {
+    ///     let marks: Vec<_> = butene.stereo_elements().into_iter().map(|element| gfn_molecules::StereoMark { element, positive }).collect();
+    ///     texts.push(butene.with_marks(&marks)?.key());
+    /// }
+    /// assert_eq!(texts, [Molecule::from_smiles("C/C=C\\C")?.key(), Molecule::from_smiles("C/C=C/C")?.key()]);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    pub fn with_marks(&self, marks: &[StereoMark]) -> Result<Self, MoleculeError> {
+        let refuse = |problem: String| Err(MoleculeError::Stereo { problem });
+        let mut marks = marks.to_vec();
+        marks.sort_unstable();
+        if let Some(pair) = marks.windows(2).find(|pair| pair[0].element == pair[1].element) {
+            return refuse(format!("two marks of {:?}", pair[0].element));
+        }
+        let possible = self.candidates();
+        if let Some(mark) = marks.iter().find(|mark| possible.binary_search(&mark.element).is_err()) {
+            return refuse(format!("a mark of {:?}, which can't be one of two ways", mark.element));
+        }
+        let marked = self.marked(marks).normal();
+        match marked.unwritable() {
+            Some(bond) => {
+                refuse(format!("no mark of {:?} between double bonds that have them", StereoElement::DoubleBond(bond)))
+            }
+            None => Ok(marked),
+        }
+    }
+
+    /// The molecule with these marks, in ascending order, as they are.
+    pub(crate) fn marked(&self, marks: Vec<StereoMark>) -> Self {
+        let mut out = self.clone();
+        out.marks = marks;
+        out
+    }
+
+    /// The sign of a double bond, if it is marked.
+    pub(crate) fn double_bond_sign(&self, bond: usize) -> Option<bool> {
+        self.sign(StereoElement::DoubleBond(bond))
+    }
+
+    /// The sign of an element, if it is marked.
+    pub(crate) fn sign(&self, element: StereoElement) -> Option<bool> {
+        let place = self.marks.binary_search_by_key(&element, |mark| mark.element).ok()?;
+        Some(self.marks[place].positive)
+    }
+}
+
+/// `true` if the permutation that sorts these numbers is odd.
+pub(crate) fn is_odd(order: &[usize]) -> bool {
+    let inversions = (0..order.len()).map(|i| order[i + 1..].iter().filter(|&&later| later < order[i]).count());
+    inversions.sum::<usize>() % 2 == 1
+}

@@ -1,0 +1,125 @@
+//! A marked molecule as a graph: its canonical form and symmetries are those of the molecule with its marks.
+
+use gfn::graph::{Attributes, Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
+
+use super::{StereoElement, StereoMark, is_odd};
+use crate::molecule::Molecule;
+
+/// The class of a node that stands for a step from one neighbour of a centre to the next.
+const TURN: u16 = 1_000;
+/// The class of a node that stands for a side of a double bond.
+const SIDE: u16 = 1_001;
+/// Classes of the edges of these nodes: to the atom that a step leaves, to the one that it comes to, to the one that it is seen from, to
+/// the centre or the ends of the double bond. Those of bonds are smaller.
+const LEAVES: u16 = 4;
+const ARRIVES: u16 = 5;
+const SEEN_FROM: u16 = 6;
+const OWN: u16 = 7;
+
+/// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair first: counterclockwise seen from
+/// the first of these or, where neighbours are atoms all, from each.
+///
+/// Seen from any corner of a tetrahedron, the other three turn the same way or, for every other corner in an order of them, the
+/// opposite one; all twelve steps together are kept by even permutations of the four, and by no odd one.
+pub(crate) fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
+    let implicit = 4 - n_heavy;
+    let from = if implicit > 0 { 0..1 } else { 0..4 };
+    let mut out = Vec::new();
+    for seen_from in from {
+        let mut others: Vec<usize> = (0..4).filter(|&other| other != seen_from).collect();
+        if positive == (seen_from % 2 == 1) {
+            others.reverse();
+        }
+        let steps = (0..3).map(|k| (seen_from, others[k], others[(k + 1) % 3]));
+        out.extend(steps.filter(|&(_, leaves, arrives)| leaves.min(arrives) >= implicit));
+    }
+    out
+}
+
+impl Molecule {
+    /// Adds the nodes of the marks to the graph of a molecule.
+    fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
+        let mut join = |class: u16, edges: &[(usize, u16)]| {
+            let node = graph.add_node(Node::of_class(class));
+            for &(a, class) in edges {
+                // The node is new, and the atoms are different ones.
+                let added = graph.add_edge(node, a as u32, Edge::of_class(class));
+                debug_assert!(added.is_ok());
+            }
+        };
+        for mark in marks {
+            match mark.element {
+                StereoElement::Centre(a) => {
+                    let heavy = self.heavy_neighbours(a);
+                    let atom = |place: usize| (place + heavy.len()).checked_sub(4).map(|k| heavy[k]);
+                    for (from, leaves, arrives) in turns(heavy.len(), mark.positive) {
+                        let ends =
+                            [(Some(a), OWN), (atom(from), SEEN_FROM), (atom(leaves), LEAVES), (atom(arrives), ARRIVES)];
+                        let edges: Vec<_> = ends.into_iter().filter_map(|(atom, class)| Some((atom?, class))).collect();
+                        join(TURN, &edges);
+                    }
+                }
+                StereoElement::DoubleBond(k) => {
+                    let bond = self.bonds()[k];
+                    let (one, other) = (self.beside(bond.a, k), self.beside(bond.b, k));
+                    for side in 0..2 {
+                        let across = if mark.positive { side } else { 1 - side };
+                        let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
+                        edges.extend([one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)));
+                        join(SIDE, &edges);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The canonical form of a molecule with its marks, whose graph without them this is.
+    pub(in crate::molecule) fn canonical_marked(&self, mut graph: GraphState) -> Canonical {
+        if self.marks().is_empty() {
+            return with_canonizer(|canonizer| canonizer.canonical(&graph, 0));
+        }
+        let n = graph.n_nodes();
+        let mut oriented = graph.clone();
+        self.orient(&mut oriented, self.marks());
+        let mut found = with_canonizer(|canonizer| canonizer.canonical(&oriented, 0));
+        found.order.retain(|a| (*a as usize) < n);
+        let mut rank = vec![0; n];
+        found.order.iter().enumerate().for_each(|(place, &a)| rank[a as usize] = place);
+        for mark in self.marks() {
+            let value = 1 + u8::from(self.sign_among(*mark, &rank));
+            let mut attributes = Attributes::default();
+            // Neither a node nor an edge that isn't there: they are the molecule's.
+            let set = match mark.element {
+                StereoElement::Centre(a) => {
+                    let mut node = graph.node(a as u32).unwrap_or_default();
+                    node.attributes.set(3, value);
+                    graph.set_node(a as u32, node)
+                }
+                StereoElement::DoubleBond(k) => {
+                    let (a, b) = (self.bonds()[k].a as u32, self.bonds()[k].b as u32);
+                    attributes.set(0, value);
+                    graph.set_edge(a, b, Edge { attributes, ..graph.edge(a, b).unwrap_or_default() })
+                }
+            };
+            debug_assert!(set.is_ok());
+        }
+        found.key = labelled_key(&graph.induced(&found.order));
+        found
+    }
+
+    /// The sign of a mark in another order of the atoms: `rank` is the place of each.
+    pub(crate) fn sign_among(&self, mark: StereoMark, rank: &[usize]) -> bool {
+        let turned = |atoms: Vec<usize>| is_odd(&atoms.into_iter().map(|a| rank[a]).collect::<Vec<_>>());
+        self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))
+    }
+
+    /// `true` if two settings of an element can't be told apart, in a graph of the molecule in which some nodes are.
+    pub(super) fn turns_in(&self, graph: &GraphState, element: StereoElement) -> bool {
+        let [one, other] = [true, false].map(|positive| {
+            let mut graph = graph.clone();
+            self.orient(&mut graph, &[StereoMark { element, positive }]);
+            with_canonizer(|canonizer| canonizer.canonical(&graph, 0)).key
+        });
+        one == other
+    }
+}

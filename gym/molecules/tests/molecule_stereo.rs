@@ -1,0 +1,248 @@
+//! Stereochemistry as RDKit has it: what is one isomer and what isn't, how many there are, and that marks depend on no order of atoms.
+
+use std::collections::BTreeSet;
+
+use gfn::Rng;
+use gfn_molecules::{AtomSpec, Molecule, MoleculeError, StereoElement, StereoMark, ValenceTable};
+use serde_json::Value;
+
+fn read(text: &str) -> Molecule {
+    Molecule::from_smiles(text).unwrap()
+}
+
+fn golden() -> Vec<Value> {
+    let golden: Value = serde_json::from_str(include_str!("golden/stereoisomers.json")).unwrap();
+    golden["cases"].as_array().unwrap().clone()
+}
+
+/// The same molecule with its atoms and bonds in another order, marks and all.
+fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
+    let n = molecule.atoms().len();
+    let mut place: Vec<usize> = (0..n).collect();
+    let mut bonds: Vec<usize> = (0..molecule.bonds().len()).collect();
+    (1..n).rev().for_each(|k| place.swap(k, rng.below(k + 1)));
+    (1..bonds.len()).rev().for_each(|k| bonds.swap(k, rng.below(k + 1)));
+    let mut atoms = vec![AtomSpec::of(molecule.atoms()[0].element); n];
+    for (atom, &k) in molecule.atoms().iter().zip(&place) {
+        atoms[k] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
+    }
+    let parts: Vec<_> =
+        bonds.iter().map(|&k| molecule.bonds()[k]).map(|bond| (place[bond.b], place[bond.a], bond.order)).collect();
+    let odd = |atoms: Vec<usize>| {
+        let mut odd = false;
+        for i in 0..atoms.len() {
+            for j in i + 1..atoms.len() {
+                odd ^= (atoms[i] < atoms[j]) != (place[atoms[i]] < place[atoms[j]]);
+            }
+        }
+        odd
+    };
+    let beside = |a: usize, but: Option<usize>| -> Vec<usize> {
+        molecule.neighbours(a).map(|(b, _)| b).filter(|b| Some(*b) != but).collect()
+    };
+    let mark = |mark: &StereoMark| match mark.element {
+        StereoElement::Centre(a) => {
+            StereoMark { element: StereoElement::Centre(place[a]), positive: mark.positive ^ odd(beside(a, None)) }
+        }
+        StereoElement::DoubleBond(k) => {
+            let bond = molecule.bonds()[k];
+            let turned = odd(beside(bond.a, Some(bond.b))) ^ odd(beside(bond.b, Some(bond.a)));
+            let new = bonds.iter().position(|other| *other == k).unwrap();
+            StereoMark { element: StereoElement::DoubleBond(new), positive: mark.positive ^ turned }
+        }
+    };
+    let marks: Vec<_> = molecule.marks().iter().map(mark).collect();
+    Molecule::new(&ValenceTable::default(), &atoms, &parts).unwrap().with_marks(&marks).unwrap()
+}
+
+/// Texts of one isomer in other orders are one molecule, those of others are others; without marks all are one.
+#[test]
+fn isomers_are_those_of_rdkit() {
+    let mut rng = Rng::seeded(1);
+    let (mut isomers, mut told) = (0, 0);
+    for case in golden() {
+        let flat = read(case["smiles"].as_str().unwrap());
+        assert!(flat.marks().is_empty());
+        let mut keys = BTreeSet::new();
+        for texts in case["isomers"].as_array().unwrap() {
+            let texts: Vec<&str> = texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+            let first = read(texts[0]);
+            assert_eq!(first.without_stereo().key(), flat.key(), "{}", texts[0]);
+            for text in &texts {
+                let other = read(text);
+                assert_eq!(other.key(), first.key(), "{text} {}", texts[0]);
+                assert_eq!(other.smiles(), first.smiles(), "{text}");
+                assert_eq!(other.automorphisms(), first.automorphisms(), "{text}");
+            }
+            for text in [first.smiles(), first.kekule_smiles()] {
+                assert_eq!(read(&text).key(), first.key(), "{text}");
+            }
+            let moved = shuffled(&first, &mut rng);
+            assert_eq!((moved.key(), moved.smiles()), (first.key(), first.smiles()), "{}", texts[0]);
+            // A molecule has as many symmetries as its isomer, or a multiple.
+            assert_eq!(flat.automorphisms().unwrap() % first.automorphisms().unwrap(), 0, "{}", texts[0]);
+            told += usize::from(!first.marks().is_empty());
+            assert!(keys.insert(first.key()), "{}", texts[0]);
+        }
+        isomers += keys.len();
+        assert_eq!(flat.n_stereoisomers(), Some(keys.len() as u64), "{}", flat.smiles());
+        let found: BTreeSet<_> = flat.stereoisomers().unwrap().iter().map(Molecule::key).collect();
+        assert_eq!(found, keys, "{}", flat.smiles());
+    }
+    assert!(isomers > 200 && told > 200, "{isomers} isomers, {told} with marks");
+}
+
+/// A mark that is turned is another isomer or, where a symmetry turns it back, the same one: by listing all permutations.
+#[test]
+fn keys_are_those_of_all_permutations() {
+    let mut compared = [0, 0];
+    for text in [
+        "CC(O)C(O)C(C)O",
+        "CC1CC(C)C1",
+        "CC1C(C)C1C",
+        "FC1CC(F)C1F",
+        "CC=CC=CC",
+        "CC=C1CC(C)C1",
+        "C1CC2CC12",
+        "CC1CC2(C1)CC(F)C2",
+        "C1C2CC1C2",
+        "FC(Cl)C(Br)C(F)Cl",
+        "CC(F)=C(C)F",
+        "C1CC2CC1C2",
+        "CS(=O)CS(C)=O",
+        "CN1CC1",
+        "OC1C(O)C(O)C1O",
+    ] {
+        let flat = read(text);
+        let elements = flat.stereo_elements();
+        let set = |bits: usize| -> Vec<StereoMark> {
+            let marks = elements.iter().enumerate();
+            marks.map(|(k, &element)| StereoMark { element, positive: bits >> k & 1 == 0 }).collect()
+        };
+        let symmetries = symmetries(&flat);
+        assert_eq!(symmetries.len() as u64, flat.automorphisms().unwrap(), "{text}");
+        let isomers: Vec<Molecule> =
+            (0..1 << elements.len()).map(|bits| flat.with_marks(&set(bits)).unwrap()).collect();
+        for (i, one) in isomers.iter().enumerate() {
+            for (j, other) in isomers.iter().enumerate() {
+                let (from, to) = (set(i), set(j));
+                let same = symmetries.iter().any(|place| moved(&flat, &from, place) == to);
+                assert_eq!(one.key() == other.key(), same, "{text} {i} {j}");
+                compared[usize::from(same)] += 1;
+            }
+            // As many symmetries as keep the marks, but for those that the dropped ones had.
+            let kept = symmetries.iter().filter(|place| {
+                let now = moved(&flat, one.marks(), place);
+                now == one.marks()
+            });
+            assert_eq!(one.automorphisms(), Some(kept.count() as u64), "{text} {i}");
+        }
+    }
+    assert!(compared[0] > 200 && compared[1] > 100, "{compared:?}");
+}
+
+/// All permutations of the atoms that keep atoms and bonds.
+fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
+    fn grow(molecule: &Molecule, place: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
+        let a = place.len();
+        let atoms = molecule.atoms();
+        if a == atoms.len() {
+            out.push(place.clone());
+            return;
+        }
+        let order = |a: usize, b: usize| molecule.neighbours(a).find(|(c, _)| *c == b).map(|(_, bond)| bond.order);
+        for b in 0..atoms.len() {
+            if !place.contains(&b) && atoms[a] == atoms[b] && (0..a).all(|c| order(a, c) == order(b, place[c])) {
+                place.push(b);
+                grow(molecule, place, out);
+                place.pop();
+            }
+        }
+    }
+    let mut out = Vec::new();
+    grow(molecule, &mut Vec::new(), &mut out);
+    out
+}
+
+/// The marks when each atom goes to its place.
+fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<StereoMark> {
+    let sorted = |a: usize, but: usize| -> Vec<usize> {
+        let mut out: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).filter(|b| *b != but).collect();
+        out.sort_unstable();
+        out
+    };
+    let odd = |atoms: &[usize]| {
+        let pairs = (0..atoms.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
+        pairs.filter(|&(i, j)| place[atoms[i]] > place[atoms[j]]).count() % 2 == 1
+    };
+    let mut out: Vec<StereoMark> = marks
+        .iter()
+        .map(|mark| match mark.element {
+            StereoElement::Centre(a) => {
+                let positive = mark.positive ^ odd(&sorted(a, usize::MAX));
+                StereoMark { element: StereoElement::Centre(place[a]), positive }
+            }
+            StereoElement::DoubleBond(k) => {
+                let bond = molecule.bonds()[k];
+                let ends = [place[bond.a], place[bond.b]];
+                let new = molecule.bonds().iter().position(|other| ends.contains(&other.a) && ends.contains(&other.b));
+                let positive = mark.positive ^ odd(&sorted(bond.a, bond.b)) ^ odd(&sorted(bond.b, bond.a));
+                StereoMark { element: StereoElement::DoubleBond(new.unwrap()), positive }
+            }
+        })
+        .collect();
+    out.sort_unstable();
+    out
+}
+
+#[test]
+fn marks_that_say_nothing_are_dropped_and_others_stay() {
+    for (text, marks) in [
+        // Ends that are alike, or mirror images of each other, or neither.
+        ("C[C@H](O)[C@H](O)[C@H](C)O", 2),
+        ("C[C@H](O)[C@H](O)[C@@H](C)O", 3),
+        ("C[C@H](O)[C@H](O)C(C)O", 2),
+        ("C[C@H](C)O", 0),
+        ("CC[C@H](CC)O", 0),
+        // One mark of two that belong together.
+        ("C[C@H]1CCC(C)CC1", 0),
+        ("C[C@H]1CC[C@H](C)CC1", 2),
+        ("C[C@H]1[C@H](C)[C@@H]1C", 3),
+        ("C/C=C1CCCCC/1", 0),
+        ("C/C=C1CC(C)CC\\1", 1),
+        // What has no two ways.
+        ("C[C@H2]O", 0),
+        ("C[N@](F)Cl", 0),
+        ("C[N@]1CC1", 1),
+        ("C/C=C=C/C", 0),
+        ("C1CCC/C=C\\1", 0),
+        ("C1CCCCC/C=C\\1", 1),
+        ("C1=C/C=C\\C=C/C=C\\1", 0),
+    ] {
+        let molecule = read(text);
+        assert_eq!(molecule.marks().len(), marks, "{text}: {}", molecule.smiles());
+        assert_eq!(molecule.smiles().contains(['@', '/']), marks > 0, "{text}");
+    }
+    // Keys of molecules without marks are what they were without any stereochemistry.
+    assert_eq!(read("C[C@H](O)[C@H](O)[C@H](C)O").without_stereo().key(), read("CC(O)C(O)C(C)O").key());
+    assert_eq!((read("CC(O)C(C)O").automorphisms(), read("C[C@H](O)[C@@H](C)O").automorphisms()), (Some(2), Some(1)));
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let error = |text: &str| Molecule::from_smiles(text).unwrap_err();
+    assert!(matches!(error("C/C(\\C)=C/F"), MoleculeError::Stereo { .. }));
+    assert!(matches!(error("F/C=C/1CCC(C)/1"), MoleculeError::Syntax { .. }));
+    for text in ["C[C@@@H](F)Cl", "C[C@TH1H](F)Cl", "/C", "C//C", "C/", "C(/)C"] {
+        assert!(matches!(error(text), MoleculeError::Syntax { .. }), "{text}");
+    }
+    let triene = read("CC=CC=CC=CC");
+    let mark = |bond: usize| StereoMark { element: StereoElement::DoubleBond(bond), positive: true };
+    for marks in [vec![mark(0)], vec![mark(1), mark(1)], vec![mark(99)], vec![mark(1), mark(5)]] {
+        let error = triene.with_marks(&marks).unwrap_err();
+        assert!(matches!(error, MoleculeError::Stereo { .. }), "{error}");
+    }
+    assert_eq!(triene.with_marks(&[mark(1), mark(3)]).unwrap().marks().len(), 2);
+    let centre = StereoMark { element: StereoElement::Centre(0), positive: true };
+    assert!(triene.with_marks(&[centre]).is_err());
+}

@@ -1,0 +1,185 @@
+"""Compares stereochemistry with RDKit's: identity, keys, and numbers of stereoisomers.
+
+    python -m venv venv && venv/bin/pip install rdkit==2026.9.1
+    cargo build --profile ci -p gfn-examples --example canonical_smiles
+    venv/bin/python scripts/molecules/stereo.py target/ci/examples/canonical_smiles FILES...
+    venv/bin/python scripts/molecules/stereo.py --golden > gym/molecules/tests/golden/stereoisomers.json
+
+FILES are texts, or `.gz` of them, with a SMILES at the start of each line, or our golden `.json`; the files of molecules that come with
+RDKit are added. Of what both read:
+
+* identity: RDKit takes our canonical SMILES for the molecule of the text;
+* keys: three texts of RDKit's in random order have the key of the first (else it is split), and no two molecules that RDKit tells apart
+  have one key (merged), nor those that it takes for one two;
+* isomers: of 1,000 molecules, how many there are without marks, and each of RDKit's has a key of its own.
+
+Where RDKit's older perception of stereochemistry (its default) and the newer one disagree, both are shown: the older one sees no
+stereoisomers in 1,4-diethylidenecyclohexane, the newer one three for two. Fails if a molecule is wrong by both.
+"""
+
+import gzip
+import json
+import pathlib
+import random
+import subprocess
+import sys
+from collections import defaultdict
+
+import rdkit
+from rdkit import Chem, RDLogger
+from rdkit.Chem.EnumerateStereoisomers import EnumerateStereoisomers, StereoEnumerationOptions
+
+ISOMERS = 1_000
+MOST = 64
+"""Molecules with more settings of their stereo elements aren't enumerated."""
+
+
+def texts_of(path):
+    if str(path).endswith(".json"):
+        yield from (case["smiles"] for case in json.loads(path.read_text())["cases"] if case["valid"])
+        return
+    with (gzip.open if str(path).endswith(".gz") else open)(path, "rt") as file:
+        for line in file:
+            words = line.replace(",", " ").split()[:2]
+            # Some have the name first.
+            yield from [word for word in words if Chem.MolFromSmiles(word)][:1] or words[:1]
+
+
+def ours(program, texts):
+    """For each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None where it isn't read."""
+    if not texts:
+        return []
+    done = subprocess.run([program], input="\n".join(texts) + "\n", capture_output=True, text=True, check=True)
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(rows) == len(texts)
+    return [row[1:] if len(row) == 5 else None for row in rows]
+
+
+def theirs(text, legacy):
+    """RDKit's canonical isomeric SMILES, of what it reads in its own."""
+    Chem.SetUseLegacyStereoPerception(legacy)
+    molecule = Chem.MolFromSmiles(text)
+    molecule = molecule and Chem.MolFromSmiles(Chem.MolToSmiles(molecule))
+    return molecule and Chem.MolToSmiles(molecule)
+
+
+def isomers_of(text, legacy):
+    Chem.SetUseLegacyStereoPerception(legacy)
+    options = StereoEnumerationOptions(unique=True, maxIsomers=0)
+    return {Chem.MolToSmiles(isomer) for isomer in EnumerateStereoisomers(Chem.MolFromSmiles(text), options=options)}
+
+
+def random_texts(text, n):
+    molecule = Chem.MolFromSmiles(text)
+    return [Chem.MolToSmiles(molecule, doRandom=True) for _ in range(n)]
+
+
+def compare_keys(rows):
+    """Of texts with a key each: those that RDKit takes for one with several keys, and those of one key that it tells apart."""
+    wrong = []
+    for name, by_them in [("split", True), ("merged", False)]:
+        found = []
+        for legacy in (True, False):
+            groups = defaultdict(dict)
+            for text, key, canonical in rows:
+                one, other = (canonical[legacy], key) if by_them else (key, canonical[legacy])
+                groups[one].setdefault(other, text)
+            found.append({one: group for one, group in groups.items() if len(group) > 1})
+        members = [{text for group in groups.values() for text in group.values()} for groups in found]
+        both = members[0] & members[1]
+        print(f"  keys {name}: {len(found[0])} by the older perception, {len(found[1])} by the newer one")
+        for groups in found:
+            for group in list(groups.values())[:5]:
+                print("    ", *group.values())
+        wrong += sorted(both)
+    return wrong
+
+
+GOLDEN = """CC(N)C(=O)O OC(=O)C(O)C(O)C(=O)O CC(O)C(O)C(C)O CC=CC CC=CC(C)O CC=CC=CC CC1CCC(C)CC1 CC1CC1C CC1C(C)C1C OC1C(O)C(O)C(O)C(O)C1O
+CS(=O)CC CP(=O)(O)CC C[N+](CC)(CO)C=C CN1CC1C C[Si](F)(Cl)Br CC(F)C(O)(O)C(F)C OC1CCCCC1O FC=CF CN=CC NN=C(C)CO CC(=NO)CC C1CCCCCC=C1
+CC1OC(C)O1 CC(Cl)C=CC(Cl)C CC=CC(O)C=CC CP(=O)(O)OP(C)(=O)O CC1CCC2CCCCC2C1 CC12CCC3C(CCC4CC(O)CCC34C)C1CCC2 OCC1OC(O)C(O)C(O)C1O CSCC(C)S(C)=O CC(C)=CC=CC CPCC
+CC(C)(O)C(F)Cl C[S+](CC)CO C[B-](F)(Cl)Br CC(=CC=CC)CO c1ccccc1C(O)C(N)C OC(F)CC(CC(O)F)(CC(O)F)C(O)F FC(Cl)C(Br)C(F)Cl CC=C(C)C(C)=CC ClC=CC(=CC)C=CBr""".split()
+"""Molecules of whose isomers RDKit's older perception gives as many texts as there are."""
+
+
+def golden():
+    random.seed(3)
+    cases = []
+    for text in GOLDEN:
+        isomers = isomers_of(text, True)
+        cases.append({"smiles": text, "isomers": [[isomer, *random_texts(isomer, 3)] for isomer in sorted(isomers)]})
+    source = f"scripts/molecules/stereo.py --golden, RDKit {rdkit.__version__}"
+    print(json.dumps({"source": source, "description": "texts of each isomer", "cases": cases}, indent=0))
+
+
+def main():
+    if sys.argv[1:] == ["--golden"]:
+        return golden()
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    RDLogger.DisableLog("rdApp.*")
+    random.seed(1)
+    program, files = sys.argv[1], [pathlib.Path(name) for name in sys.argv[2:]]
+    files += sorted(pathlib.Path(rdkit.__file__).parent.glob("*/**/*.smi"))
+    failed, all_rows, flat_texts = [], [], {}
+    for path in files:
+        texts = list(dict.fromkeys(texts_of(path)))
+        read = [(text, row) for text, row in zip(texts, ours(program, texts)) if row and theirs(text, True)]
+        chiral = sum("@" in row[0] or "/" in row[0] for _, row in read)
+        wrong = []
+        for text, row in read:
+            pairs = [(theirs(text, legacy), theirs(row[0], legacy)) for legacy in (True, False)]
+            if all(one != other for one, other in pairs):
+                wrong.append((text, row[0], *pairs))
+            flat_texts.setdefault(row[1])
+        again = [text for text, _ in read for _ in range(3)]
+        random.seed(2)
+        shuffled = [other for text, _ in read for other in random_texts(text, 3)]
+        split = []
+        for text, other, row in zip(again, shuffled, ours(program, shuffled)):
+            if row is None or row[2] != dict_of(read)[text][2]:
+                split.append((text, other))
+        print(f"{path.name}: {len(read)} of {len(texts)} read, {chiral} with marks; {len(wrong)} of another identity, {len(split)} texts of another key")
+        for problem in (wrong + split)[:10]:
+            print("  ", *problem)
+        failed += wrong + split
+        all_rows += [(text, row[2], {legacy: theirs(text, legacy) for legacy in (True, False)}) for text, row in read]
+    print(f"all files: {len(all_rows)} molecules")
+    failed += compare_keys(all_rows)
+    check_isomers(program, list(flat_texts), failed)
+    sys.exit(bool(failed))
+
+
+def dict_of(rows, cache={}):
+    if cache.get("rows") is not rows:
+        cache.update(rows=rows, table=dict(rows))
+    return cache["table"]
+
+
+def check_isomers(program, flat, failed):
+    """Numbers of stereoisomers, and their keys."""
+    some = [text for text in random.sample(flat, len(flat)) if len(random_settings(text)) <= MOST.bit_length() - 1]
+    some = [text for text in some if random_settings(text)][:ISOMERS]
+    counts = [int(row[3]) for row in ours(program, some)]
+    differ, rows = [], []
+    for text, count in zip(some, counts):
+        sets = [isomers_of(text, legacy) for legacy in (True, False)]
+        if count not in (len(sets[0]), len(sets[1])):
+            failed.append(text)
+        if count != len(sets[0]):
+            differ.append((text, count, *map(len, sets)))
+        rows += [(isomer, {legacy: theirs(isomer, legacy) for legacy in (True, False)}) for isomer in sets[0] | sets[1]]
+    print(f"{len(some)} molecules that have stereo elements, {sum(counts)} isomers: {len(differ)} numbers differ from the older perception's")
+    for text, count, older, newer in differ[:40]:
+        print(f"   {text}: {count}, RDKit {older} and {newer}")
+    keys = ours(program, [isomer for isomer, _ in rows])
+    failed += compare_keys([(isomer, key[2], canonical) for (isomer, canonical), key in zip(rows, keys) if key])
+
+
+def random_settings(text):
+    Chem.SetUseLegacyStereoPerception(True)
+    return list(Chem.FindPotentialStereo(Chem.MolFromSmiles(text)))
+
+
+if __name__ == "__main__":
+    main()

@@ -57,7 +57,6 @@ impl Reading {
         let edges = vec!["bond".to_owned()];
         match &self.how {
             How::Atoms(codec) => {
-                let elements = codec.config().elements.iter().map(|element| element.symbol().to_owned());
                 let charges = codec
                     .charges()
                     .iter()
@@ -66,13 +65,13 @@ impl Reading {
                 let valences = (0..=codec.config().extra_valences).map(|more| more.to_string()).collect();
                 let of_nodes = [charges, valences].into_iter().filter(|names: &Vec<String>| names.len() > 1);
                 let orders = |most: &u8| {
-                    ["single", "double", "triple"]
+                    ["single", "double", "triple", "aromatic"]
                         .iter()
                         .take(1 + usize::from(*most))
                         .map(ToString::to_string)
                         .collect()
                 };
-                (elements.collect(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
+                (codec.class_names(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
             }
             How::Fragments(library) => {
                 let fragments = library.fragments().iter().map(|fragment| fragment.smiles().to_owned());

@@ -85,3 +85,20 @@ def test_pictures_show_molecules():
     assert "mine" in states.svg(captions=["start", "mine"])
     benzene = gfn.Trainer(gfn.Fragments(1), gfn.MoleculeReward("constant"), gfn.Uniform(), batch=4).exact().states
     assert ">c1ccccc1<" in benzene.svg() and benzene._repr_svg_().startswith("<svg")
+
+
+def test_growth_from_a_scaffold_by_marks_or_by_numbers():
+    settings = dict(elements=["C", "O"], charges=False)
+    marked = gfn.Molecules(8, scaffold="c1cc([*:1])ccc1[*:2]", **settings)
+    numbered = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], **settings)
+    apart = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], told_apart=True, **settings)
+    # Nothing, one atom, or two that may be on one place (with a single or a double bond, and never three on one) or on two.
+    exact = [trainer(env).exact() for env in (marked, numbered, apart)]
+    smiles = [sorted(it.states.smiles) for it in exact]
+    assert smiles[0] == smiles[1] and len(smiles[2]) > len(smiles[0]) == len(set(smiles[0]))
+    assert all(molecule.HasSubstructMatch(exact[0].states.rdkit()[0]) for molecule in exact[0].states.rdkit())
+    assert smiles[0][0] and "c1ccccc1" in smiles[0]
+    refused(lambda: gfn.Molecules(8, scaffold="c1ccccc1"), ValueError, "has no stem")
+    refused(lambda: gfn.Molecules(6, scaffold="c1ccccc1*"), ValueError, "of 6 atoms, where 6 may be")
+    refused(lambda: gfn.Molecules(8, attachments=[0]), ValueError, "none without a scaffold")
+    refused(lambda: marked._env.refusals(["C"])[0] and trainer(marked).evaluate_on(["C"]), ValueError, "without a scaffold")

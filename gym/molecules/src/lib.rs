@@ -16,6 +16,7 @@
 //! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
 //! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
 //! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
+//! | [`MoleculeReader`], [`Cleanup`], [`ReadReport`] | SMILES and SD files as streams: salts, isotopes and charges, what was skipped and why |
 //! | [`fragments`] | junction trees of fragments, as an environment of its own |
 //! | [`qm9str`] | strings of five blocks with a table of scores |
 //!
@@ -50,6 +51,7 @@ pub mod fragments;
 mod molecule;
 pub mod pareto;
 pub mod qm9str;
+mod reading;
 mod score;
 mod similarity;
 
@@ -58,12 +60,10 @@ pub use molecule::{
     Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, MoleculeError, NotRead, StereoElement, StereoMark,
     ValenceTable,
 };
+pub use reading::{Cleaned, Cleanup, MoleculeFormat, MoleculeReader, ReadReport, SkipReason, Skipped, SkippedLine};
 pub(crate) use score::checked_logs;
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
     ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, SehProxy, TorchScriptProxy, WeightedSum,
 };
-pub use similarity::{
-    Fingerprint, KnownMolecules, ReadReport, SkipReason, Skipped, SkippedLine, diverse_top_k, internal_diversity,
-    n_modes, uniqueness,
-};
+pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};

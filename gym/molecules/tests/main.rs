@@ -5,12 +5,16 @@
 #[path = "../../tests/enumeration/mod.rs"]
 mod enumeration;
 mod external_scorer;
+mod fragment_data;
 mod fragment_library;
+mod fragment_trees;
 mod fragments;
 mod molecule_drawing;
 mod molecule_env;
+mod molecule_files;
 mod molecule_proxy;
 mod molecule_reading;
+mod molecule_scaffold;
 mod molecule_stereo;
 mod molecules;
 mod qm9str;

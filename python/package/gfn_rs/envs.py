@@ -153,6 +153,15 @@ class Molecules(_OfMolecules):
     another attribute is the number of valences above the smallest that the atom is set to. An edge is a bond, all of class 0, and its
     first attribute the order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens are what is left of an atom's valence.
 
+    `scaffold` is a molecule that growth starts from: a SMILES with `[*:1]` wherever something may be attached (once for each), or
+    without and with `attachments`, the numbers of its atoms, each as often as there is room for. `max_atoms` counts its atoms, which
+    stay, as do its bonds; no ring is closed over them. Those that a symmetry of it takes to each other are alike, unless they are
+    `told_apart`. Its atoms come first, in classes behind those of the elements (`encoding`), and its aromatic bonds are 3.
+
+        >>> env = Molecules(8, ["C", "O"], charges=False, scaffold="c1ccc([*:1])cc1")
+        >>> env.encoding.node_classes[2:]
+        ['scaffold CH1, aromatic, room for 0', 'scaffold CH1, aromatic, room for 1']
+
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the environment forbids. It must say the
     same of all Kekule forms of a molecule, as their SMILES are. Moves back are then found by undoing each, which takes longer.
     """
@@ -165,7 +174,17 @@ class Molecules(_OfMolecules):
     max_rings: int | None = None
     max_ring_size: int | None = None
     corrects_symmetry: bool = True
+    scaffold: str | None = None
+    attachments: Sequence[int] | None = None
+    told_apart: bool = False
     rules: Any = None
+
+    def _values(self) -> dict[str, Any]:
+        values = super()._values()
+        if self.scaffold is None and self.attachments is None and not self.told_apart:
+            # As runs have described themselves that know of no scaffolds.
+            values = {name: value for name, value in values.items() if name not in ("scaffold", "attachments", "told_apart")}
+        return values
 
     def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Which of these the environment builds, a mask: SMILES (a name behind a blank is read over), or molecules of RDKit. `rules`

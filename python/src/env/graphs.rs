@@ -1,12 +1,12 @@
 //! Environments of graphs.
 
-use gfn::graph::{GraphKind, Semantics};
+use gfn::graph::{GraphKind, Scaffold, Semantics};
 use gfn::{Error, Result};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use gfn_gym::ring::Ring;
 use gfn_gym::triangle::Triangle;
-use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+use gfn_molecules::fragments::{Fragment, FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,13 @@ pub(crate) enum GraphSpec {
         max_rings: Option<usize>,
         max_ring_size: Option<usize>,
         corrects_symmetry: bool,
+        /// A SMILES in which `*` marks where something is attached, unless that is said by numbers.
+        #[serde(default)]
+        scaffold: Option<String>,
+        #[serde(default)]
+        attachments: Option<Vec<usize>>,
+        #[serde(default)]
+        told_apart: bool,
     },
     Fragments {
         max_fragments: usize,
@@ -123,6 +130,9 @@ impl GraphSpec {
             max_rings,
             max_ring_size,
             corrects_symmetry,
+            scaffold,
+            attachments,
+            told_apart,
         } = self
         else {
             return Err(Error::config("an environment of molecules", format!("{self:?}"), "`Molecules`"));
@@ -138,6 +148,15 @@ impl GraphSpec {
             max_rings: *max_rings,
             max_ring_size: *max_ring_size,
             corrects_symmetry: *corrects_symmetry,
+            scaffold: match (scaffold, attachments) {
+                (None, None) => None,
+                (Some(smiles), None) => Some(Fragment::from_marked(smiles)?),
+                (Some(smiles), Some(stems)) => Some(Fragment::new(smiles, stems)?),
+                (None, Some(stems)) => {
+                    return Err(Error::config("attachments", format!("{stems:?}"), "none without a scaffold"));
+                }
+            },
+            scaffold_atoms: if *told_apart { Scaffold::ToldApart } else { Scaffold::Alike },
             ..MoleculeConfig::new(*max_atoms)
         };
         if let Some(symbols) = elements {

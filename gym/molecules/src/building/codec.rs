@@ -4,6 +4,7 @@ use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Node};
 use gfn::{Error, Result};
 
 use super::MoleculeConfig;
+use super::scaffold::Fixed;
 use super::small_rings::small_rings_span;
 use crate::{AtomSpec, BondOrder, Element, Molecule};
 
@@ -11,7 +12,8 @@ use crate::{AtomSpec, BondOrder, Element, Molecule};
 ///
 /// A node's class is the place of its element in the configuration; its attributes are its charge (the place among the charges,
 /// from 1) and how many valences above the smallest it is set to, in this order, where the configuration has any. An edge has
-/// one attribute: 0 for a single bond, 1 for a double, 2 for a triple one.
+/// one attribute: 0 for a single bond, 1 for a double, 2 for a triple one. Atoms of a scaffold come first, in classes of their own
+/// ([`class_names`](MoleculeCodec::class_names)), and their aromatic bonds are 3.
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
@@ -23,12 +25,13 @@ pub(super) struct Rules {
     charges: Vec<i8>,
     /// Valences by class and place of the charge; none for an atom that isn't to be.
     valences: Vec<Vec<Vec<u8>>>,
+    pub(super) scaffold: Option<Fixed>,
 }
 
 /// What decides an atom's hydrogens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AtomState {
-    class: usize,
+    pub(super) class: usize,
     charge: usize,
     step: usize,
     pub(super) bonds: u8,
@@ -49,7 +52,8 @@ impl MoleculeCodec {
         let valences =
             config.elements.iter().map(|&element| charges.iter().map(|&charge| of(element, charge)).collect());
         let valences = valences.collect();
-        Self(Arc::new(Rules { config, charges, valences }))
+        let scaffold = config.scaffold.as_ref().map(|fragment| Fixed::new(&config, fragment));
+        Self(Arc::new(Rules { config, charges, valences, scaffold }))
     }
 
     pub(super) fn rules(&self) -> &Rules {
@@ -68,6 +72,13 @@ impl MoleculeCodec {
         &self.0.charges
     }
 
+    /// The names of the classes of nodes: the elements, then atoms of the scaffold, each kind of them once.
+    #[must_use]
+    pub fn class_names(&self) -> Vec<String> {
+        let elements = self.0.config.elements.iter().map(|element| element.symbol().to_owned());
+        elements.chain(self.0.scaffold.iter().flat_map(Fixed::class_names)).collect()
+    }
+
     /// The molecule that a state is.
     ///
     /// # Errors
@@ -82,10 +93,10 @@ impl MoleculeCodec {
             let Some(valence) = rules.valence(state) else {
                 return Err(foreign(format!("one with {node:?} of {} bonds", state.bonds)));
             };
-            let (element, charge) = (rules.config.elements[state.class], rules.charges[state.charge]);
+            let (element, charge) = rules.element(state);
             atoms.push(AtomSpec { element, charge, hydrogens: Some(valence - state.bonds) });
         }
-        let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, order(graph, a, b))).collect();
+        let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, rules.order(graph, a, b))).collect();
         Ok(Molecule::new(&rules.config.table, &atoms, &bonds)?)
     }
 
@@ -96,6 +107,11 @@ impl MoleculeCodec {
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
         let rules = self.rules();
         let config = &rules.config;
+        if config.scaffold.is_some() {
+            let expected =
+                "an environment without a scaffold: a molecule doesn't say which of its atoms are the scaffold's";
+            return Err(Error::config("a molecule to be written as a state", molecule.smiles(), expected));
+        }
         let refuse = |what: String| {
             let got = format!("{}, {what}", molecule.smiles());
             Error::config("a molecule to be written as a state", got, "one within the environment's settings")
@@ -168,8 +184,8 @@ impl MoleculeCodec {
     }
 }
 
-/// The order of the bond between two atoms.
-fn order(graph: &GraphState, a: u32, b: u32) -> BondOrder {
+/// The order of the bond between two atoms that have grown.
+fn grown_order(graph: &GraphState, a: u32, b: u32) -> BondOrder {
     match graph.edge(a, b).unwrap_or_default().attributes.get(0) {
         0 => BondOrder::Single,
         1 => BondOrder::Double,
@@ -178,6 +194,20 @@ fn order(graph: &GraphState, a: u32, b: u32) -> BondOrder {
 }
 
 impl Rules {
+    /// The element and the charge of an atom.
+    pub(super) fn element(&self, state: AtomState) -> (Element, i8) {
+        match self.scaffold.as_ref().and_then(|scaffold| scaffold.atom(state)) {
+            Some(atom) => (atom.element, atom.charge),
+            None => (self.config.elements[state.class], self.charges[state.charge]),
+        }
+    }
+
+    /// The order of the bond between two atoms.
+    fn order(&self, graph: &GraphState, a: u32, b: u32) -> BondOrder {
+        let fixed = self.scaffold.as_ref().and_then(|scaffold| scaffold.order(a, b));
+        fixed.unwrap_or_else(|| grown_order(graph, a, b))
+    }
+
     /// The node attribute that is the charge.
     pub(super) fn charge_place(&self) -> Option<usize> {
         (self.charges.len() > 1).then_some(0)
@@ -205,7 +235,11 @@ impl Rules {
                 AtomState { class: usize::from(node.class), charge, step, bonds: 0 }
             })
             .collect();
+        let fixed = self.scaffold.as_ref().map_or(0, Fixed::n_atoms);
         for edge in graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges()) {
+            if edge.source().index().max(edge.target().index()) < fixed {
+                continue;
+            }
             let order = edge.weight.attributes.get(0) + 1;
             atoms[edge.source().index()].bonds += order;
             atoms[edge.target().index()].bonds += order;
@@ -215,6 +249,9 @@ impl Rules {
 
     /// The valence that an atom is filled up to; `None` for one that can't be.
     pub(super) fn valence(&self, atom: AtomState) -> Option<u8> {
+        if let Some(valence) = self.scaffold.as_ref().and_then(|scaffold| scaffold.valence(atom)) {
+            return valence;
+        }
         let valences = self.valences.get(atom.class)?.get(atom.charge)?;
         let smallest = valences.iter().position(|&valence| valence >= atom.bonds)?;
         valences.get(smallest + atom.step).copied()
@@ -232,6 +269,9 @@ impl Rules {
 
     /// `true` if an atom could be set to this value of this attribute.
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
+        if atom.class >= self.config.elements.len() {
+            return false;
+        }
         let changed = if Some(place) == self.charge_place() {
             AtomState { charge: value, ..atom }
         } else {

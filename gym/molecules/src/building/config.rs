@@ -1,5 +1,7 @@
+use gfn::graph::Scaffold;
 use gfn::{Error, Result};
 
+use crate::fragments::Fragment;
 use crate::{BondOrder, Element, ValenceTable};
 
 /// The limits of a [`MoleculeEnv`](super::MoleculeEnv).
@@ -39,6 +41,11 @@ pub struct MoleculeConfig {
     pub max_ring_size: Option<usize>,
     /// `true` if training corrects for symmetry.
     pub corrects_symmetry: bool,
+    /// The molecule that growth starts from, with the atoms that something may be attached to, each as often as it is a stem; `None` for the
+    /// empty one. Its atoms and bonds stay, and no ring is closed over them.
+    pub scaffold: Option<Fragment>,
+    /// The treatment of its atoms: alike, if a symmetry of it takes one to the other, or each told apart.
+    pub scaffold_atoms: Scaffold,
 }
 
 impl MoleculeConfig {
@@ -57,6 +64,8 @@ impl MoleculeConfig {
             max_rings: None,
             max_ring_size: None,
             corrects_symmetry: true,
+            scaffold: None,
+            scaffold_atoms: Scaffold::Alike,
         }
     }
 
@@ -74,6 +83,9 @@ impl MoleculeConfig {
         }
         if let Some(element) = self.elements.iter().find(|element| self.table.valences(**element, 0).is_empty()) {
             return refuse("elements", format!("{element:?}"), "elements that the valence table has without a charge");
+        }
+        if let Some(scaffold) = &self.scaffold {
+            self.check_scaffold(scaffold)?;
         }
         for &(element, charge) in &self.charges {
             let twice = self.charges.iter().filter(|other| **other == (element, charge)).count() > 1;

@@ -6,6 +6,7 @@ use gfn::graph::{
 };
 use gfn::{Error, Result};
 
+use super::scaffold::Fixed;
 use super::small_rings::small_rings_span;
 use super::{MoleculeCodec, MoleculeConfig};
 use crate::Molecule;
@@ -26,6 +27,10 @@ use crate::Molecule;
 /// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
 /// ([`Env::log_multiplicity`](gfn::env::Env::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
 /// that molecules are sampled in proportion to it.
+///
+/// *Scaffolds.* With [`MoleculeConfig::scaffold`] growth starts from a molecule, at its stems. Objects are its decorations: a molecule that
+/// has the scaffold in several places is several of them. Alike are decorations that a symmetry of the scaffold takes to each other, its
+/// aromatic bonds being of one kind. States aren't written from molecules then.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
@@ -65,7 +70,16 @@ impl MoleculeEnv {
         let rules = codec.rules();
         let config = &rules.config;
         let classes = config.elements.len() as u16;
-        let mut actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::first(classes));
+        let scaffold = rules.scaffold.as_ref();
+        let start = scaffold.map_or_else(|| Ok(GraphState::undirected(0)), Fixed::graph)?;
+        if !rules.rings_within(&start) {
+            let got = format!("one with a ring of more than {} atoms", config.max_ring_size.unwrap_or(0));
+            return Err(Error::config("scaffold", got, "rings within `max_ring_size`"));
+        }
+        let mut actions = ActionSet::new(Semantics::UpToIsomorphism);
+        if scaffold.is_none() {
+            actions = actions.with(AddNode::first(classes));
+        }
         let mut kinds = Kinds { attach: None, close: None, node_attr: None, edge_attr: None };
         // The place of the type that is added next, before the exit.
         let next = |actions: &ActionSet| Some(ActionKind(actions.types().len() - 1));
@@ -88,8 +102,11 @@ impl MoleculeEnv {
             kinds.edge_attr = next(&actions);
             actions = actions.with(SetEdgeAttr::new(&edge_attributes)?);
         }
-        let corrects_symmetry = config.corrects_symmetry;
-        let env = GraphEnv::new(Self { kinds, codec }, actions, GraphState::undirected(0))?;
+        let (corrects_symmetry, treatment) = (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
+        let mut env = GraphEnv::new(Self { kinds, codec }, actions, start)?;
+        if let Some(treatment) = treatment {
+            env = env.with_scaffold(treatment)?;
+        }
         Ok(env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry))
     }
 
@@ -105,9 +122,27 @@ impl MoleculeEnv {
         self.codec.config()
     }
 
+    /// The molecule whose Kekule forms are the states that are one object.
+    fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
+        let rules = self.codec.rules();
+        rules.scaffold.as_ref().map_or_else(|| self.codec.molecule(graph), |scaffold| scaffold.marked(rules, graph))
+    }
+
+    /// `true` for an atom of the scaffold.
+    fn is_fixed(&self, atom: u32) -> bool {
+        self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
+    }
+
     /// Forbids bonds that an atom has no room for, or that close one ring too many or too large a one.
     fn restrict_closing(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let (rules, n) = (self.codec.rules(), graph.n_nodes());
+        if let Some(scaffold) = rules.scaffold.as_ref().filter(|_| moves.any()) {
+            let branch = scaffold.branches(graph);
+            moves.retain(|action| {
+                let (a, b) = (branch[action.a as usize], branch[action.b as usize]);
+                a.is_some() && a == b
+            });
+        }
         if rules.config.max_rings.is_some_and(|most| graph.n_edges() + 1 >= n + most) {
             moves.forbid_all();
             return;
@@ -184,12 +219,19 @@ impl GraphRules for MoleculeEnv {
         } else if kind == self.kinds.edge_attr {
             let atoms = rules.atoms(graph);
             let has_room = |end: u32, more: u32| rules.has_room(atoms[end as usize], more as u8);
-            moves.retain(|action| [action.a, action.b].into_iter().all(|end| has_room(end, action.class + 1)));
+            moves.retain(|action| {
+                let ends = [action.a, action.b];
+                !ends.iter().all(|&end| self.is_fixed(end)) && ends.iter().all(|&end| has_room(end, action.class + 1))
+            });
         }
     }
     fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
         let kind = Some(moves.kind());
+        if rules.scaffold.is_some() && moves.any() {
+            // What was there before is taken back by no move. (Of moves of one atom, the other is the first one.)
+            moves.retain(|action| !(self.is_fixed(action.a) && self.is_fixed(action.b)));
+        }
         if kind == self.kinds.close {
             // Without the bond, the rings are small still.
             if let Some(size) = rules.config.max_ring_size {
@@ -215,7 +257,7 @@ impl GraphRules for MoleculeEnv {
         if !may_have_other_forms(graph) {
             return Ok(0.0);
         }
-        let molecule = self.codec.molecule(graph)?;
+        let molecule = self.with_forms(graph)?;
         match molecule.n_kekule_forms() {
             Some(forms) => Ok((forms as f64).ln()),
             None => Err(too_many(&molecule, COUNTED)),
@@ -225,8 +267,12 @@ impl GraphRules for MoleculeEnv {
         if !may_have_other_forms(graph) {
             return Ok(None);
         }
-        let molecule = self.codec.molecule(graph)?;
+        let molecule = self.with_forms(graph)?;
         let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule, LISTED))?;
-        forms.iter().map(|form| self.codec.graph(form)).collect::<Result<_>>().map(Some)
+        let of_form = |form| match &self.codec.rules().scaffold {
+            None => self.codec.graph(form),
+            Some(scaffold) => scaffold.with_form(graph, form),
+        };
+        forms.iter().map(of_form).collect::<Result<_>>().map(Some)
     }
 }

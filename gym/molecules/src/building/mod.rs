@@ -3,6 +3,7 @@
 mod codec;
 mod config;
 mod env;
+mod scaffold;
 mod small_rings;
 
 pub use codec::MoleculeCodec;

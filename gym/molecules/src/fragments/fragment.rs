@@ -50,6 +50,14 @@ pub enum FragmentError {
         /// Its hydrogens.
         hydrogens: u8,
     },
+    /// A `*` that doesn't say where something is attached.
+    #[error(
+        "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may be attached"
+    )]
+    Mark {
+        /// The text.
+        smiles: String,
+    },
     /// More stems, or ways to turn the fragment, than can be handled.
     #[error("{smiles} has {got} {what}, of which at most {most} are handled: list fewer stems")]
     TooMany {

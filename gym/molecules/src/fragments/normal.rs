@@ -3,8 +3,8 @@
 use gfn::Result;
 use gfn::graph::GraphState;
 
-use super::FragmentLibrary;
 use super::tree::{Tree, arc};
+use super::{Fragment, FragmentLibrary};
 
 /// A tree up to isomorphism and up to the symmetries of its fragments.
 pub(super) struct Normal {
@@ -14,10 +14,12 @@ pub(super) struct Normal {
     log_automorphisms: f64,
 }
 
-/// A subtree that hangs on a stem of its root (or the whole tree).
-struct Branch {
+/// A subtree that hangs on a stem of its root (or the whole tree), its root turned such that the code is the least.
+pub(super) struct Branch {
     /// Equal for the same branch, different for others; its length follows from its beginning.
-    code: Vec<u16>,
+    pub(super) code: Vec<u16>,
+    /// The symmetry that its root is turned by, by its place.
+    turn: usize,
     log_automorphisms: f64,
 }
 
@@ -116,37 +118,53 @@ fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<us
         log_automorphisms += branch.log_automorphisms;
         branches.push((link.stem, branch.code));
     }
-    branches.sort_unstable();
-    // Branches by the place of their code among the distinct ones: small numbers to compare.
-    let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    let kinds: Vec<(u8, usize)> =
-        branches.iter().map(|(stem, code)| (*stem, codes.partition_point(|other| *other < code))).collect();
-    let mut best: Option<(u8, Vec<(u8, usize)>)> = None;
-    let mut ways = 0usize;
-    for (place, symmetry) in fragment.symmetries().iter().enumerate() {
-        let turn = |stem: u8| symmetry[usize::from(stem)];
-        let mut images: Vec<(u8, usize)> = kinds.iter().map(|&(stem, kind)| (turn(stem), kind)).collect();
-        images.sort_unstable();
-        let word = (hangs_on.map_or(0, |stem| turn(stem) + 1), images);
-        match best.as_ref().map(|best| word.cmp(best)) {
-            Some(std::cmp::Ordering::Greater) => {}
-            Some(std::cmp::Ordering::Equal) => ways += 1,
-            _ => {
-                (best, ways) = (Some(word), 1);
-                turns[node] = place;
+    let branch = Branch::new(fragment, tree.fragments[node], hangs_on, branches, log_automorphisms);
+    turns[node] = branch.turn;
+    branch
+}
+
+impl Branch {
+    /// Of its root, a fragment with its place in the library, the stem that it hangs on, and its branches by stem and code, with ln of
+    /// the product of their numbers of automorphisms.
+    pub(super) fn new(
+        fragment: &Fragment,
+        place: usize,
+        hangs_on: Option<u8>,
+        mut branches: Vec<(u8, Vec<u16>)>,
+        mut log_automorphisms: f64,
+    ) -> Self {
+        branches.sort_unstable();
+        // Branches by the place of their code among the distinct ones: small numbers to compare.
+        let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        let kinds: Vec<(u8, usize)> =
+            branches.iter().map(|(stem, code)| (*stem, codes.partition_point(|other| *other < code))).collect();
+        let mut best: Option<(u8, Vec<(u8, usize)>)> = None;
+        let (mut ways, mut chosen) = (0usize, 0);
+        for (k, symmetry) in fragment.symmetries().iter().enumerate() {
+            let turn = |stem: u8| symmetry[usize::from(stem)];
+            let mut images: Vec<(u8, usize)> = kinds.iter().map(|&(stem, kind)| (turn(stem), kind)).collect();
+            images.sort_unstable();
+            let word = (hangs_on.map_or(0, |stem| turn(stem) + 1), images);
+            match best.as_ref().map(|best| word.cmp(best)) {
+                Some(std::cmp::Ordering::Greater) => {}
+                Some(std::cmp::Ordering::Equal) => ways += 1,
+                _ => {
+                    (best, ways) = (Some(word), 1);
+                    chosen = k;
+                }
             }
         }
+        let (hangs_on, images) = best.unwrap_or_default();
+        for same in images.chunk_by(|a, b| a == b) {
+            log_automorphisms += (1..=same.len()).map(|k| (k as f64).ln()).sum::<f64>();
+        }
+        let mut code = vec![place as u16, u16::from(hangs_on), images.len() as u16];
+        for (stem, kind) in images {
+            code.push(u16::from(stem));
+            code.extend(codes[kind]);
+        }
+        Self { code, turn: chosen, log_automorphisms: log_automorphisms + (ways as f64).ln() }
     }
-    let (hangs_on, images) = best.unwrap_or_default();
-    for same in images.chunk_by(|a, b| a == b) {
-        log_automorphisms += (1..=same.len()).map(|k| (k as f64).ln()).sum::<f64>();
-    }
-    let mut code = vec![tree.fragments[node] as u16, u16::from(hangs_on), images.len() as u16];
-    for (stem, kind) in images {
-        code.push(u16::from(stem));
-        code.extend(codes[kind]);
-    }
-    Branch { code, log_automorphisms: log_automorphisms + (ways as f64).ln() }
 }

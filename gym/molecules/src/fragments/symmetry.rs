@@ -8,10 +8,10 @@ use crate::{Atom, Molecule};
 /// A ring's bond that is of no fixed order.
 const AROMATIC: u8 = 4;
 
-/// A fragment as its symmetries see it.
-struct Marked {
+/// A fragment, or a part of a molecule that may be one, as symmetries see it.
+pub(super) struct Marked {
     /// The marks that tell atoms apart: the atom, its bonds of all orders, and how often it is a stem.
-    atoms: Vec<(Atom, u8, u8)>,
+    pub(super) atoms: Vec<(Atom, u8, u8)>,
     /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
     /// Bonds between every two atoms on the shortest way: stems that aren't bonded to each other keep theirs, too.
@@ -19,26 +19,72 @@ struct Marked {
 }
 
 impl Marked {
-    fn new(molecule: &Molecule, stems: &[Stem]) -> Self {
-        let n = molecule.atoms().len();
+    pub(super) fn new(molecule: &Molecule, stems: &[Stem]) -> Self {
         let room = |a: usize| stems.iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
-        let atoms = (0..n).map(|a| (molecule.atoms()[a], molecule.bond_orders(a), room(a))).collect();
-        let mut bonds = vec![vec![0; n]; n];
-        for bond in molecule.bonds() {
-            let kind = if bond.aromatic { AROMATIC } else { bond.order.value() };
-            (bonds[bond.a][bond.b], bonds[bond.b][bond.a]) = (kind, kind);
+        let all: Vec<usize> = (0..molecule.atoms().len()).collect();
+        Self::of_part(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
+    }
+
+    /// Of some of the atoms of a molecule, in this order, with the bonds among them.
+    pub(super) fn of_part(molecule: &Molecule, part: &[usize], mark: impl Fn(usize) -> (Atom, u8, u8)) -> Self {
+        let n = part.len();
+        let mut place = vec![usize::MAX; molecule.atoms().len()];
+        part.iter().enumerate().for_each(|(k, &a)| place[a] = k);
+        let (mut bonds, mut beside) = (vec![vec![0; n]; n], vec![Vec::new(); n]);
+        for (k, &a) in part.iter().enumerate() {
+            for (b, bond) in molecule.neighbours(a).filter(|(b, _)| place[*b] < n) {
+                bonds[k][place[b]] = if bond.aromatic { AROMATIC } else { bond.order.value() };
+                beside[k].push(place[b]);
+            }
         }
-        Self { atoms, bonds, distances: (0..n).map(|a| distances(molecule, a)).collect() }
+        let distances = (0..n).map(|k| distances(&beside, k)).collect();
+        Self { atoms: part.iter().map(|&a| mark(a)).collect(), bonds, distances }
+    }
+
+    /// These atoms, then all others, each with a neighbour before it (so that it can go to few places).
+    fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut order: Vec<usize> = first.collect();
+        let mut next = 0;
+        while let Some(&a) = order.get(next) {
+            let new = (0..self.atoms.len()).filter(|&b| self.bonds[a][b] > 0 && !order.contains(&b));
+            let new: Vec<usize> = new.collect();
+            order.extend(new);
+            next += 1;
+        }
+        order
+    }
+
+    /// Where some atoms can go in another that is the same, atom by atom, with at least as much room at each: each way as the images.
+    /// As soon as there are more than `most` ways, those found so far.
+    pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
+        let n = self.atoms.len();
+        if n != other.atoms.len() {
+            return Vec::new();
+        }
+        // With no atom to begin at, any will do, and one way is as good as another.
+        let order = self.order(if atoms.is_empty() { vec![0] } else { atoms.to_vec() }.into_iter());
+        let mut search = SymmetrySearch {
+            from: self,
+            to: other,
+            order,
+            n_stems: atoms.len(),
+            image: vec![0; n],
+            taken: vec![false; n],
+            most,
+            found: Vec::new(),
+        };
+        search.place(0);
+        search.found
     }
 }
 
 /// The number of bonds between an atom and each atom.
-fn distances(molecule: &Molecule, from: usize) -> Vec<usize> {
-    let mut out = vec![usize::MAX; molecule.atoms().len()];
+fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
+    let mut out = vec![usize::MAX; beside.len()];
     out[from] = 0;
     let mut queue = VecDeque::from([from]);
     while let Some(a) = queue.pop_front() {
-        for (b, _) in molecule.neighbours(a) {
+        for &b in &beside[a] {
             if out[b] == usize::MAX {
                 out[b] = out[a] + 1;
                 queue.push_back(b);
@@ -51,35 +97,15 @@ fn distances(molecule: &Molecule, from: usize) -> Vec<usize> {
 /// Where the stems of one fragment can go in another that is the same, atom by atom: each way as the places of the images, in
 /// ascending order. None if they aren't the same; as soon as there are more than `most` ways, those found so far.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
-    if one.0.atoms().len() != other.0.atoms().len()
-        || one.1.len() != other.1.len()
-        || one.0.bonds().len() != other.0.bonds().len()
-    {
+    let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
+    if one.1.len() != other.1.len() || rooms(one.1) != rooms(other.1) || one.0.bonds().len() != other.0.bonds().len() {
         return Vec::new();
     }
     let (from, to) = (Marked::new(one.0, one.1), Marked::new(other.0, other.1));
-    // Stems first; then each atom has a neighbour before it, so that it can go to few places.
-    let mut order: Vec<usize> = one.1.iter().map(|stem| stem.atom).collect();
-    let mut next = 0;
-    while let Some(&a) = order.get(next) {
-        let new: Vec<usize> = one.0.neighbours(a).map(|(b, _)| b).filter(|b| !order.contains(b)).collect();
-        order.extend(new);
-        next += 1;
-    }
-    let n = from.atoms.len();
-    let mut search = SymmetrySearch {
-        from: &from,
-        to: &to,
-        order,
-        n_stems: one.1.len(),
-        image: vec![0; n],
-        taken: vec![false; n],
-        most,
-        found: Vec::new(),
-    };
-    search.place(0);
+    let stems: Vec<usize> = one.1.iter().map(|stem| stem.atom).collect();
+    let found = from.images(&stems, &to, most);
     let place = |atom: usize| other.1.iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8;
-    let mut out: Vec<Vec<u8>> = search.found.into_iter().map(|atoms| atoms.into_iter().map(place).collect()).collect();
+    let mut out: Vec<Vec<u8>> = found.into_iter().map(|atoms| atoms.into_iter().map(place).collect()).collect();
     out.sort_unstable();
     out
 }
@@ -125,6 +151,8 @@ impl SymmetrySearch<'_> {
             let d = self.image[c];
             self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]
         };
-        self.from.atoms[a] == self.to.atoms[b] && self.order[..k].iter().all(same_way)
+        let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
+        // With as much room in all, no atom has more of it than its image.
+        (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

@@ -1,12 +1,10 @@
 //! How alike molecules are: fingerprints, scaffolds, and what sets of molecules look like.
 
 mod diversity;
-mod file;
 mod fingerprint;
 mod scaffold;
 mod sets;
 
 pub use diversity::{diverse_top_k, internal_diversity, n_modes};
-pub use file::{ReadReport, SkipReason, Skipped, SkippedLine};
 pub use fingerprint::Fingerprint;
 pub use sets::{KnownMolecules, uniqueness};

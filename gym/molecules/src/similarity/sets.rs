@@ -4,7 +4,7 @@ use std::path::Path;
 use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
 
-use super::file::{ReadReport, SmilesFile};
+use crate::reading::{MoleculeReader, ReadReport};
 use crate::{Molecule, MoleculeError};
 
 /// The share of different molecules among these.
@@ -53,20 +53,26 @@ impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
 }
 
 impl KnownMolecules {
-    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over. A line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
+    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma, or of an SD file
+    /// ([`MoleculeFormat::of`](crate::MoleculeFormat::of)); empty lines are passed over. A line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no molecule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let mut known = BTreeSet::new();
-        for (line, smiles, read) in SmilesFile::open(path)?.lines() {
-            let (molecule, _) = read.map_err(|error| Error::file(path, match &error {
+        let (mut known, mut reader) = (BTreeSet::new(), MoleculeReader::open(path)?);
+        while let Some(record) = reader.record()? {
+            let (line, text) = (record.line, &record.text);
+            let cleaned = record.read.map_err(|error| {
+                let problem = match &error {
                     // These say the text themselves.
                     MoleculeError::Syntax { .. } | MoleculeError::NotRead { .. } => format!("line {line}: {error}"),
-                    _ => format!("line {line}: {smiles}: {error}"),
-                }, "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`"))?;
-            known.insert(flat_key(&molecule));
+                    _ => format!("line {line}: {text}: {error}"),
+                };
+                let remedy = "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`";
+                Error::file(path, problem, remedy)
+            })?;
+            known.insert(flat_key(&cleaned.molecule));
         }
         Ok(Self(known))
     }
@@ -86,11 +92,10 @@ impl KnownMolecules {
     /// # Errors
     /// [`Error::Io`] for a file that can't be read.
     pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
-        let (mut known, mut report) = (BTreeSet::new(), ReadReport::default());
-        for (line, smiles, read) in SmilesFile::open(path.as_ref())?.lines() {
-            known.extend(report.note(line, smiles, read).map(|molecule| flat_key(&molecule)));
-        }
-        Ok((Self(known), report))
+        let mut reader = MoleculeReader::open(path)?;
+        let known: BTreeSet<CanonicalKey> =
+            reader.by_ref().map(|molecule| Ok(flat_key(&molecule?))).collect::<Result<_>>()?;
+        Ok((Self(known), reader.report().clone()))
     }
 
     /// The number of different ones.

@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
-use gfn::{Error, Result};
-
-use crate::{LeftOut, Molecule, MoleculeError, NotRead, ValenceTable};
+use super::Cleaned;
+use crate::{Molecule, MoleculeError, NotRead};
 
 /// How many lines of a kind a report shows.
 const EXAMPLES: usize = 3;
@@ -21,14 +19,16 @@ pub enum SkipReason {
     Valence,
     /// Its aromatic atoms have no alternating single and double bonds, or are in no ring.
     Aromaticity,
-    /// It has more than [`Molecule::MAX_ATOMS`] atoms.
+    /// It has more than [`Molecule::MAX_ATOMS`] atoms, or a longer line than such a molecule needs.
     TooLarge,
     /// It is no SMILES, such as the names of a table's columns.
     Syntax,
+    /// A record of an SD file that is damaged, or of the format V3000.
+    Record,
 }
 
 impl SkipReason {
-    fn of(error: &MoleculeError) -> Self {
+    pub(super) fn of(error: &MoleculeError) -> Self {
         match error {
             MoleculeError::NotRead { what, .. } => Self::NotRead(*what),
             MoleculeError::Valence { valence, allowed, .. } => {
@@ -53,6 +53,7 @@ impl SkipReason {
             Self::Aromaticity => "aromatic atoms or bonds that can't be",
             Self::TooLarge => "too many atoms",
             Self::Syntax => "no SMILES",
+            Self::Record => "a record that is damaged or not V2000",
         }
     }
 }
@@ -69,21 +70,27 @@ pub struct Skipped {
 /// A line that was skipped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedLine {
-    /// Its number, from 1.
+    /// Its number, from 1; the first one of a record of an SD file.
     pub line: usize,
-    /// Its SMILES.
+    /// Its SMILES; of a record of an SD file one that says the same, or the line that isn't read.
     pub smiles: String,
     /// The reason.
     pub error: MoleculeError,
 }
 
-/// The fate of the lines of a file.
+/// The fate of the lines of a file, or of its records.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
     /// Lines that were read as molecules.
     pub read: usize,
-    /// Those of them whose stereochemistry was left out: stereoisomers are one molecule here.
+    /// Those of them with marks of stereochemistry that say nothing, or (of an SD file) whose stereochemistry was left out.
     pub without_stereo: usize,
+    /// Those of which the largest of several parts was kept.
+    pub without_parts: usize,
+    /// Those whose isotopes were read as elements.
+    pub without_isotopes: usize,
+    /// Those whose charges were changed.
+    pub neutralised: usize,
     /// The others, by reason.
     pub skipped: BTreeMap<SkipReason, Skipped>,
 }
@@ -95,22 +102,20 @@ impl ReadReport {
         self.skipped.values().map(|skipped| skipped.count).sum()
     }
 
-    /// Counts a line; gives its molecule, if it is one.
-    pub(super) fn note(&mut self, line: usize, smiles: &str, read: Read) -> Option<Molecule> {
-        match read {
-            Ok((molecule, left_out)) => {
-                self.read += 1;
-                self.without_stereo += usize::from(left_out.stereo > 0 || !molecule.marks().is_empty());
-                Some(molecule)
-            }
-            Err(error) => {
-                let skipped = self.skipped.entry(SkipReason::of(&error)).or_default();
-                skipped.count += 1;
-                if skipped.count <= EXAMPLES {
-                    skipped.examples.push(SkippedLine { line, smiles: smiles.to_owned(), error });
-                }
-                None
-            }
+    pub(super) fn note(&mut self, cleaned: Cleaned) -> Molecule {
+        self.read += 1;
+        self.without_stereo += usize::from(cleaned.left_out.stereo > 0);
+        self.without_parts += usize::from(cleaned.parts > 0);
+        self.without_isotopes += usize::from(cleaned.isotopes > 0);
+        self.neutralised += usize::from(cleaned.charges > 0);
+        cleaned.molecule
+    }
+
+    pub(super) fn note_skipped(&mut self, reason: SkipReason, skipped: SkippedLine) {
+        let of_reason = self.skipped.entry(reason).or_default();
+        of_reason.count += 1;
+        if of_reason.count <= EXAMPLES {
+            of_reason.examples.push(skipped);
         }
     }
 }
@@ -118,36 +123,20 @@ impl ReadReport {
 impl fmt::Display for ReadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { read, without_stereo, .. } = self;
-        write!(
-            f,
-            "{read} lines ({without_stereo} of them without their stereochemistry), {} skipped",
-            self.n_skipped()
-        )?;
+        write!(f, "{read} lines ({without_stereo} of them without some of their stereochemistry")?;
+        for (count, what) in [
+            (self.without_parts, "without smaller parts"),
+            (self.without_isotopes, "without isotopes"),
+            (self.neutralised, "neutralised"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        write!(f, "), {} skipped", self.n_skipped())?;
         for (reason, skipped) in &self.skipped {
             write!(f, "; {} with {}", skipped.count, reason.named())?;
         }
         Ok(())
-    }
-}
-
-/// The result of reading a line.
-type Read = std::result::Result<(Molecule, LeftOut), MoleculeError>;
-
-/// A file with a SMILES at the start of each line.
-pub(super) struct SmilesFile(String);
-
-impl SmilesFile {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        std::fs::read_to_string(path).map(Self).map_err(|source| Error::io(path, source))
-    }
-
-    /// The lines that aren't empty: their numbers from 1, their SMILES, and what these are read as.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str, Read)> {
-        let table = ValenceTable::default();
-        let filled = self.0.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        filled.map(move |(i, line)| {
-            let smiles = line.trim().split([' ', '\t', ',']).next().unwrap_or_default();
-            (i + 1, smiles, Molecule::read_noting(&table, smiles))
-        })
     }
 }

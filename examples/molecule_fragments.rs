@@ -1,0 +1,76 @@
+//! From a file of molecules to a policy: fragments of one's own, pre-training by maximum likelihood, then fine-tuning to a reward by
+//! relative trajectory balance, with what was learned from the data as the prior: samples are in proportion to prior times reward.
+
+use std::error::Error;
+
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, GraphNetwork};
+use gfn::objective::{MaximumLikelihood, RelativeTrajectoryBalance};
+use gfn::policy::{GraphPolicy, UniformPolicy, WithPrior};
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::Sampler;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Checkpoint, Fit, ReplayPath, Trainer, TrainerConfig};
+use gfn::{Rng, graph::GraphStates, tch};
+use gfn_molecules::fragments::{FragmentReward, Fragments, Vocabulary};
+use gfn_molecules::{Cleanup, Molecule, MoleculeReader};
+use gfn_plot::Table;
+
+const STEPS: usize = 300;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/molecules.smi".into());
+    // The sixty most frequent pieces, and every molecule that is a tree of at most five of them.
+    let vocabulary = Vocabulary::read(&path)?;
+    let library = vocabulary.library(60)?;
+    let env = Fragments::new(&library, 5)?;
+    let mut trees = Vec::new();
+    for molecule in MoleculeReader::open(&path)?.with_cleanup(Cleanup::ALL) {
+        trees.extend(library.trees(&molecule?, 10)?.iter().filter_map(|tree| env.state(tree).ok()));
+    }
+    println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
+
+    // Trajectories to each tree: the way back is drawn anew whenever one is taken.
+    let states = GraphStates::from(trees);
+    let walks = Sampler::new(&env, &UniformPolicy).backward(&states, &mut rng)?.walks(&env)?;
+    let capacity = states.graphs().len();
+    let mut data = ReplayBuffer::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
+    data.add(&env, &walks, &vec![0.0; capacity])?;
+    let network = GraphNetConfig {
+        conv: ConvKind::Gine,
+        layers: 3,
+        embedding: 64,
+        backward: BackwardPolicy::Uniform,
+        ..GraphNetConfig::default()
+    };
+    let config = TrainerConfig { batch: 64, ..TrainerConfig::default() };
+    let offline = TrainerConfig {
+        source: DataSource::new(0.0, 0.0, 1.0)?,
+        replay_path: ReplayPath::UniformBackward,
+        ..config.clone()
+    };
+    let polar = |molecule: &Molecule| (6.0 * molecule.heteroatom_share()).exp();
+    let net = |rng: &mut Rng| GraphNet::new(&env, network.clone(), runtime.device(), tch::Kind::Float, rng);
+    let (reward, policy) = (FragmentReward::new(&library, polar), GraphPolicy(net(&mut rng)?));
+    let mut learner = Trainer::new(env.clone(), reward.clone(), policy, MaximumLikelihood, offline, rng.split())?;
+    learner = learner.with_data(data);
+    Fit::new(STEPS).run(&mut learner)?;
+
+    // Two copies of what was learned: one that stays as the prior, and one that is tuned.
+    let kept = Checkpoint::new(learner.policy().0.parameters(), 0, Default::default())?;
+    let (policy, prior) = (net(&mut rng)?, net(&mut rng)?);
+    kept.restore(policy.parameters())?;
+    kept.restore(prior.parameters())?;
+    let policy = WithPrior { policy: GraphPolicy(policy), prior: GraphPolicy(prior) };
+    let mut tuned = Trainer::new(env, reward, policy, RelativeTrajectoryBalance::new(1.0)?, config, rng)?;
+    Fit::new(STEPS).run(&mut tuned)?;
+
+    let mut table = Table::new(["from the data", "tuned to hetero atoms"]);
+    let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
+    let after = Sampler::new(tuned.env(), tuned.policy()).forward(10, &mut tuned.evaluation_rng())?;
+    for (one, other) in before.terminal_states().graphs().iter().zip(after.terminal_states().graphs()) {
+        table.push([library.molecule(one)?.smiles().into(), library.molecule(other)?.smiles().into()]);
+    }
+    println!("{table}");
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! Growth from a scaffold: its atoms stay, and what grows hangs on its stems.
+
+use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Node, Scaffold};
+use gfn::{Error, Result};
+
+use super::MoleculeConfig;
+use super::codec::{AtomState, Rules};
+use crate::fragments::Fragment;
+use crate::{Atom, AtomSpec, BondOrder, Molecule};
+
+/// The attribute of an aromatic bond of a scaffold, behind those of single, double and triple ones: it is of no fixed order, so that the
+/// scaffold has all of its symmetries.
+const AROMATIC: u8 = 3;
+/// The charges that mark atoms of a scaffold begin here: of such an atom no ring is aromatic.
+const FIRST_MARK: usize = 8;
+/// Marks beside each other in one charge.
+const CHARGES: usize = 100;
+
+/// An atom of a scaffold as its class has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Kind {
+    atom: Atom,
+    orders: u8,
+    /// The orders of bonds that it has room for.
+    room: u8,
+}
+
+/// A scaffold as states have it: its atoms come first, in classes of their own behind those of the elements.
+#[derive(Debug)]
+pub(super) struct Fixed {
+    molecule: Molecule,
+    kinds: Vec<Kind>,
+    /// The kind of each atom, by its place.
+    of: Vec<usize>,
+    n_elements: usize,
+    treatment: Scaffold,
+}
+
+impl Fixed {
+    pub(super) fn new(config: &MoleculeConfig, fragment: &Fragment) -> Self {
+        let molecule = fragment.molecule().clone();
+        let room = |a: usize| fragment.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
+        let kind = |a: usize| Kind { atom: molecule.atoms()[a], orders: molecule.bond_orders(a), room: room(a) };
+        let (mut kinds, mut of) = (Vec::new(), Vec::new());
+        for kind in (0..molecule.atoms().len()).map(kind) {
+            let known = kinds.iter().position(|other| *other == kind);
+            of.push(known.unwrap_or(kinds.len()));
+            if known.is_none() {
+                kinds.push(kind);
+            }
+        }
+        Self { kinds, of, molecule, n_elements: config.elements.len(), treatment: config.scaffold_atoms }
+    }
+
+    /// A name for each kind of its atoms.
+    pub(super) fn class_names(&self) -> impl Iterator<Item = String> {
+        self.kinds.iter().map(|Kind { atom, room, .. }| {
+            let charge = if atom.charge == 0 { String::new() } else { format!("{:+}", atom.charge) };
+            let aromatic = if atom.aromatic { ", aromatic" } else { "" };
+            format!("scaffold {}H{}{charge}{aromatic}, room for {room}", atom.element.symbol(), atom.hydrogens)
+        })
+    }
+
+    /// The number of its atoms.
+    pub(super) fn n_atoms(&self) -> usize {
+        self.of.len()
+    }
+
+    /// `true` for an atom of it.
+    pub(super) fn has(&self, atom: u32) -> bool {
+        (atom as usize) < self.of.len()
+    }
+
+    /// The graph that growth starts from.
+    pub(super) fn graph(&self) -> Result<GraphState> {
+        let class = |kind: &usize| Node::of_class((self.n_elements + kind) as u16);
+        let nodes: Vec<Node> = self.of.iter().map(class).collect();
+        let edges = self.molecule.bonds().iter().map(|bond| {
+            let mut attributes = Attributes::default();
+            attributes.set(0, if bond.aromatic { AROMATIC } else { bond.order.value() - 1 });
+            (bond.a as u32, bond.b as u32, Edge { class: 0, attributes })
+        });
+        GraphState::from_parts(GraphKind::Undirected, &nodes, &edges.collect::<Vec<_>>())
+    }
+
+    /// What hangs together without the scaffold, by the first of its atoms; `None` for atoms of the scaffold. A ring that is closed between two
+    /// of these would have an atom of the scaffold.
+    pub(super) fn branches(&self, graph: &GraphState) -> Vec<Option<usize>> {
+        let mut branch = vec![None; graph.n_nodes()];
+        for first in self.n_atoms()..graph.n_nodes() {
+            let mut open = if branch[first].is_none() { vec![first] } else { Vec::new() };
+            while let Some(a) = open.pop() {
+                branch[a] = Some(first);
+                open.extend(graph.adjacency().ones(a).filter(|&b| b >= self.n_atoms() && branch[b].is_none()));
+            }
+        }
+        branch
+    }
+
+    fn kind(&self, state: AtomState) -> Option<&Kind> {
+        self.kinds.get(state.class.checked_sub(self.n_elements)?)
+    }
+
+    /// The atom of a class of the scaffold's.
+    pub(super) fn atom(&self, state: AtomState) -> Option<Atom> {
+        self.kind(state).map(|kind| kind.atom)
+    }
+
+    /// The hydrogens of an atom of its own while nothing is attached, unless more is attached than there is room for; the outer `None` for
+    /// other atoms. Bonds of such an atom are those to what has grown.
+    pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
+        self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))
+    }
+
+    /// The order of a bond between two of its atoms, in one Kekule form.
+    pub(super) fn order(&self, a: u32, b: u32) -> Option<BondOrder> {
+        let mut beside = self.has(a).then(|| self.molecule.neighbours(a as usize))?;
+        beside.find(|(other, _)| *other == b as usize).map(|(_, bond)| bond.order)
+    }
+
+    /// What a molecule must have so that its Kekule forms are the states that are one object: the scaffold's atoms are
+    /// marked by charges that none has, its bonds have orders that don't change.
+    pub(super) fn marked(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
+        let mut table = rules.config.table.clone();
+        let (mut atoms, mut bonds) = (Vec::with_capacity(graph.n_nodes()), Vec::with_capacity(graph.n_edges()));
+        let any: Vec<u8> = (0..=u8::MAX).collect();
+        for (a, state) in rules.atoms(graph).into_iter().enumerate() {
+            let Some(valence) = rules.valence(state) else {
+                let got = format!("one with {:?} of {} bonds", graph.node(a as u32), state.bonds);
+                return Err(Error::config("a graph to be read as a molecule", got, "a state of this environment"));
+            };
+            let (element, charge) = rules.element(state);
+            let mut atom = AtomSpec { element, charge, hydrogens: Some(valence - state.bonds) };
+            if let Some(&kind) = self.of.get(a) {
+                let mark = if self.treatment == Scaffold::Alike { kind } else { a };
+                let charge = (FIRST_MARK + mark % CHARGES) as i8;
+                atom = AtomSpec { element, charge, hydrogens: Some((mark / CHARGES) as u8) };
+                table = table.with(element, charge, &any);
+            }
+            atoms.push(atom);
+        }
+        for (a, b) in graph.edges() {
+            let own = self.has(a) && self.has(b);
+            let order = match graph.edge(a, b).unwrap_or_default().attributes.get(0) {
+                0 => BondOrder::Single,
+                AROMATIC => BondOrder::Double,
+                1 if !own => BondOrder::Double,
+                _ => BondOrder::Triple,
+            };
+            bonds.push((a as usize, b as usize, order));
+        }
+        Ok(Molecule::new(&table, &atoms, &bonds)?)
+    }
+
+    /// The same state with the bonds of a Kekule form of what was [marked](Self::marked).
+    pub(super) fn with_form(&self, graph: &GraphState, form: &Molecule) -> Result<GraphState> {
+        let mut out = graph.clone();
+        for bond in form.bonds() {
+            let (a, b) = (bond.a as u32, bond.b as u32);
+            if !(self.has(a) && self.has(b)) {
+                let mut edge = graph.edge(a, b).unwrap_or_default();
+                edge.attributes.set(0, bond.order.value() - 1);
+                out.set_edge(a, b, edge)?;
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl MoleculeConfig {
+    /// Refuses a scaffold that isn't within the limits.
+    pub(super) fn check_scaffold(&self, scaffold: &Fragment) -> Result<()> {
+        let (molecule, smiles) = (scaffold.molecule(), scaffold.smiles());
+        let refuse = |got: String, expected| Err(Error::config("scaffold", got, expected));
+        let (atoms, rings) = (molecule.atoms().len(), molecule.n_rings());
+        if atoms >= self.max_atoms {
+            let got = format!("{smiles}, of {atoms} atoms, where {} may be", self.max_atoms);
+            return refuse(got, "fewer atoms than `max_atoms`, which counts them, so that something can grow");
+        }
+        if self.max_rings.is_some_and(|most| rings > most) {
+            let got = format!("{smiles}, of {rings} rings, where {} may be", self.max_rings.unwrap_or(0));
+            return refuse(got, "at most as many rings as `max_rings`, which counts them");
+        }
+        Ok(())
+    }
+}

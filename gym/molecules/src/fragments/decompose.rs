@@ -1,0 +1,295 @@
+//! From molecules to the trees of fragments that they are.
+
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+
+use gfn::Result;
+use gfn::graph::{GraphKind, GraphState, Node, canonical_key};
+
+use super::normal::{self, normalise};
+use super::symmetry::Marked;
+use super::tree::arc;
+use super::{Fragment, FragmentLibrary};
+use crate::{Atom, Bond, BondOrder, Element, Molecule};
+
+/// An atom as it is whether or not its single bonds are cut: what it is, its charge, its valence, and if it is aromatic.
+type Kind = (Element, i8, u8, bool);
+
+impl FragmentLibrary {
+    /// The trees of fragments that a molecule is, each once, in the normal form of [`Fragments::state`](super::Fragments::state): all
+    /// of them, if there are at most `most`, else `most` of them. None for a molecule that these fragments don't make.
+    ///
+    /// Every atom is in one fragment; the bonds between fragments are single ones outside of rings, each between stems with room, in
+    /// place of a hydrogen of both. [`molecule`](Self::molecule) leads back.
+    ///
+    /// The molecule falls into units at all such bonds, which make a tree. From its leaves up, the branches that hang on a bond
+    /// are listed, each once: the fragments that cover what is next to the bond, times the branches that hang on these. Only branches that
+    /// are complete are put together, so that no search runs into dead ends.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// use gfn_molecules::fragments::FragmentLibrary;
+    /// let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0,0\nCC 0,1")?;
+    /// // Propylbenzene: its chain is C and C and C, C and CC, or CC and C.
+    /// let trees = library.trees(&Molecule::from_smiles("CCCc1ccccc1")?, 100)?;
+    /// assert_eq!(trees.len(), 3);
+    /// assert!(library.trees(&Molecule::from_smiles("CCO")?, 100)?.is_empty());
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None in practice: what is put together is a tree of fragments.
+    pub fn trees(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
+        let Some(mut search) = Search::new(self, molecule, most) else { return Ok(Vec::new()) };
+        for unit in (1..search.units.len()).rev() {
+            search.branches[unit] = search.at(unit);
+        }
+        let (mut met, mut out) = (HashSet::new(), Vec::new());
+        for branch in search.at(0) {
+            let mut graph = branch.graph()?;
+            normalise(self, &mut graph)?;
+            if out.len() < most && met.insert(canonical_key(&graph)) {
+                out.push(graph);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// A bond that may be cut: a single one outside of rings.
+pub(super) fn is_cuttable(bond: &Bond) -> bool {
+    bond.order == BondOrder::Single && !bond.in_ring && !bond.aromatic
+}
+
+/// Atoms that no bond between fragments can part, and the units behind them.
+#[derive(Default)]
+struct Unit {
+    atoms: Vec<usize>,
+    /// The atom that is bonded to the unit before it, which is on the way to the first unit.
+    hangs_by: usize,
+    /// The bonds to units after it: the atom here, and the unit.
+    next: Vec<(usize, usize)>,
+}
+
+/// The units of a molecule, from the one of atom 0 on, each before those that hang on it.
+fn units(molecule: &Molecule) -> Vec<Unit> {
+    let mut out = vec![Unit::default()];
+    let mut seen = vec![false; molecule.atoms().len()];
+    let mut k = 0;
+    while k < out.len() {
+        let mut atoms = vec![out[k].hangs_by];
+        seen[out[k].hangs_by] = true;
+        let mut place = 0;
+        while let Some(&a) = atoms.get(place) {
+            place += 1;
+            for (b, bond) in molecule.neighbours(a) {
+                if std::mem::replace(&mut seen[b], true) {
+                    continue;
+                }
+                if is_cuttable(bond) {
+                    let new = out.len();
+                    out.push(Unit { hangs_by: b, ..Unit::default() });
+                    out[k].next.push((a, new));
+                } else {
+                    atoms.push(b);
+                }
+            }
+        }
+        out[k].atoms = atoms;
+        k += 1;
+    }
+    out
+}
+
+/// The same for units that are the same, and for some that aren't: kinds of atoms, and the number of bonds.
+fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
+    let kind = |&a: &usize| {
+        let Atom { element, charge, hydrogens, aromatic } = molecule.atoms()[a];
+        (element, charge, hydrogens + molecule.bond_orders(a), aromatic)
+    };
+    let mut kinds: Vec<Kind> = unit.atoms.iter().map(kind).collect();
+    kinds.sort_unstable();
+    let ends = unit.atoms.iter().map(|&a| molecule.neighbours(a).filter(|(_, bond)| !is_cuttable(bond)).count());
+    (kinds, ends.sum())
+}
+
+/// A tree of fragments by its root, which hangs on a stem or on nothing.
+struct Hanging {
+    fragment: usize,
+    /// Its own stem that it hangs by.
+    own: Option<u8>,
+    /// The branches that hang on it, by the stem.
+    branches: Vec<(u8, Rc<Hanging>)>,
+    /// The same for the same tree.
+    code: Vec<u16>,
+}
+
+impl Hanging {
+    fn new(library: &FragmentLibrary, fragment: usize, own: Option<u8>, branches: Vec<(u8, Rc<Self>)>) -> Self {
+        let codes = branches.iter().map(|(stem, branch)| (*stem, branch.code.clone())).collect();
+        let code = normal::Branch::new(&library.fragments()[fragment], fragment, own, codes, 0.0).code;
+        Self { fragment, own, branches, code }
+    }
+
+    fn graph(&self) -> Result<GraphState> {
+        let (mut nodes, mut arcs) = (vec![Node::of_class(self.fragment as u16)], Vec::new());
+        let mut open = vec![(0, self)];
+        while let Some((node, at)) = open.pop() {
+            for (stem, branch) in &at.branches {
+                let (new, own) = (nodes.len() as u32, branch.own.unwrap_or(0));
+                nodes.push(Node::of_class(branch.fragment as u16));
+                arcs.extend([(node, new, arc(*stem, own)), (new, node, arc(own, *stem))]);
+                open.push((new, branch));
+            }
+        }
+        GraphState::from_parts(GraphKind::Directed, &nodes, &arcs)
+    }
+}
+
+struct Search<'a> {
+    library: &'a FragmentLibrary,
+    molecule: &'a Molecule,
+    units: Vec<Unit>,
+    /// The kind of each unit, by number.
+    kinds: Vec<usize>,
+    /// How many units of each kind the fragments have.
+    made_of: Vec<BTreeMap<usize, usize>>,
+    marked: Vec<Marked>,
+    /// The branches that begin with a unit.
+    branches: Vec<Vec<Rc<Hanging>>>,
+    /// More branches of a unit aren't needed. A tree is found from each of its fragments at most, so that these make `most` trees.
+    most: usize,
+}
+
+/// A connected part of the molecule in the making, as what a fragment may be.
+#[derive(Clone, Default)]
+struct Part {
+    units: Vec<usize>,
+    /// Units next to it that it may take in, with the atom here that each hangs on.
+    open: Vec<(usize, usize)>,
+    /// Those that it leaves to others.
+    left: Vec<(usize, usize)>,
+}
+
+impl<'a> Search<'a> {
+    /// `None` for a molecule with a unit that no fragment has.
+    fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, most: usize) -> Option<Self> {
+        let mut known = BTreeMap::new();
+        let made_of = library.fragments().iter().map(|fragment| {
+            let mut counts = BTreeMap::new();
+            for unit in units(fragment.molecule()) {
+                let new = known.len();
+                let kind = *known.entry(signature(fragment.molecule(), &unit)).or_insert(new);
+                *counts.entry(kind).or_insert(0) += 1;
+            }
+            counts
+        });
+        let made_of = made_of.collect();
+        let units = units(molecule);
+        let kinds: Option<Vec<usize>> =
+            units.iter().map(|unit| known.get(&signature(molecule, unit)).copied()).collect();
+        let most = most.saturating_mul(units.len());
+        let marked = |fragment: &Fragment| Marked::new(fragment.molecule(), fragment.stems());
+        let marked = library.fragments().iter().map(marked).collect();
+        let branches = vec![Vec::new(); units.len()];
+        Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, most })
+    }
+
+    /// All trees that cover this unit and those behind it, each once: by the fragment that this unit is in.
+    fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
+        let (mut met, mut out) = (HashSet::new(), Vec::new());
+        let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);
+        let first = Part { units: vec![unit], open: self.next_to(unit), left: Vec::new() };
+        let mut open = vec![(first, (0..self.marked.len()).filter(has).collect::<Vec<usize>>())];
+        while let Some((mut part, fragments)) = open.pop() {
+            let Some((atom, next)) = part.open.pop() else {
+                for fragment in fragments {
+                    if self.made_of[fragment].values().sum::<usize>() == part.units.len() {
+                        self.hang(unit, &part, fragment, &mut met, &mut out);
+                    }
+                    if out.len() >= self.most {
+                        return out;
+                    }
+                }
+                continue;
+            };
+            let kind = self.kinds[next];
+            let count = 1 + part.units.iter().filter(|&&unit| self.kinds[unit] == kind).count();
+            let enough = |&fragment: &usize| self.made_of[fragment].get(&kind).is_some_and(|&has| has >= count);
+            let larger: Vec<usize> = fragments.iter().copied().filter(enough).collect();
+            if !larger.is_empty() {
+                let mut with = part.clone();
+                with.units.push(next);
+                with.open.extend(self.next_to(next));
+                open.push((with, larger));
+            }
+            if !self.branches[next].is_empty() {
+                part.left.push((atom, next));
+                open.push((part, fragments));
+            }
+        }
+        out
+    }
+
+    fn next_to(&self, unit: usize) -> Vec<(usize, usize)> {
+        self.units[unit].next.clone()
+    }
+
+    /// Adds the trees whose root is this fragment, covering this part.
+    fn hang(&self, unit: usize, part: &Part, fragment: usize, met: &mut HashSet<Vec<u16>>, out: &mut Vec<Rc<Hanging>>) {
+        let atoms: Vec<usize> = part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
+        // Where bonds are cut, by the place of the atom in the part: what the whole hangs by first.
+        let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
+        let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
+        let cuts: Vec<usize> = above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
+        let marked = Marked::of_part(self.molecule, &atoms, |a| {
+            let cut = cuts.iter().filter(|&&k| atoms[k] == a).count() as u8;
+            let atom = self.molecule.atoms()[a];
+            (Atom { hydrogens: atom.hydrogens + cut, ..atom }, self.molecule.bond_orders(a) - cut, cut)
+        });
+        let mut at = cuts.clone();
+        at.sort_unstable();
+        at.dedup();
+        let fragment_of = &self.library.fragments()[fragment];
+        let mut known = HashSet::new();
+        for image in marked.images(&at, &self.marked[fragment], usize::MAX) {
+            let stem = |k: &usize| {
+                let atom = at.binary_search(k).map_or(0, |i| image.get(i).copied().unwrap_or(0));
+                fragment_of.stems().iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8
+            };
+            let stems: Vec<u8> = cuts.iter().map(stem).collect();
+            // One of those that the fragment's symmetries make of each other.
+            let turned =
+                |symmetry: &Vec<u8>| stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>();
+            if known.insert(fragment_of.symmetries().iter().map(turned).min()) {
+                self.combine(fragment, &stems, part, met, out);
+            }
+        }
+    }
+
+    /// Adds the trees of a fragment with branches on these stems, the first being what it hangs by if it does.
+    fn combine(
+        &self,
+        fragment: usize,
+        stems: &[u8],
+        part: &Part,
+        met: &mut HashSet<Vec<u16>>,
+        out: &mut Vec<Rc<Hanging>>,
+    ) {
+        let hangs = stems.len() - part.left.len();
+        let (own, on) = (stems[..hangs].first().copied(), &stems[hangs..]);
+        let lists: Vec<&[Rc<Hanging>]> = part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
+        // Counts through all choices, the last list fastest.
+        let mut choice = vec![0; lists.len()];
+        while out.len() < self.most {
+            let chosen = lists.iter().zip(&choice).map(|(list, &k)| Rc::clone(&list[k]));
+            let tree = Hanging::new(self.library, fragment, own, on.iter().copied().zip(chosen).collect());
+            if met.insert(tree.code.clone()) {
+                out.push(Rc::new(tree));
+            }
+            let Some(k) = (0..lists.len()).rev().find(|&k| choice[k] + 1 < lists[k].len()) else { break };
+            choice[k] += 1;
+            choice[k + 1..].fill(0);
+        }
+    }
+}

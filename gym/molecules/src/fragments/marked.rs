@@ -1,0 +1,114 @@
+//! Fragments of molecules, and of SMILES that mark where something is attached.
+
+use std::collections::BTreeMap;
+
+use super::{Fragment, FragmentError};
+use crate::{AtomSpec, BondOrder, Element, Molecule, ValenceTable};
+
+/// What stands for `*` while a text is read: an atom of one bond.
+const MARK: char = 'I';
+
+impl Fragment {
+    /// A fragment of a molecule: its stems are atoms of it, each listed as often as it may have something attached. Its text is the
+    /// molecule's canonical SMILES, its stems are in the order of the atoms there.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// use gfn_molecules::fragments::Fragment;
+    /// let phenol = Molecule::from_smiles("Oc1ccccc1")?;
+    /// // Beside the hydroxyl group, which can be either side.
+    /// let fragment = Fragment::of_molecule(&phenol, &[2, 6])?;
+    /// assert_eq!(fragment.n_symmetries(), 2);
+    /// # Ok::<(), gfn_molecules::fragments::FragmentError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn of_molecule(molecule: &Molecule, stems: &[usize]) -> Result<Self, FragmentError> {
+        let smiles = molecule.smiles();
+        let atoms = molecule.atoms().len();
+        if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
+            return Err(FragmentError::NoAtom { smiles, stem, atoms });
+        }
+        // The same molecule as its text has it: both have one canonical order.
+        let written = Molecule::from_smiles(&smiles)?;
+        let (order, texts) = (molecule.canonical().order, written.canonical().order);
+        let place = |stem: &usize| {
+            let place = order.iter().position(|&a| a as usize == *stem).unwrap_or(0);
+            texts[place] as usize
+        };
+        let mut stems: Vec<usize> = stems.iter().map(place).collect();
+        stems.sort_unstable();
+        Self::new(&smiles, &stems)
+    }
+
+    /// A fragment of a SMILES in which `*`, `[*]` or `[*:1]` stands wherever something may be attached: each is joined to an atom by a
+    /// single bond, and makes it a stem, once for each.
+    ///
+    /// ```
+    /// use gfn_molecules::fragments::Fragment;
+    /// let para = Fragment::from_marked("c1cc([*:1])ccc1[*:2]")?;
+    /// assert!(para.is_same(&Fragment::new("c1ccccc1", &[0, 3])?));
+    /// assert!(Fragment::from_marked("c1ccccc1").unwrap_err().to_string().contains("has no stem"));
+    /// # Ok::<(), gfn_molecules::fragments::FragmentError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FragmentError::Mark`] for a `*` that isn't joined to one atom by a single bond; those of [`new`](Self::new).
+    pub fn from_marked(smiles: &str) -> Result<Self, FragmentError> {
+        let (text, marks) = without_marks(smiles);
+        let molecule = Molecule::from_smiles(&text)?;
+        let refused = || FragmentError::Mark { smiles: smiles.to_owned() };
+        let mut stems = Vec::new();
+        for &mark in &marks {
+            let mut beside = molecule.neighbours(mark);
+            match (beside.next(), beside.next()) {
+                (Some((on, bond)), None) if bond.order == BondOrder::Single && !marks.contains(&on) => stems.push(on),
+                _ => return Err(refused()),
+            }
+        }
+        let left: BTreeMap<usize, usize> =
+            (0..molecule.atoms().len()).filter(|a| !marks.contains(a)).zip(0..).collect();
+        let specs: Vec<AtomSpec> = left
+            .keys()
+            .map(|&a| {
+                let (atom, freed) = (molecule.atoms()[a], stems.iter().filter(|&&stem| stem == a).count() as u8);
+                AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens + freed) }
+            })
+            .collect();
+        let bonds: Vec<_> = molecule
+            .bonds()
+            .iter()
+            .filter_map(|bond| Some((*left.get(&bond.a)?, *left.get(&bond.b)?, bond.order)))
+            .collect();
+        let stems: Vec<usize> = stems.iter().filter_map(|stem| left.get(stem).copied()).collect();
+        Self::of_molecule(&Molecule::new(&ValenceTable::default(), &specs, &bonds)?, &stems)
+    }
+}
+
+/// The text with an atom of one bond in place of each mark, and the places of these among all atoms.
+fn without_marks(smiles: &str) -> (String, Vec<usize>) {
+    let (mut out, mut marks, mut atom) = (String::new(), Vec::new(), 0);
+    let mut rest = smiles;
+    while let Some(first) = rest.chars().next() {
+        let bracket = (first == '[').then(|| rest.find(']')).flatten();
+        let length = match bracket {
+            Some(end) => end + 1,
+            None if rest.get(..2).and_then(Element::from_symbol).is_some() => 2,
+            None => first.len_utf8(),
+        };
+        let (piece, after) = rest.split_at(length);
+        let inner = piece.trim_start_matches('[').trim_end_matches(']');
+        let number = inner.strip_prefix('*').map(|number| number.strip_prefix(':').unwrap_or(number));
+        let is_mark = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        if is_mark {
+            marks.push(atom);
+            out.push(MARK);
+        } else {
+            out.push_str(piece);
+        }
+        atom += usize::from(is_mark || bracket.is_some() || first.is_ascii_alphabetic());
+        rest = after;
+    }
+    (out, marks)
+}

@@ -1,0 +1,193 @@
+//! Fragments of one's own: the pieces that the molecules of a data set fall into.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use gfn::Result;
+use gfn::graph::CanonicalKey;
+
+use super::decompose::is_cuttable;
+use super::symmetry::Marked;
+use super::{Fragment, FragmentLibrary};
+use crate::{AtomSpec, Bond, Cleanup, Molecule, MoleculeReader, ReadReport, ValenceTable};
+
+/// A fragment with how often the molecules of a data set have it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CountedFragment {
+    /// The fragment: its stems are all atoms that were cut anywhere, with those that symmetry makes the same, each with as much room as
+    /// was taken at once.
+    pub fragment: Fragment,
+    /// The number of its occurrences.
+    pub count: usize,
+}
+
+/// The pieces that molecules fall into when rings are cut from what is between them: ring systems, linkers and side chains, the most
+/// frequent first.
+///
+/// Cut are the single bonds outside of rings that have an atom of a ring at one end at least; a double bond on a ring stays with it (as in
+/// [`Molecule::scaffold`]). With all of the pieces as a library each molecule that was cut is a tree of them
+/// ([`FragmentLibrary::trees`]). What is never joined to anything is no fragment: a molecule without a ring is none.
+///
+/// ```
+/// use gfn_molecules::Molecule;
+/// use gfn_molecules::fragments::{Fragment, Vocabulary};
+/// let molecules = ["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1"].map(Molecule::from_smiles);
+/// let vocabulary: Vocabulary = molecules.iter().flatten().collect();
+/// let counts: Vec<(String, usize)> =
+///     vocabulary.fragments().iter().map(|counted| (counted.fragment.to_string(), counted.count)).collect();
+/// // Benzene was cut at two atoms at once, which are alike, as all of its atoms are.
+/// assert_eq!(counts[..2], [("C 0".to_owned(), 2), ("c1ccccc1 0,1,2,3,4,5".to_owned(), 2)]);
+/// assert_eq!(counts.len(), 5);
+/// assert_eq!(vocabulary.library(2)?.fragments().len(), 2);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Vocabulary {
+    fragments: Vec<CountedFragment>,
+    report: ReadReport,
+}
+
+impl Vocabulary {
+    /// That of a SMILES or SD file, read with all of [`Cleanup`]: without salts and isotopes, charges taken away.
+    ///
+    /// # Errors
+    /// [`Error::Io`](gfn::Error::Io) for a file that can't be read. Lines that aren't read are in the [`report`](Self::report).
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let mut reader = MoleculeReader::open(path)?.with_cleanup(Cleanup::ALL);
+        let mut pieces = Pieces::default();
+        for molecule in reader.by_ref() {
+            pieces.add(&molecule?);
+        }
+        Ok(Self { fragments: pieces.fragments(), report: reader.report().clone() })
+    }
+
+    /// The fragments, the most frequent first; of equally frequent ones the smaller first.
+    #[must_use]
+    pub fn fragments(&self) -> &[CountedFragment] {
+        &self.fragments
+    }
+
+    /// The fate of the lines of the file.
+    #[must_use]
+    pub fn report(&self) -> &ReadReport {
+        &self.report
+    }
+
+    /// The `n` most frequent fragments as a library; all, if there are fewer.
+    ///
+    /// # Errors
+    /// Those of [`FragmentLibrary::new`]: none, or more than 4,096 fragments or stems.
+    pub fn library(&self, n: usize) -> Result<FragmentLibrary> {
+        FragmentLibrary::new(self.fragments.iter().take(n).map(|counted| counted.fragment.clone()).collect())
+    }
+}
+
+impl<'a> FromIterator<&'a Molecule> for Vocabulary {
+    fn from_iter<I: IntoIterator<Item = &'a Molecule>>(molecules: I) -> Self {
+        let mut pieces = Pieces::default();
+        let mut report = ReadReport::default();
+        for molecule in molecules {
+            pieces.add(molecule);
+            report.read += 1;
+        }
+        Self { fragments: pieces.fragments(), report }
+    }
+}
+
+impl FragmentLibrary {
+    /// The `n` most frequent pieces of the molecules of a SMILES or SD file: [`Vocabulary::read`] and [`Vocabulary::library`].
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn from_data(path: impl AsRef<Path>, n: usize) -> Result<Self> {
+        Vocabulary::read(path)?.library(n)
+    }
+}
+
+/// A piece that was met.
+struct Piece {
+    molecule: Molecule,
+    /// The most cuts at once of each atom, by its place in the canonical order.
+    cuts: Vec<u8>,
+    count: usize,
+}
+
+#[derive(Default)]
+struct Pieces(HashMap<CanonicalKey, Piece>);
+
+impl Pieces {
+    /// Cuts a molecule up.
+    fn add(&mut self, molecule: &Molecule) {
+        let in_ring: Vec<bool> =
+            (0..molecule.atoms().len()).map(|a| molecule.neighbours(a).any(|(_, bond)| bond.in_ring)).collect();
+        let is_cut = |bond: &Bond| is_cuttable(bond) && (in_ring[bond.a] || in_ring[bond.b]);
+        let mut seen = vec![false; in_ring.len()];
+        for first in 0..in_ring.len() {
+            if seen[first] {
+                continue;
+            }
+            seen[first] = true;
+            let (mut atoms, mut next) = (vec![first], 0);
+            while let Some(&a) = atoms.get(next) {
+                next += 1;
+                for (b, bond) in molecule.neighbours(a) {
+                    if !is_cut(bond) && !std::mem::replace(&mut seen[b], true) {
+                        atoms.push(b);
+                    }
+                }
+            }
+            self.count(molecule, &atoms, is_cut);
+        }
+    }
+
+    fn count(&mut self, molecule: &Molecule, atoms: &[usize], is_cut: impl Fn(&Bond) -> bool) {
+        let cuts = |a: usize| molecule.neighbours(a).filter(|(_, bond)| is_cut(bond)).count() as u8;
+        let spec = |&a: &usize| {
+            let atom = molecule.atoms()[a];
+            AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens + cuts(a)) }
+        };
+        let place = |a: usize| atoms.iter().position(|&other| other == a);
+        let specs: Vec<AtomSpec> = atoms.iter().map(spec).collect();
+        let bonds: Vec<_> = molecule
+            .bonds()
+            .iter()
+            .filter(|bond| !is_cut(bond))
+            .filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order)))
+            .collect();
+        // Hydrogens take the place of single bonds: a piece of a molecule is one, too.
+        let Ok(piece) = Molecule::new(&ValenceTable::default(), &specs, &bonds) else { return };
+        let canonical = piece.canonical();
+        let new = || Piece { cuts: vec![0; atoms.len()], molecule: piece, count: 0 };
+        let known = self.0.entry(canonical.key).or_insert_with(new);
+        known.count += 1;
+        for (most, &k) in known.cuts.iter_mut().zip(&canonical.order) {
+            *most = (*most).max(cuts(atoms[k as usize]));
+        }
+    }
+
+    fn fragments(self) -> Vec<CountedFragment> {
+        let counted = |piece: Piece| Some(CountedFragment { fragment: piece.fragment()?, count: piece.count });
+        let mut out: Vec<CountedFragment> = self.0.into_values().filter_map(counted).collect();
+        let size = |counted: &CountedFragment| counted.fragment.molecule().atoms().len();
+        out.sort_by(|one, other| {
+            let by_count = other.count.cmp(&one.count).then(size(one).cmp(&size(other)));
+            by_count.then_with(|| one.fragment.smiles().cmp(other.fragment.smiles()))
+        });
+        out
+    }
+}
+
+impl Piece {
+    /// The fragment that it is; `None` without a stem, or with so many of these, or symmetries, that it isn't one.
+    fn fragment(&self) -> Option<Fragment> {
+        let (alike, order) = (Marked::new(&self.molecule, &[]), self.molecule.canonical().order);
+        let mut stems = Vec::new();
+        for atom in 0..self.cuts.len() {
+            let images = alike.images(&[atom], &alike, usize::MAX);
+            let place = |b: usize| order.iter().position(|&other| other as usize == b);
+            let most = images.iter().filter_map(|image| self.cuts.get(place(image[0])?)).max();
+            stems.extend(std::iter::repeat_n(atom, most.copied().unwrap_or(0).into()));
+        }
+        Fragment::of_molecule(&self.molecule, &stems).ok()
+    }
+}

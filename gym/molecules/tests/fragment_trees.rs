@@ -1,0 +1,154 @@
+//! Molecules as trees of fragments: against all trees of small environments, against roll-outs, and in time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use gfn::Rng;
+use gfn::env::StateGraph;
+use gfn::graph::{CanonicalKey, GraphState, canonical_key};
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
+use gfn_molecules::Molecule;
+use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+
+fn library(text: &str) -> FragmentLibrary {
+    FragmentLibrary::parse(text).unwrap()
+}
+
+/// The 72 fragments of Bengio et al. 2021.
+fn published() -> FragmentLibrary {
+    library(include_str!("golden/fragments_72.txt"))
+}
+
+fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<CanonicalKey> {
+    trees.into_iter().map(canonical_key).collect()
+}
+
+/// Libraries with rings that turn, stems with room for several, stems that aren't all alike, one molecule by many trees, and several
+/// fragments that are parts of each other.
+const SMALL: [(&str, usize); 6] = [
+    ("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0", 3),
+    ("C 0,0,0,0\nCC 0,0,1,1\nCCC 0,1,2\nC(C)(C)C 0,1", 3),
+    ("C1CCCCC1 0,1,2,3\nO 0,0\nOCCO 0,3\nCC 0,1", 3),
+    ("CC 0,1\nC 0", 2),
+    ("C1CNCCN1 0,2,5\nN1CC1 0,1\nO 0,0", 3),
+    ("c1cc[nH+]cc1 0,1,2\n[O-]C=O 1\nC[NH3+] 0,1\nc1ccncc1 0,1,2,4,5", 3),
+];
+
+/// The states of an environment by the molecule that they are: its trees, and no others.
+#[test]
+fn a_molecule_is_all_the_trees_that_lead_to_it() {
+    for (text, max_fragments) in SMALL {
+        let library = library(text);
+        let env = Fragments::new(&library, max_fragments).unwrap();
+        let space = StateGraph::build(&env, 1 << 17).unwrap();
+        let mut by_molecule: BTreeMap<CanonicalKey, (Molecule, Vec<GraphState>)> = BTreeMap::new();
+        for state in space.states().graphs().iter().skip(1) {
+            let molecule = library.molecule(state).unwrap();
+            by_molecule.entry(molecule.key()).or_insert((molecule, Vec::new())).1.push(state.clone());
+        }
+        let (mut several, mut larger) = (0, 0);
+        for (molecule, states) in by_molecule.values() {
+            let found = library.trees(molecule, 100_000).unwrap();
+            let (within, beyond): (Vec<GraphState>, _) =
+                found.iter().cloned().partition(|tree| tree.n_nodes() <= max_fragments);
+            assert_eq!(keys(&within), keys(states), "{} of {text:?}", molecule.smiles());
+            assert_eq!(keys(&found).len(), found.len(), "{}: one tree twice", molecule.smiles());
+            for tree in &found {
+                assert_eq!(library.molecule(tree).unwrap().key(), molecule.key());
+            }
+            // Those of the environment are its states as they are.
+            assert!(within.iter().all(|tree| keys([&env.state(tree).unwrap()]) == keys([tree])));
+            several += usize::from(found.len() > 1);
+            larger += beyond.len();
+            for most in [0, 1, 2, 3, found.len() + 1] {
+                let some = library.trees(molecule, most).unwrap();
+                assert!(keys(&some).is_subset(&keys(&found)));
+                assert_eq!(some.len(), most.min(found.len()), "{} of {text:?}", molecule.smiles());
+            }
+        }
+        println!(
+            "{text:?}: {} states, {} molecules, {several} of several trees, {larger} trees of more fragments",
+            space.len() - 1,
+            by_molecule.len()
+        );
+        assert!(several > 0 || text.starts_with("C1CNCCN1") || text.starts_with("c1cc"), "{text:?}");
+    }
+}
+
+#[test]
+fn trees_of_roll_outs_are_among_those_of_their_molecules() {
+    for (library, max_fragments) in [(FragmentLibrary::standard().unwrap(), 6), (published(), 9)] {
+        let env = Fragments::new(&library, max_fragments).unwrap();
+        let samples = Sampler::new(&env, &UniformPolicy).forward(1_500, &mut Rng::seeded(1)).unwrap();
+        let (mut longest, mut most, mut sum) = (Duration::ZERO, 0, 0);
+        // The largest, and some of all.
+        let mut states: Vec<&GraphState> = samples.terminal_states().graphs().iter().collect();
+        states[100..].sort_by_key(|state| std::cmp::Reverse(state.n_nodes()));
+        let large = states[100..200].iter().filter(|state| state.n_nodes() == max_fragments).count();
+        assert!(large >= 25, "{large}");
+        for state in &states[..200] {
+            let molecule = library.molecule(state).unwrap();
+            let began = Instant::now();
+            let found = library.trees(&molecule, 1 << 20).unwrap();
+            longest = longest.max(began.elapsed());
+            assert!(found.iter().any(|tree| canonical_key(tree) == canonical_key(state)), "{}", molecule.smiles());
+            for tree in &found {
+                assert_eq!(library.molecule(tree).unwrap().key(), molecule.key(), "{}", molecule.smiles());
+            }
+            (most, sum) = (most.max(found.len()), sum + found.len());
+        }
+        println!(
+            "{} fragments: {sum} trees of 200 molecules, {large} of them of {max_fragments} fragments; at most {most}, {longest:?}",
+            library.fragments().len()
+        );
+        // A second, and some for a machine that has other things to do.
+        assert!(longest < Duration::from_secs(10), "{longest:?}");
+    }
+}
+
+/// Drugs, most of which these fragments don't make: that is known at once, too.
+#[test]
+fn molecules_that_are_no_trees_are_known_in_time() {
+    let drugs = [
+        "Cc1ccc(cc1Nc1nccc(n1)-c1cccnc1)NC(=O)c1ccc(cc1)CN1CCN(C)CC1",
+        "COc1cc2ncnc(c2cc1OCCCN1CCOCC1)Nc1ccc(F)c(Cl)c1",
+        "CCOc1nc2cccc(c2n1Cc1ccc(cc1)-c1ccccc1-c1nnn[nH]1)C(=O)O",
+        "CC(C)c1n(CCC(O)CC(O)CC(=O)O)c(c(c1C(=O)Nc1ccccc1)-c1ccccc1)-c1ccc(F)cc1",
+        "CN1CCN(CC1)c1nc2ccccc2nc1NS(=O)(=O)c1ccc(cc1)OCC(O)CNC(C)C",
+        "CCCc1nn(C)c2c1nc([nH]c2=O)-c1cc(ccc1OCC)S(=O)(=O)N1CCN(C)CC1",
+        "CC(C)(C)NC(=O)C1CN(CCN1CC(O)CC(Cc1ccccc1)C(=O)NC1c2ccccc2CC1O)Cc1cccnc1",
+        "CC(=O)Oc1ccccc1C(=O)O",
+        "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc21",
+        "COc1ccc2[nH]c(nc2c1)S(=O)Cc1ncc(C)c(OC)c1C",
+        "CC(C)NCC(O)COc1cccc2ccccc12",
+        "OC(=O)CCCCCCCCCCCCCCCCCCCCC(CCCCCCCC)CCCCCC(CCC)CCCC",
+    ];
+    let library = published();
+    let mut made = 0;
+    for text in drugs {
+        let molecule = Molecule::from_smiles(text).unwrap();
+        let began = Instant::now();
+        let found = library.trees(&molecule, 1_000).unwrap();
+        println!("{} trees in {:?}: {text}", found.len(), began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(found.iter().all(|tree| library.molecule(tree).unwrap().key() == molecule.key()));
+        made += usize::from(!found.is_empty());
+    }
+    println!("{made} of {}", drugs.len());
+}
+
+/// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of which there are many
+/// millions; up to symmetry 84 where the middle stays alone, and 4 times 28 where it is one of two.
+#[test]
+fn branches_that_are_alike_are_no_more_work() {
+    let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");
+    let dendrimer = |text: &str| format!("C({text})({text}){text}");
+    let text = dendrimer(&dendrimer(&dendrimer("C")));
+    let molecule = Molecule::from_smiles(&text).unwrap();
+    let began = Instant::now();
+    let found = library.trees(&molecule, 500).unwrap();
+    println!("{text}: {} trees in {:?}", found.len(), began.elapsed());
+    assert_eq!((keys(&found).len(), found.len()), (196, 196));
+    assert!(began.elapsed() < Duration::from_secs(20));
+}

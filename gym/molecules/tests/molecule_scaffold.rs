@@ -1,0 +1,294 @@
+//! Growth from a scaffold: the contract, decorations against lists that are made by other means, and what is trained.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gfn::Rng;
+use gfn::env::StateGraph;
+use gfn::graph::{GraphEnv, GraphRules, GraphState, Scaffold};
+use gfn::metrics::Distances;
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::rollout::Sampler;
+use gfn::testing::check_graph_env;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn_molecules::fragments::{Fragment, FragmentError};
+use gfn_molecules::{
+    AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ValenceTable,
+};
+
+fn config(scaffold: Fragment, atoms: usize, treatment: Scaffold) -> MoleculeConfig {
+    let max_atoms = scaffold.molecule().atoms().len() + atoms;
+    MoleculeConfig {
+        elements: vec![Element::C, Element::N, Element::O],
+        charges: Vec::new(),
+        scaffold: Some(scaffold),
+        scaffold_atoms: treatment,
+        ..MoleculeConfig::new(max_atoms)
+    }
+}
+
+fn marked(smiles: &str) -> Fragment {
+    Fragment::from_marked(smiles).unwrap()
+}
+
+/// A ring of alike places, places that symmetry tells apart, one place for two, a chain with room for a double bond, charges and
+/// hydrogens that the elements' own rules don't have, a fused system, a single atom.
+const SCAFFOLDS: [&str; 8] = [
+    "c1([*:1])c([*:2])c([*:3])c([*:4])c([*:5])c1[*:6]",
+    "c1ccc([*:1])cc1",
+    "c1cc([*:1])ncc1[*:2]",
+    "C1CC1([*:1])[*:2]",
+    "*C(*)C#N",
+    "C[N+](C)(C*)CC([O-])=O",
+    "c1ccc2[nH]c([*:1])c([*:2])c2c1",
+    "*O*",
+];
+
+#[test]
+fn environments_with_scaffolds_keep_their_contract() {
+    for text in SCAFFOLDS {
+        for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
+            let mut config = config(marked(text), 5, treatment);
+            config.charges = vec![(Element::N, 1), (Element::O, -1)];
+            check_graph_env(&MoleculeEnv::new(config.clone()).unwrap(), 3, &mut Rng::seeded(1)).unwrap();
+            let limits = MoleculeConfig { max_ring_size: Some(9), max_rings: Some(3), extra_valences: 1, ..config };
+            check_graph_env(&MoleculeEnv::new(limits).unwrap(), 2, &mut Rng::seeded(2)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
+    for text in SCAFFOLDS {
+        let scaffold = marked(text);
+        let n = scaffold.molecule().atoms().len();
+        let env = MoleculeEnv::new(config(scaffold.clone(), 7, Scaffold::Alike)).unwrap();
+        let samples = Sampler::new(&env, &UniformPolicy).forward(300, &mut Rng::seeded(3)).unwrap();
+        let (mut grown, mut rings) = (0, 0);
+        for graph in samples.terminal_states().graphs() {
+            let molecule = env.codec().molecule(graph).unwrap();
+            assert_eq!(Molecule::from_smiles(&molecule.smiles()).unwrap().key(), molecule.key());
+            let own = scaffold.molecule();
+            let among: Vec<_> = molecule.bonds().iter().filter(|bond| bond.a < n && bond.b < n).collect();
+            assert_eq!(among.len(), own.bonds().len());
+            for (a, atom) in own.atoms().iter().enumerate() {
+                let here = molecule.atoms()[a];
+                let hung: u8 =
+                    molecule.neighbours(a).filter(|(b, _)| *b >= n).map(|(_, bond)| bond.order.value()).sum();
+                let room = scaffold.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
+                assert!(hung <= room, "{}", molecule.smiles());
+                assert_eq!(
+                    (here.element, here.charge, here.hydrogens + hung),
+                    (atom.element, atom.charge, atom.hydrogens)
+                );
+                assert!(molecule.neighbours(a).all(|(b, bond)| b < n || !bond.in_ring), "{}", molecule.smiles());
+            }
+            grown += usize::from(graph.n_nodes() > n);
+            rings += usize::from(molecule.n_rings() > own.n_rings());
+        }
+        assert!(grown > 100 && rings > 0, "{text}: {grown} {rings}");
+    }
+}
+
+/// A decorated scaffold by naive means: its atoms with a mark of its own each, or one mark for all, its aromatic bonds as such.
+fn key(env: &GraphEnv<MoleculeEnv>, graph: &GraphState) -> String {
+    let scaffold = env.config().scaffold.as_ref().unwrap();
+    let own = scaffold.molecule();
+    let molecule = env.codec().molecule(graph).unwrap();
+    let apart = env.config().scaffold_atoms == Scaffold::ToldApart;
+    let mut best: Option<String> = None;
+    // All maps of the scaffold onto itself that keep what it is and where something may be attached.
+    let mut maps = vec![Vec::new()];
+    let n = own.atoms().len();
+    let room = |a: usize| scaffold.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
+    let bond = |a: usize, b: usize| {
+        own.neighbours(a).find(|(c, _)| *c == b).map(|(_, bond)| if bond.aromatic { 4 } else { bond.order.value() })
+    };
+    for a in 0..n {
+        let mut longer = Vec::new();
+        for map in &maps {
+            for b in (0..n).filter(|b| !map.contains(b) && (!apart || a == *b)) {
+                let same = own.atoms()[a] == own.atoms()[b] && room(a) == room(b);
+                if same && map.iter().enumerate().all(|(c, &d): (usize, &usize)| bond(a, c) == bond(b, d)) {
+                    longer.push([map.as_slice(), &[b]].concat());
+                }
+            }
+        }
+        maps = longer;
+    }
+    assert!(!maps.is_empty());
+    for map in maps {
+        // What hangs on each atom, as a molecule with a mark of its own in place of the atom.
+        let mut words = vec![String::new(); n];
+        for a in 0..n {
+            let mut part = vec![a];
+            let mut next = 0;
+            while let Some(&b) = part.get(next) {
+                next += 1;
+                let new: Vec<usize> =
+                    molecule.neighbours(b).map(|(c, _)| c).filter(|c| *c >= n && !part.contains(c)).collect();
+                part.extend(new);
+            }
+            let table = ValenceTable::default().with(Element::Si, 9, &(0..=20).collect::<Vec<_>>());
+            let spec = |&b: &usize| {
+                let atom = molecule.atoms()[b];
+                let plain = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
+                if b == a { AtomSpec { element: Element::Si, charge: 9, hydrogens: Some(0) } } else { plain }
+            };
+            let specs: Vec<AtomSpec> = part.iter().map(spec).collect();
+            let place = |b: usize| part.iter().position(|&other| other == b);
+            let bonds: Vec<(usize, usize, BondOrder)> =
+                molecule.bonds().iter().filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order))).collect();
+            words[map[a]] = format!("{:?}", Molecule::new(&table, &specs, &bonds).unwrap().key());
+        }
+        let word = words.join(" ");
+        if best.as_ref().is_none_or(|best| word < *best) {
+            best = Some(word);
+        }
+    }
+    best.unwrap()
+}
+
+/// States by what they are: as many are one object as the environment says, and these are its forms.
+#[test]
+fn decorations_are_those_that_differ_by_other_means() {
+    let cases = [
+        (SCAFFOLDS[0], 3, Scaffold::Alike),
+        (SCAFFOLDS[0], 2, Scaffold::ToldApart),
+        (SCAFFOLDS[2], 3, Scaffold::Alike),
+        (SCAFFOLDS[3], 3, Scaffold::Alike),
+        (SCAFFOLDS[4], 3, Scaffold::Alike),
+        (SCAFFOLDS[7], 4, Scaffold::Alike),
+        (SCAFFOLDS[7], 4, Scaffold::ToldApart),
+    ];
+    for (text, atoms, treatment) in cases {
+        let env = MoleculeEnv::new(config(marked(text), atoms, treatment)).unwrap();
+        let space = StateGraph::build(&env, 1 << 16).unwrap();
+        let mut objects: BTreeMap<String, usize> = BTreeMap::new();
+        for state in space.states().graphs() {
+            *objects.entry(key(&env, state)).or_default() += 1;
+        }
+        for state in space.states().graphs() {
+            let several = objects[&key(&env, state)];
+            assert!((env.log_multiplicity(state).unwrap() - (several as f64).ln()).abs() < 1e-12, "{state}");
+        }
+        println!("{text}, {atoms} atoms, {treatment:?}: {} states, {} decorations", space.len(), objects.len());
+        assert!(objects.len() > 20);
+    }
+}
+
+/// A ring of six that hangs on a scaffold has two Kekule forms once something is beside: two states that are one object.
+#[test]
+fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
+    for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
+        let scaffold = marked("O([*:1])[*:2]");
+        let env = MoleculeEnv::new(config(scaffold, 8, treatment)).unwrap();
+        let samples = Sampler::new(&env, &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
+        assert_eq!(samples.terminal_states().graphs().len(), 2);
+        // Phenyl with a methyl group next to the bond, by hand.
+        let start = env.initial_graphs()[0].clone();
+        let mut graph = start;
+        for _ in 0..7 {
+            graph.add_node(gfn::graph::Node::of_class(0));
+        }
+        let edge = |order: u8| {
+            let mut edge = gfn::graph::Edge::default();
+            edge.attributes.set(0, order - 1);
+            edge
+        };
+        for (a, b, order) in [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 4, 2), (4, 5, 1), (5, 6, 2), (6, 1, 1), (2, 7, 1)] {
+            graph.add_edge(a, b, edge(order)).unwrap();
+        }
+        assert_eq!(env.log_multiplicity(&graph).unwrap(), 2f64.ln());
+        let forms = env.forms(&graph).unwrap().unwrap();
+        assert_eq!(forms.len(), 2);
+        let molecules: BTreeSet<_> = forms.iter().map(|form| env.codec().molecule(form).unwrap().key()).collect();
+        assert_eq!(molecules.len(), 1);
+        assert!(forms.iter().all(|form| env.is_reachable(form)));
+    }
+}
+
+/// A policy that is trained for seconds, on the exact distribution; and on that of all states, were symmetry not corrected for.
+fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
+    tch::set_num_threads(1);
+    let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };
+    let env = MoleculeEnv::new(config).unwrap();
+    let reward = MoleculeReward::new(env.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
+    let space = StateGraph::build(&env, 1 << 14).unwrap();
+    let target = space.target_distribution(&reward, None).unwrap();
+    let network = GraphNetConfig {
+        conv: ConvKind::Gine,
+        layers: 3,
+        embedding: 48,
+        pair_walks: Some(2),
+        backward: BackwardPolicy::SharedTorso,
+        ..GraphNetConfig::default()
+    };
+    let mut rng = Rng::seeded(0);
+    let net = GraphNet::new(&env, network, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
+    let steps = 250;
+    let config = TrainerConfig {
+        batch: 64,
+        adam: AdamConfig { lr: 5e-3, log_z_lr: 1e-1, ..AdamConfig::default() },
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps },
+        ..TrainerConfig::default()
+    };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    for _ in 0..steps {
+        trainer.step().unwrap();
+    }
+    let probs = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap().probs;
+    (Distances::between(&probs, &target.probs).unwrap().tv, space.len())
+}
+
+#[test]
+fn decorations_are_sampled_in_proportion_to_the_reward() {
+    for (text, treatment) in [
+        ("c1([*:1])ccc([*:2])cc1", Scaffold::Alike),
+        ("c1cc([*:1])ncc1[*:2]", Scaffold::Alike),
+        ("c1([*:1])ccc([*:2])cc1", Scaffold::ToldApart),
+    ] {
+        let (tv, states) = trained(text, treatment, true);
+        println!("{text}, {treatment:?}: TV {tv:.4} over {states} decorations");
+        assert!(tv < 0.05, "{text}: {tv}");
+    }
+    // The negative control: without the correction decorations that a symmetry of the scaffold keeps are met too often.
+    let (tv, _) = trained("c1([*:1])ccc([*:2])cc1", Scaffold::Alike, false);
+    println!("not corrected: TV {tv:.4}");
+    assert!(tv > 0.05, "{tv}");
+}
+
+#[test]
+fn scaffolds_that_make_no_sense_are_refused() {
+    let marks = |text: &str| Fragment::from_marked(text).unwrap_err();
+    assert!(matches!(marks("c1ccccc1"), FragmentError::NoStem { .. }));
+    assert!(matches!(marks("C=*"), FragmentError::Mark { .. }) || matches!(marks("C=*"), FragmentError::Molecule(_)));
+    assert!(matches!(marks("C*C"), FragmentError::Mark { .. } | FragmentError::Molecule(_)));
+    assert!(matches!(marks("**"), FragmentError::Mark { .. }));
+    assert!(matches!(marks("*"), FragmentError::Mark { .. }));
+    assert!(matches!(marks("C([*:1]"), FragmentError::Molecule(_)));
+    assert!(matches!(marks("C[*:x]"), FragmentError::Molecule(_)));
+    assert!(matches!(Fragment::new("C", &[0; 5]), Err(FragmentError::Hydrogens { .. })));
+    let methane = Molecule::from_smiles("C").unwrap();
+    assert!(matches!(Fragment::of_molecule(&methane, &[1]), Err(FragmentError::NoAtom { .. })));
+    // Iodine and chlorine beside marks; brackets; rings; atoms of two letters.
+    let same = |text: &str, smiles: &str, stems: &[usize]| {
+        assert!(marked(text).is_same(&Fragment::new(smiles, stems).unwrap()), "{text}");
+    };
+    same("IC(*)Cl", "C(I)Cl", &[0]);
+    same("Clc1c([*:1])c(Br)cc%12c1.[Na]".trim_end_matches(".[Na]").replace("%12", "").as_str(), "Clc1cc(Br)ccc1", &[2]);
+    same("[*]C[NH2+]*", "C[NH3+]", &[0, 1]);
+    same("*C(*)(*)*", "C", &[0, 0, 0, 0]);
+
+    let refused = |config: MoleculeConfig| MoleculeEnv::new(config).unwrap_err().to_string();
+    let naphthalene = || marked("c1ccc2cc(*)ccc2c1");
+    let base = config(naphthalene(), 2, Scaffold::Alike);
+    assert!(refused(MoleculeConfig { max_atoms: 10, ..base.clone() }).contains("of 10 atoms, where 10 may be"));
+    assert!(refused(MoleculeConfig { max_rings: Some(1), ..base.clone() }).contains("of 2 rings, where 1 may be"));
+    assert!(refused(MoleculeConfig { max_ring_size: Some(5), ..base.clone() }).contains("a ring of more than 5 atoms"));
+    let env = MoleculeEnv::new(base).unwrap();
+    let message = env.codec().graph(&methane).unwrap_err().to_string();
+    assert!(message.contains("without a scaffold"), "{message}");
+}

@@ -1,0 +1,66 @@
+"""Checks that the SMILES and SD files that RDKit's package has are read: every line or record is a molecule, or skipped for a reason.
+
+    python3 scripts/molecules/check_corpora.py [FILE...]
+
+Compares what the example `molecule_files` says of each file with what RDKit reads: as many lines, and of texts that are "no SMILES" or
+damaged no more than RDKit can't read either, but for one in two hundred. Files may be packed (`.gz`).
+"""
+
+import gzip
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from rdkit import Chem, RDConfig, RDLogger
+
+ROOT = pathlib.Path(__file__).parents[2]
+ENDINGS = (".smi", ".sdf", ".smi.gz", ".sdf.gz")
+
+
+def files() -> list[pathlib.Path]:
+    given = [pathlib.Path(path) for path in sys.argv[1:]]
+    folders = [pathlib.Path(RDConfig.RDDataDir), pathlib.Path(RDConfig.RDContribDir)]
+    found = [path for folder in folders for path in sorted(folder.rglob("*")) if path.name.endswith(ENDINGS)]
+    return found + given
+
+
+def by_rdkit(path: pathlib.Path, text: str) -> tuple[int, int]:
+    """Lines or records, and those that RDKit can't read as SMILES or as a molfile at all."""
+    if ".sd" in path.name:
+        records = [record for record in text.split("$$$$")[:-1] if record.strip()]
+        # The end of the line of `$$$$` belongs to the record before.
+        blocks = [record.removeprefix("\r").removeprefix("\n") if k else record for k, record in enumerate(records)]
+        unread = sum(Chem.MolFromMolBlock(block, sanitize=False) is None for block in blocks)
+        return len(records), unread
+    lines = [re.split(r"[ \t,]", line.strip())[0] for line in text.splitlines() if line.strip()]
+    return len(lines), sum(Chem.MolFromSmiles(line, sanitize=False) is None for line in lines)
+
+
+def main() -> None:
+    RDLogger.DisableLog("rdApp.*")
+    cargo = os.environ.get("CARGO", "cargo")
+    command = [cargo, "run", "--quiet", "--profile", "ci", "--example", "molecule_files", "--"]
+    bad = 0
+    for path in files():
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8", "replace")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / path.name.removesuffix(".gz")
+            copy.write_text(text)
+            out = subprocess.run([*command, str(copy)], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        report = out.splitlines()[0].split(": ", 1)[1]
+        read, skipped = int(report.split()[0]), int(re.search(r"\), (\d+) skipped", report).group(1))
+        unreadable = sum(int(n) for n in re.findall(r"(\d+) with (?:no SMILES|a record that)", report))
+        lines, unread = by_rdkit(path, text)
+        stated = lines - max(0, unreadable - unread)
+        fine = read + skipped == lines and stated >= 0.995 * lines
+        bad += not fine
+        print(f"{'ok' if fine else 'BAD'} {path.name}: {lines} lines, {unread} that RDKit can't read; {report}")
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()

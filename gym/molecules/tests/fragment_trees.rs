@@ -15,9 +15,8 @@ fn library(text: &str) -> FragmentLibrary {
     FragmentLibrary::parse(text).unwrap()
 }
 
-/// The 72 fragments of Bengio et al. 2021.
 fn published() -> FragmentLibrary {
-    library(include_str!("golden/fragments_72.txt"))
+    FragmentLibrary::bengio2021().unwrap()
 }
 
 fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<CanonicalKey> {

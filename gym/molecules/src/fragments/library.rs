@@ -90,7 +90,8 @@ impl FragmentLibrary {
     }
 
     /// The 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative Diverse Candidate Generation*, NeurIPS 2021), with
-    /// the atoms that bonds are attached to, as recursionpharma/gflownet lists them: what `seh_frag` is made of, nine of them at most.
+    /// the atoms that bonds are attached to, as recursionpharma/gflownet lists them: what `seh_frag` is made of, nine of them at most. Three of phosphorus and sulphur stand with the
+    /// hydrogens that RDKit gives them once something is attached, and one for that.
     ///
     /// # Errors
     /// None in practice: the list is tested.

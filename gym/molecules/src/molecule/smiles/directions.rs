@@ -36,12 +36,17 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
             } else {
                 (near, far)
             };
-            let sign = search.known(near, k).unwrap_or(false);
-            search.set(near, k, sign, rank);
-            search.set(far, k, sign == positive, rank);
+            let sign = search.known(near, k).unwrap_or_else(|| search.first_sign(near, k, rank));
+            search.set(near, k, sign);
+            search.set(far, k, sign == positive);
             let around = [near, far].into_iter().flat_map(|end| molecule.beside(end, k));
             open.extend(around.flat_map(|b| molecule.bonds_at(b).iter().copied()));
         }
+    }
+    for (k, _) in marked {
+        let mut ends = [molecule.bonds()[k].a, molecule.bonds()[k].b];
+        ends.sort_unstable_by_key(|a| rank[*a]);
+        ends.into_iter().for_each(|end| search.write(end, k, rank));
     }
     let Search { up, written, .. } = search;
     up.into_iter().zip(written).map(|(up, written)| up.filter(|_| written)).collect()
@@ -71,12 +76,24 @@ impl Search<'_> {
         self.beside(end, double).into_iter().enumerate().find_map(found)
     }
 
-    /// Says that the first neighbour is above an end or below, and so where the second is; one of both is written.
-    fn set(&mut self, end: usize, double: usize, first_is_up: bool, rank: &[usize]) {
+    /// The sign that makes the bond to the neighbour of lowest rank go up from the lower rank to the higher one.
+    fn first_sign(&self, end: usize, double: usize, rank: &[usize]) -> bool {
+        let beside = self.beside(end, double);
+        let lowest = beside.iter().enumerate().min_by_key(|(_, (b, _))| rank[*b]);
+        lowest.is_some_and(|(place, (b, _))| (rank[end] < rank[*b]) ^ (place > 0))
+    }
+
+    /// Says that the first neighbour is above an end or below, and so where the second is.
+    fn set(&mut self, end: usize, double: usize, first_is_up: bool) {
         let beside = self.beside(end, double);
         for (place, &(_, k)) in beside.iter().enumerate() {
             self.up[k] = Some(first_is_up ^ (self.molecule.bonds()[k].b == end) ^ (place > 0));
         }
+    }
+
+    /// Has one of the bonds beside an end written.
+    fn write(&mut self, end: usize, double: usize, rank: &[usize]) {
+        let beside = self.beside(end, double);
         if !beside.iter().any(|&(_, k)| self.written[k])
             && let Some(&(_, k)) = beside.iter().min_by_key(|(b, _)| rank[*b])
         {

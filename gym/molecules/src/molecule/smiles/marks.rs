@@ -2,22 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use crate::molecule::{Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
+use crate::molecule::{BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
 /// A neighbour of a centre that comes with the end of a ring.
 const OPEN: usize = usize::MAX;
 
-/// Where hydrogens and lone pairs come among the neighbours of a centre: behind the atom before it, if there is one; a lone pair by itself
-/// behind the first neighbour in any case, as RDKit has it.
-pub(super) fn place_of_implicit(molecule: &Molecule, atom: usize, before: usize) -> usize {
-    if molecule.atoms()[atom].hydrogens == 0 { 1 } else { before }
+/// Where hydrogens and lone pairs come among the neighbours of a centre: behind the atom before it, if there is one. A lone pair by itself
+/// comes second as RDKit has it, and third where the atom has single bonds only and one of them closes a ring.
+pub(super) fn place_of_implicit(molecule: &Molecule, atom: usize, before: usize, closures: usize) -> usize {
+    let single = || molecule.neighbours(atom).all(|(_, bond)| bond.order == BondOrder::Single);
+    match molecule.atoms()[atom].hydrogens {
+        0 if closures == 1 && single() => 2,
+        0 => 1,
+        _ => before,
+    }
+}
+
+/// A centre as it is written.
+struct RawCentre {
+    /// `true` for `@`.
+    counterclockwise: bool,
+    /// Its neighbours in the order of the text.
+    around: Vec<usize>,
+    /// How many of them come before it.
+    before: usize,
+    /// How many of them come by ring numbers.
+    closures: usize,
 }
 
 /// What a text says of stereochemistry.
 #[derive(Default)]
 pub(super) struct RawMarks {
-    /// By atom: `true` for `@`, its neighbours in the order of the text, and how many of them come before its hydrogen or lone pair.
-    centres: BTreeMap<usize, (bool, Vec<usize>, usize)>,
+    /// By atom.
+    centres: BTreeMap<usize, RawCentre>,
     /// By bond, `true` where its second atom is above its first.
     up: BTreeMap<usize, bool>,
 }
@@ -26,28 +43,35 @@ impl RawMarks {
     /// A centre that comes next, behind `last`.
     pub(super) fn centre(&mut self, atom: usize, last: Option<usize>, counterclockwise: bool) {
         // The atom before it is met when the bond is made.
-        self.centres.insert(atom, (counterclockwise, Vec::new(), usize::from(last.is_some())));
+        let before = usize::from(last.is_some());
+        self.centres.insert(atom, RawCentre { counterclockwise, around: Vec::new(), before, closures: 0 });
     }
 
     /// A bond from `a` to `b`, at its place among the neighbours of both.
     pub(super) fn meet(&mut self, a: usize, b: usize) {
-        if let Some((_, around, _)) = self.centres.get_mut(&a) {
-            around.push(b);
+        if let Some(centre) = self.centres.get_mut(&a) {
+            centre.around.push(b);
         }
     }
 
     /// Leaves a place for the end of a ring; which one.
     pub(super) fn reserve(&mut self, atom: usize) -> usize {
-        self.centres.get_mut(&atom).map_or(0, |(_, around, _)| {
-            around.push(OPEN);
-            around.len() - 1
-        })
+        self.meet_by_number(atom, OPEN);
+        self.centres.get(&atom).map_or(0, |centre| centre.around.len() - 1)
+    }
+
+    /// The same, of a bond that closes a ring.
+    pub(super) fn meet_by_number(&mut self, a: usize, b: usize) {
+        self.meet(a, b);
+        if let Some(centre) = self.centres.get_mut(&a) {
+            centre.closures += 1;
+        }
     }
 
     /// Puts the end of a ring in its place.
     pub(super) fn close(&mut self, atom: usize, place: usize, other: usize) {
-        if let Some((_, around, _)) = self.centres.get_mut(&atom) {
-            around[place] = other;
+        if let Some(centre) = self.centres.get_mut(&atom) {
+            centre.around[place] = other;
         }
     }
 
@@ -67,12 +91,12 @@ impl RawMarks {
             return Ok((molecule, 0));
         }
         let mut marks: Vec<StereoMark> = Vec::new();
-        for (&atom, (counterclockwise, around, before)) in &self.centres {
+        for (&atom, RawCentre { counterclockwise, around, before, closures }) in &self.centres {
             let implicit = 4usize.saturating_sub(around.len());
             if (2..=4).contains(&around.len()) {
                 // Hydrogens and lone pairs have the first numbers.
                 let mut order: Vec<usize> = around.iter().map(|b| b + 4).collect();
-                let place = place_of_implicit(&molecule, atom, before);
+                let place = place_of_implicit(&molecule, atom, *before, *closures);
                 order.splice(place..place, 0..implicit);
                 marks.push(StereoMark {
                     element: StereoElement::Centre(atom),
@@ -103,8 +127,7 @@ impl RawMarks {
 
     /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says so.
     fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
-        use crate::BondOrder::Double;
-        if molecule.bonds()[bond].order != Double {
+        if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);
         }
         let beside = molecule.beside(end, bond);

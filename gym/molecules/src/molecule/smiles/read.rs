@@ -225,7 +225,7 @@ impl Reader<'_> {
             return self.fail("the ends of a ring have bonds in opposite directions");
         }
         self.marks.close(open.atom, open.place, last);
-        self.marks.meet(last, open.atom);
+        self.marks.meet_by_number(last, open.atom);
         self.marks.direct(self.bonds.len(), open.up.or(seen));
         self.bonds.push(RawBond { a: open.atom, b: last, mark: open.mark.or(mark) });
         Ok(())

@@ -194,7 +194,8 @@ impl<'a> Writer<'a> {
         let implicit = 4 - self.molecule.bonds_at(a).len();
         order.splice(0..0, before);
         order.iter_mut().for_each(|b| *b += 4);
-        let place = place_of_implicit(self.molecule, a, usize::from(before.is_some()));
+        let closures = self.closes[a].len() + self.opens[a].len();
+        let place = place_of_implicit(self.molecule, a, usize::from(before.is_some()), closures);
         order.splice(place..place, 0..implicit);
         if positive ^ is_odd(&order) { "@" } else { "@@" }
     }

@@ -1,6 +1,7 @@
 //! Files of molecules: SMILES and SD files, salts, isotopes, charges, and texts that are no molecules.
 
 use std::io::BufRead;
+use std::time::Instant;
 
 use gfn::Rng;
 use gfn_molecules::{Cleanup, Molecule, MoleculeError, MoleculeFormat, MoleculeReader, NotRead, SkipReason};
@@ -172,8 +173,15 @@ fn long_lines_are_cut_off_and_skipped() {
     assert_eq!((found.len(), report.n_skipped()), (0, 0));
 }
 
-/// Mutations of what is read, in the thousands here: `GFN_FUZZ=1000000 cargo test molecule_files::texts` by hand. Nothing panics, and
-/// nothing takes long; how much memory the program took is printed.
+/// The most memory that the program has taken, in kB; 0 where that isn't told.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Mutations of what is read, in the thousands here: `GFN_FUZZ=1000000 cargo test molecule_files::texts` by hand. Nothing panics, hangs or
+/// takes more than 64 MB.
 #[test]
 fn texts_that_are_damaged_are_read_or_refused() {
     let runs: usize = std::env::var("GFN_FUZZ").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000);
@@ -186,6 +194,7 @@ fn texts_that_are_damaged_are_read_or_refused() {
         .chain([record(&["Na  0  3", "Cl  0  5"], &[], &["M  CHG  2   1   1   2  -1"])])
         .collect();
     let mut rng = Rng::seeded(9);
+    let (began, before) = (Instant::now(), peak());
     let (mut kept, mut skipped) = (0, 0);
     for run in 0..runs {
         let sd = run % 2 == 1;
@@ -214,8 +223,9 @@ fn texts_that_are_damaged_are_read_or_refused() {
         }
         (kept, skipped) = (kept + report.read, skipped + report.n_skipped());
     }
-    let peak = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = peak.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("").to_owned();
-    println!("{runs} texts: {kept} molecules, {skipped} skipped; {peak}");
+    let grown = peak() - before;
+    println!("{runs} texts: {kept} molecules, {skipped} skipped, in {:?}; {grown} kB more at most", began.elapsed());
+    // By itself, without other tests at the same time.
+    assert!(runs < 1_000_000 || grown < 64 << 10);
     assert!(kept > runs / 50 && skipped > runs / 10);
 }

@@ -1,6 +1,7 @@
 //! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the field's own measure, by reward calls.
 
 mod baseline;
+pub(crate) mod moo;
 mod seen;
 
 use std::path::PathBuf;
@@ -118,21 +119,7 @@ fn conditioning(args: &Args) -> Result<Option<Conditioning>> {
 fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -> Result<()> {
     let (common, library) = (&args.common, env.rules().library().clone());
     let (conditioning, mut rng) = (conditioning(args)?, run.rng());
-    let embedding = common.embedding.unwrap_or(128);
-    let scale = || MlpConfig { hidden: vec![embedding], ..MlpConfig::default() };
-    let network = GraphNetConfig {
-        // Stems are attributes of arcs: `Gin` doesn't see them.
-        conv: ConvKind::Gine,
-        layers: common.layers.unwrap_or(4),
-        embedding,
-        backward: common.backward(BackwardPolicy::SharedTorso),
-        estimators: EstimatorsConfig {
-            n_conditions: conditioning.as_ref().map_or(0, |conditioning| conditioning.width() as i64),
-            logit_scale: conditioning.as_ref().map(|_| scale()),
-            ..common.objective.estimators()
-        },
-        ..GraphNetConfig::default()
-    };
+    let network = network(common, conditioning.as_ref());
     let description = json!({ "example": "seh_frag", "max_fragments": args.max_fragments, "reduced": args.reduced,
         "conditioning": conditioning, "network": network });
     let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
@@ -171,6 +158,24 @@ fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -
     }
     outputs::write(common, &molecules, &log_scores)?;
     run.print(&trained, report)
+}
+
+/// The policy's network; with a condition that it is told, one that scales the logits by it, too.
+fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConfig {
+    let embedding = common.embedding.unwrap_or(128);
+    GraphNetConfig {
+        // Stems are attributes of arcs: `Gin` doesn't see them.
+        conv: ConvKind::Gine,
+        layers: common.layers.unwrap_or(4),
+        embedding,
+        backward: common.backward(BackwardPolicy::SharedTorso),
+        estimators: EstimatorsConfig {
+            n_conditions: conditioning.map_or(0, |conditioning| conditioning.width() as i64),
+            logit_scale: conditioning.map(|_| MlpConfig { hidden: vec![embedding], ..MlpConfig::default() }),
+            ..common.objective.estimators()
+        },
+        ..GraphNetConfig::default()
+    }
 }
 
 /// Molecules that the policy makes in the end, under a condition if it is told one.

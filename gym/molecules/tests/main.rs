@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
+#[cfg(feature = "descriptors")]
+mod druglike;
 #[path = "../../tests/enumeration/mod.rs"]
 mod enumeration;
 mod external_scorer;
@@ -11,5 +13,6 @@ mod molecule_drawing;
 mod molecule_env;
 mod molecule_proxy;
 mod molecule_reading;
+mod molecule_scores;
 mod molecules;
 mod qm9str;

@@ -9,3 +9,6 @@ mod place;
 mod rings;
 mod sketch;
 mod strain;
+
+#[cfg(feature = "descriptors")]
+pub(crate) use rings::smallest_rings;

@@ -4,7 +4,7 @@ use crate::building::Basis;
 
 /// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
 /// basis of a graph", 1987); `bonds` are those in rings.
-pub(super) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
+pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut neighbours = vec![Vec::new(); n];
     for (k, &(a, b)) in bonds.iter().enumerate() {
         neighbours[a].push((b, k));

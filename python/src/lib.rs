@@ -18,6 +18,7 @@ mod objective;
 mod objects;
 mod parts;
 mod policy;
+mod ranking;
 mod record;
 mod reward;
 mod session;
@@ -42,6 +43,8 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layers::Paths>()?;
     module.add_class::<env::VectorMoves>()?;
     module.add_class::<objective::Scores>()?;
+    module.add_class::<ranking::Ranking>()?;
+    module.add_class::<ranking::Score>()?;
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(session::note_of, module)?)?;
     module.add_class::<states::Graphs>()?;

@@ -10,15 +10,14 @@ use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use serde_json::json;
 
-use super::train::{MoleculeTask, RewardName, RunArgs, score};
-use crate::flags::{Common, words};
+use super::train::{MoleculeTask, RewardArgs, RunArgs};
+use crate::flags::Common;
 
 /// Train a GNN policy to build molecules from fragments
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// The reward
-    #[arg(long, value_enum, default_value = "heteroatoms")]
-    reward: RewardName,
+    #[command(flatten)]
+    reward: RewardArgs,
     /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to, counted from 0 as written, with
     /// commas between them; an atom is listed as often as it may have something attached, at most once per hydrogen
     #[arg(long)]
@@ -61,6 +60,7 @@ fn library(args: &Args) -> Result<FragmentLibrary> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let library = library(args)?;
+    let (rewarded, score, run) = (args.reward.rewarded(), args.reward.score()?, args.reward.noted(&args.run));
     let corrects = !args.run.no_symmetry_correction;
     let env = Fragments::new(&library, args.max_fragments)?.with_symmetry_correction(corrects);
     let network = GraphNetConfig {
@@ -75,9 +75,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
     let task = MoleculeTask {
         example: "fragments",
-        title: format!("trees of at most {} fragments, {}", args.max_fragments, words(&args.reward)),
+        title: format!("trees of at most {} fragments, {}", args.max_fragments, rewarded),
         objects: "junction trees",
-        args: &args.run,
+        args: &run,
         common,
         network,
         description: json!({ "max_fragments": args.max_fragments, "fragments": fragments }),
@@ -86,5 +86,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reader = library.clone();
     let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
     let reward = |score| FragmentReward::new(&library, score);
-    task.train(env, score(args.reward)?, reward, read, Vec::new)
+    task.train(env, score, reward, read, Vec::new)
 }

@@ -4,15 +4,14 @@ use clap::Parser;
 use gfn::Result;
 
 use super::atoms::AtomArgs;
-use super::train::{RewardName, RunArgs, score};
-use crate::flags::{Common, words};
+use super::train::{RewardArgs, RunArgs};
+use crate::flags::Common;
 
 /// Train a GNN policy to build molecules atom by atom
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// The reward
-    #[arg(long, value_enum, default_value = "heteroatoms")]
-    reward: RewardName,
+    #[command(flatten)]
+    reward: RewardArgs,
     #[command(flatten)]
     atoms: AtomArgs,
     #[command(flatten)]
@@ -25,6 +24,6 @@ pub(crate) struct Args {
 const EXACT_LIMIT: usize = 50_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let (rewarded, score) = (words(&args.reward), score(args.reward)?);
-    args.atoms.train("molecule", &rewarded, (&args.run, &args.common), EXACT_LIMIT, score, Vec::new)
+    let (rewarded, score, run) = (args.reward.rewarded(), args.reward.score()?, args.reward.noted(&args.run));
+    args.atoms.train("molecule", &rewarded, (&run, &args.common), EXACT_LIMIT, score, Vec::new)
 }

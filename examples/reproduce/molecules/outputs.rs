@@ -6,94 +6,61 @@ use std::path::Path;
 use gfn::graph::{CanonicalKey, GraphEnv, GraphRules, GraphState};
 use gfn::metrics::{Distances, TopK};
 use gfn::{Error, Result};
-use gfn_molecules::{Fingerprint, Molecule, MoleculeError};
+use gfn_molecules::{FactoredScore, Fingerprint, Molecule, Ranking, ScoreConfig};
 use serde_json::{Value, json};
 
 use crate::flags::Common;
-use crate::plot::PictureSheet;
 use crate::run::Exact;
 
-/// The side of a drawn molecule.
-const SIDE: f64 = 200.0;
-
-/// A molecule, two lines to be written below it, and what the SD file says of it.
-pub(crate) struct Drawn<'a> {
-    pub(crate) molecule: &'a Molecule,
-    /// What the SD file calls it; its number if that is empty.
-    pub(crate) title: String,
-    pub(crate) caption: [String; 2],
-    pub(crate) data: Vec<(&'a str, String)>,
-}
-
-impl Drawn<'_> {
-    /// The record of an SD file. A title that it has no room for is kept as a data item, in favour of the number.
-    fn record(&self, number: usize) -> std::result::Result<String, MoleculeError> {
-        let mut data: Vec<_> = self.data.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let number = number.to_string();
-        if self.title.is_empty() {
-            return self.molecule.sdf_record(&number, &data);
-        }
-        self.molecule.sdf_record(&self.title, &data).or_else(|_| {
-            data.push(("name", &self.title));
-            self.molecule.sdf_record(&number, &data)
-        })
-    }
-}
-
-/// Writes `molecules.sdf` with all that it can hold, and says how many it can't; writes `molecules.svg` and `molecules.png` with the first `shown`.
-pub(crate) fn write_molecules(folder: &Path, title: &str, entries: &[Drawn<'_>], shown: usize) -> Result<()> {
-    let io = |path: &Path, source| Error::io(path, source);
-    std::fs::create_dir_all(folder).map_err(|source| io(folder, source))?;
-    let (mut sheet, mut sdf, mut left_out) = (PictureSheet::new(title, SIDE), String::new(), Vec::new());
-    for (k, entry) in entries.iter().enumerate() {
-        match entry.record(k + 1) {
-            Ok(record) => sdf.push_str(&record),
-            Err(error) => left_out.push(error),
-        }
-        if k < shown {
-            sheet = sheet.cell(entry.molecule.drawing(SIDE, SIDE), entry.caption.clone());
-        }
-    }
-    let path = folder.join("molecules.sdf");
-    if let Some(first) = left_out.first() {
-        eprintln!("{} of {} molecules aren't in {}: {first}", left_out.len(), entries.len(), path.display());
-    }
-    std::fs::write(&path, sdf).map_err(|source| io(&path, source))?;
-    sheet.write(folder.join("molecules.svg"))?;
-    sheet.write(folder.join("molecules.png"))
-}
-
-/// Molecules on the sheet, and in the SD file.
+/// Molecules on the sheet, and in the SD file and the table.
 const SHOWN: usize = 24;
 const KEPT: usize = 1_000;
 
-/// Writes `samples.csv`, and a sheet and an SD file of the best distinct samples, if files are wanted.
-pub(super) fn write(common: &Common, molecules: &[Molecule], log_scores: &[f64]) -> Result<()> {
-    let scored = || molecules.iter().zip(log_scores);
+/// Writes `molecules.csv`, `molecules.sdf`, and `molecules.svg` and `molecules.png` with the first `shown`; says how many the SD file can't hold.
+pub(crate) fn write_ranking(folder: &Path, title: &str, ranking: &Ranking, shown: usize) -> Result<()> {
+    if let Some((n, first)) = ranking.write(folder, title, shown)? {
+        eprintln!(
+            "{n} of {} molecules aren't in {}: {first}",
+            ranking.entries().len(),
+            folder.join("molecules.sdf").display()
+        );
+    }
+    ranking.sheet(title, shown).write(folder.join("molecules.png"))
+}
+
+/// The score of a TOML file.
+pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+    let remedy = "give factors as the documentation of `ScoreConfig` has them";
+    let config: ScoreConfig = toml::from_str(&text).map_err(|error| Error::file(path, error, remedy))?;
+    config.build()
+}
+
+/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a sheet, if files are wanted; with the properties of a score that
+/// a file says.
+pub(super) fn write(
+    common: &Common,
+    molecules: &[Molecule],
+    log_scores: &[f64],
+    properties: Option<&FactoredScore>,
+) -> Result<()> {
     common.write("samples.csv", |path| {
-        let lines: String = scored().map(|(molecule, score)| format!("{},{score}\n", molecule.smiles())).collect();
+        let scored = molecules.iter().zip(log_scores);
+        let lines: String = scored.map(|(molecule, score)| format!("{},{score}\n", molecule.smiles())).collect();
         std::fs::write(path, format!("smiles,log_score\n{lines}")).map_err(|source| Error::io(path, source))
     })?;
-    let mut best: BTreeMap<CanonicalKey, (f64, &Molecule)> = BTreeMap::new();
-    for (molecule, &log_score) in scored() {
-        best.entry(molecule.key()).or_insert((log_score, molecule));
-    }
-    let mut best: Vec<_> = best.into_values().collect();
-    best.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let entry = |(log_score, molecule): &(f64, &'_ Molecule)| {
-        let (smiles, score) = (molecule.smiles(), format!("{log_score:.4}"));
-        let caption = [smiles.clone(), format!("log score {log_score:.2}")];
-        (caption, vec![("smiles", smiles), ("log_score", score)])
-    };
-    let texts: Vec<_> = best.iter().take(KEPT).map(entry).collect();
-    let entries: Vec<_> = best
-        .iter()
-        .zip(texts)
-        .map(|((_, molecule), (caption, data))| Drawn { molecule, title: String::new(), caption, data })
-        .collect();
     common.write("molecules.sdf", |path| {
-        write_molecules(path.parent().unwrap_or(Path::new("")), "best samples", &entries, SHOWN)
+        let best = with_properties(Ranking::new(molecules, log_scores)?.best(KEPT), properties)?;
+        write_ranking(path.parent().unwrap_or(Path::new("")), "best samples", &best, SHOWN)
     })
+}
+
+/// The same with a column for each property of a score.
+pub(super) fn with_properties(ranking: Ranking, score: Option<&FactoredScore>) -> Result<Ranking> {
+    match score {
+        Some(score) => ranking.with_columns(&score.names(), |molecules| score.properties(molecules)),
+        None => Ok(ranking),
+    }
 }
 
 /// The total variation between molecules, the states that are one molecule taken together, and how many of each there are:

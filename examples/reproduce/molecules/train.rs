@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use gfn::Result;
 use gfn::env::Reward;
 use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Observer, Trainer};
-use gfn_molecules::{LogWindow, Molecule, MoleculeScore, Product, RingTarget};
+use gfn::{Error, Result};
+use gfn_molecules::{FactoredScore, Molecule, MoleculeScore, ScoreConfig};
 use gfn_record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;
-use crate::flags::{Common, at_least_one};
+use crate::flags::{Common, at_least_one, words};
 use crate::run::files::{try_file, written};
 use crate::run::{Recipe, Run, members, sample};
 
@@ -41,11 +41,25 @@ pub(super) struct RunArgs {
     /// SQLite file to record all molecules in that training draws
     #[arg(long)]
     pub(super) record: Option<PathBuf>,
+    /// The file of a score whose properties the table of molecules has: set by tasks that take one.
+    #[arg(skip)]
+    properties: Option<PathBuf>,
+}
+
+/// What is rewarded, by name or by a file.
+#[derive(Args, Clone, Debug)]
+pub(super) struct RewardArgs {
+    /// The reward
+    #[arg(long, value_enum, default_value = "heteroatoms")]
+    reward: RewardName,
+    /// TOML file of a score, in place of the reward by name: a product of powers of properties, as `ScoreConfig` documents it
+    #[arg(long, conflicts_with = "reward")]
+    score: Option<PathBuf>,
 }
 
 /// Scores by name.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RewardName {
+enum RewardName {
     /// Every molecule alike
     Constant,
     /// 0.1 and the share of atoms that aren't carbon
@@ -58,24 +72,27 @@ pub(super) enum RewardName {
     DrugLike,
 }
 
-/// The score of this name.
-pub(super) fn score(name: RewardName) -> Result<Box<dyn MoleculeScore>> {
-    Ok(match name {
-        RewardName::Constant => Box::new(|_: &Molecule| 1.0),
-        RewardName::Heteroatoms => Box::new(|molecule: &Molecule| 0.1 + molecule.heteroatom_share()),
-        RewardName::Rings => Box::new(RingTarget { most: usize::MAX }),
-        RewardName::HydrogenBonds => {
-            Box::new(|molecule: &Molecule| ((molecule.n_donors() + molecule.n_acceptors()) as f64).exp())
+impl RewardArgs {
+    /// What is rewarded, in a word.
+    pub(super) fn rewarded(&self) -> String {
+        self.score.as_ref().map_or_else(|| words(&self.reward), |path| path.display().to_string())
+    }
+
+    pub(super) fn score(&self) -> Result<FactoredScore> {
+        match &self.score {
+            Some(path) => outputs::read_score(path),
+            None => {
+                let name = words(&self.reward).replace(' ', "_");
+                let config = ScoreConfig::named(&name);
+                config.ok_or_else(|| Error::config("--reward", name, "a score that the library has by name"))?.build()
+            }
         }
-        RewardName::DrugLike => {
-            Box::new(Product::new().times(LogWindow::new(Molecule::weight, 100.0, 300.0, 50.0)?).times(LogWindow::new(
-                Molecule::polar_surface,
-                40.0,
-                90.0,
-                20.0,
-            )?))
-        }
-    })
+    }
+
+    /// The run, which is to write the properties of the score's file.
+    pub(super) fn noted(&self, run: &RunArgs) -> RunArgs {
+        RunArgs { properties: self.score.clone(), ..run.clone() }
+    }
 }
 
 /// A score that several share.
@@ -148,7 +165,8 @@ impl MoleculeTask<'_> {
         report.set("symmetry_corrected", !args.no_symmetry_correction);
         report.extend(also());
         report.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));
-        outputs::write(self.common, &molecules, &log_scores)?;
+        let properties = args.properties.as_deref().map(outputs::read_score).transpose()?;
+        outputs::write(self.common, &molecules, &log_scores, properties.as_ref())?;
         args.record.iter().for_each(|path| written(path));
         if let Some(exact) = &learned.exact {
             report.extend(outputs::of_symmetry(exact, env)?);

@@ -9,10 +9,13 @@
 //! | [`MoleculeCodec`] | states as molecules, molecules as states |
 //! | [`MoleculeReward`] | a score as the environment's reward |
 //! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
+//! | [`ScoreConfig`] | a product of powers of properties, to be read from a file: QED, log P, synthetic accessibility, substructures, similarity |
+//! | `Molecule::qed` and others, `Patterns` | drug-likeness and SMARTS, with the feature `descriptors` |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
 //! | [`TorchScriptProxy`] | a network from a TorchScript file as a score |
 //! | [`SehProxy`] | the published proxy of binding to soluble epoxide hydrolase, as a score |
 //! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
+//! | [`Ranking`] | the best molecules by score, diversity and scaffold, as a table, an SD file and pictures |
 //! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
 //! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
 //! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
@@ -51,6 +54,7 @@ pub mod fragments;
 mod molecule;
 pub mod pareto;
 pub mod qm9str;
+mod ranking;
 mod reading;
 mod score;
 mod similarity;
@@ -60,10 +64,14 @@ pub use molecule::{
     Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, MoleculeError, NotRead, StereoElement, StereoMark,
     ValenceTable,
 };
+pub use ranking::{Ranked, Ranking};
 pub use reading::{Cleaned, Cleanup, MoleculeFormat, MoleculeReader, ReadReport, SkipReason, Skipped, SkippedLine};
 pub(crate) use score::checked_logs;
+#[cfg(feature = "descriptors")]
+pub use score::{AccessibilityTable, PatternError, Patterns};
 pub use score::{
-    Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
-    ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, SehProxy, TorchScriptProxy, WeightedSum,
+    Clamped, ExternalScorer, ExternalScorerConfig, Factor, FactoredScore, LogWindow, MoleculeReward, MoleculeScore,
+    Power, Product, Property, ProxyError, ProxyOutput, RingTarget, ScoreConfig, ScorerError, ScorerUsage, SehProxy, Shape,
+    TorchScriptProxy, WeightedSum,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};

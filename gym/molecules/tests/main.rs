@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
+#[cfg(feature = "descriptors")]
+mod druglike;
 #[path = "../../tests/enumeration/mod.rs"]
 mod enumeration;
 mod external_scorer;
@@ -16,6 +18,7 @@ mod molecule_proxy;
 mod molecule_reading;
 mod molecule_scaffold;
 mod molecule_stereo;
+mod molecule_scores;
 mod molecules;
 mod qm9str;
 mod seh;

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ._settings import Settings, plain
+from .molecules import MoleculeScore
 
 
 class Reward(Settings):
@@ -66,9 +67,14 @@ class SizeReward(Reward):
 
 @dataclass(frozen=True)
 class MoleculeReward(Reward):
-    """A score of molecules to the power `beta`, the score at least `floor`."""
+    """A score of molecules to the power `beta`, the score at least `floor`: one by its name, or a `MoleculeScore`, which is computed in Rust: no
+    Python is called while a trainer works.
 
-    score: Literal["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"] = "heteroatoms"
+    >>> from gfn_rs import Factor
+    >>> reward = MoleculeReward(MoleculeScore([Factor("qed"), Factor("log_p", {"window": {"least": 1, "most": 4, "width": 1}})]), beta=8.0)
+    """
+
+    score: Literal["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"] | MoleculeScore = "heteroatoms"
     beta: float = 1.0
     floor: float = float(np.exp(-20.0))
 

@@ -8,13 +8,14 @@ use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::graph_problems::{Problem, SizeReward};
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
-use gfn_molecules::{ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeScore, Product, RingTarget};
+use gfn_molecules::{ExternalScorer, ExternalScorerConfig, MoleculeScore};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
 use super::wrong_states;
 use crate::errors::raised;
 use crate::molecules::Reading;
+use crate::ranking::molecule_score;
 
 /// Their settings, by the name of the class in Python.
 #[expect(clippy::enum_variant_names, reason = "the names of the classes")]
@@ -24,7 +25,7 @@ enum Spec {
     RingReward { ring: f64, floor: f64 },
     TriangleReward { triangle: f64, floor: f64 },
     ColoredGraphReward { kind: ColoredGraphReward },
-    MoleculeReward { score: Score, beta: f64, floor: f64 },
+    MoleculeReward { score: serde_json::Value, beta: f64, floor: f64 },
     ExternalReward { program: Program, beta: f64, floor: f64 },
     SizeReward { beta: f64 },
 }
@@ -50,38 +51,6 @@ impl Program {
     }
 }
 
-/// What molecules are scored by.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
-enum Score {
-    Constant,
-    Heteroatoms,
-    Rings,
-    HydrogenBonds,
-    DrugLike,
-}
-
-impl Score {
-    fn build(self) -> gfn::Result<Box<dyn MoleculeScore>> {
-        Ok(match self {
-            Self::Constant => Box::new(|_: &Molecule| 1.0),
-            Self::Heteroatoms => Box::new(|molecule: &Molecule| 0.1 + molecule.heteroatom_share()),
-            Self::Rings => Box::new(RingTarget { most: usize::MAX }),
-            Self::HydrogenBonds => {
-                Box::new(|molecule: &Molecule| ((molecule.n_donors() + molecule.n_acceptors()) as f64).exp())
-            }
-            Self::DrugLike => Box::new(
-                Product::new().times(LogWindow::new(Molecule::weight, 100.0, 300.0, 50.0)?).times(LogWindow::new(
-                    Molecule::polar_surface,
-                    40.0,
-                    90.0,
-                    20.0,
-                )?),
-            ),
-        })
-    }
-}
-
 /// A reward of the library's for graphs; `reading` reads them as molecules, and `problem` is what they are input of.
 pub(crate) fn graph_reward(
     settings: serde_json::Value,
@@ -98,7 +67,7 @@ pub(crate) fn graph_reward(
             Spec::ColoredGraphReward { kind } => Box::new(kind),
             Spec::MoleculeReward { score, beta, floor } => {
                 let Some(reading) = reading else { return Ok(None) };
-                let score = score.build()?.clamped(floor, f64::MAX)?.to_the(beta)?;
+                let score = molecule_score(score)?.clamped(floor, f64::MAX)?.to_the(beta)?;
                 reading.reward(score)
             }
             Spec::SizeReward { beta } => match problem {

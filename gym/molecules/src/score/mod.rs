@@ -1,7 +1,10 @@
 //! Scores of molecules: functions of a molecule, descriptors, an external program, and what is made of them.
 
 mod combine;
+mod config;
 mod descriptors;
+#[cfg(feature = "descriptors")]
+mod druglike;
 mod external;
 mod process;
 mod proxy;
@@ -11,7 +14,10 @@ mod seh;
 mod seh_weights;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
+pub use config::{Factor, FactoredScore, Property, ScoreConfig, Shape};
 pub use descriptors::{LogWindow, RingTarget};
+#[cfg(feature = "descriptors")]
+pub use druglike::{AccessibilityTable, PatternError, Patterns};
 pub use external::{ExternalScorer, ExternalScorerConfig, ScorerUsage};
 pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;

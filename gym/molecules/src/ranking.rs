@@ -1,0 +1,270 @@
+//! What is taken home from a run: the best molecules, as a table, an SD file and a sheet of pictures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use gfn::graph::CanonicalKey;
+use gfn::{Error, Result};
+use gfn_plot::PictureSheet;
+
+use crate::{Fingerprint, Molecule, MoleculeError, diverse_top_k};
+
+/// The side of a drawn molecule.
+const SIDE: f64 = 200.0;
+
+/// A molecule of a [`Ranking`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ranked {
+    /// The molecule.
+    pub molecule: Molecule,
+    /// The logarithm of its score.
+    pub log_score: f64,
+    /// Its name; empty for none.
+    pub name: String,
+    /// Further numbers of it, by the columns of the ranking.
+    pub values: Vec<f64>,
+}
+
+/// Different molecules, the best first, with their scores and further numbers: to be cut down by score, by diversity or by scaffold, and
+/// written as a table (CSV), as an SD file, and as a sheet of pictures.
+///
+/// ```
+/// use gfn_molecules::{Molecule, Ranking};
+/// let molecules = ["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"].map(|smiles| Molecule::from_smiles(smiles).unwrap());
+/// let weights = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight()]).collect());
+/// let ranking = Ranking::new(&molecules, &[0.0, 2.0, 0.0, 1.0])?.with_columns(&["weight"], weights)?;
+/// // Ethanol was there twice; of toluene and benzene, of one scaffold, the better one stays.
+/// assert_eq!(ranking.entries().len(), 3);
+/// let one_each = ranking.of_scaffolds(1);
+/// assert_eq!(one_each.csv(), "smiles,log_score,weight\nc1ccccc1,2,78.114\nCCO,0,46.069\n");
+/// let folder = std::env::temp_dir().join("gfn-doc-ranking");
+/// one_each.write(&folder, "of each scaffold", 24)?;
+/// # std::fs::remove_dir_all(folder).unwrap();
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ranking {
+    columns: Vec<String>,
+    entries: Vec<Ranked>,
+}
+
+impl Ranking {
+    /// The different ones of these molecules by their log-scores; of equal ones the first stays, and of equal scores the earlier is the better.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is a score for each molecule, [`Error::NonFinite`] for one that isn't a number.
+    pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
+        let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
+        if n != given {
+            return Err(Error::shape("log-scores of molecules", [n], [given], "give one log-score for each molecule"));
+        }
+        if let Some(row) = log_scores.iter().position(|score| score.is_nan()) {
+            let remedy = "check the score: molecules can't be ranked by it";
+            return Err(Error::non_finite("the log-score of a molecule", row, log_scores[row], remedy));
+        }
+        let mut seen: BTreeSet<CanonicalKey> = BTreeSet::new();
+        let scored = molecules.iter().zip(log_scores).filter(|(molecule, _)| seen.insert(molecule.key()));
+        let entry = |(molecule, &log_score): (&Molecule, &f64)| Ranked {
+            molecule: molecule.clone(),
+            log_score,
+            name: String::new(),
+            values: Vec::new(),
+        };
+        let mut entries: Vec<_> = scored.map(entry).collect();
+        entries.sort_by(|a, b| b.log_score.total_cmp(&a.log_score));
+        Ok(Self { columns: Vec::new(), entries })
+    }
+
+    /// The same with further columns, of one number of each molecule: [`FactoredScore::properties`](crate::FactoredScore::properties), say.
+    ///
+    /// # Errors
+    /// Those of `values`; [`Error::Shape`] unless it gives a number for each molecule and column.
+    pub fn with_columns(
+        mut self,
+        columns: &[impl AsRef<str>],
+        values: impl FnOnce(&[Molecule]) -> Result<Vec<Vec<f64>>>,
+    ) -> Result<Self> {
+        let molecules: Vec<Molecule> = self.entries.iter().map(|entry| entry.molecule.clone()).collect();
+        let rows = values(&molecules)?;
+        let narrow = rows.iter().map(Vec::len).find(|width| *width != columns.len());
+        if rows.len() != molecules.len() || narrow.is_some() {
+            let expected = [molecules.len() as i64, columns.len() as i64];
+            let got = [rows.len() as i64, narrow.unwrap_or(columns.len()) as i64];
+            return Err(Error::shape("further columns of molecules", expected, got, "give a row for each molecule"));
+        }
+        self.columns.extend(columns.iter().map(|column| column.as_ref().to_owned()));
+        self.entries.iter_mut().zip(rows).for_each(|(entry, row)| entry.values.extend(row));
+        Ok(self)
+    }
+
+    /// The same with names, which files and pictures show.
+    #[must_use]
+    pub fn named(mut self, name: impl Fn(&Molecule) -> String) -> Self {
+        self.entries.iter_mut().for_each(|entry| entry.name = name(&entry.molecule));
+        self
+    }
+
+    /// The molecules, the best first.
+    #[must_use]
+    pub fn entries(&self) -> &[Ranked] {
+        &self.entries
+    }
+
+    /// The names of the further columns.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The best `k`.
+    #[must_use]
+    pub fn best(&self, k: usize) -> Self {
+        self.keeping(0..k.min(self.entries.len()))
+    }
+
+    /// The best `k` none of which is as similar as `similarity` to a better one: [`diverse_top_k`].
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless the similarity is above 0 and at most 1.
+    pub fn diverse(&self, k: usize, similarity: f64) -> Result<Self> {
+        let scores: Vec<f64> = self.entries.iter().map(|entry| entry.log_score).collect();
+        let prints: Vec<_> = self.entries.iter().map(|entry| Fingerprint::of(&entry.molecule)).collect();
+        Ok(self.keeping(diverse_top_k(&scores, &prints, k, similarity)?))
+    }
+
+    /// The best `per_scaffold` of each [scaffold](Molecule::scaffold); molecules without rings have none, and count as one.
+    #[must_use]
+    pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
+        let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
+        let kept = (0..self.entries.len()).filter(|&i| {
+            let count = taken.entry(self.entries[i].molecule.scaffold().map(|scaffold| scaffold.key())).or_default();
+            *count += 1;
+            *count <= per_scaffold
+        });
+        self.keeping(kept)
+    }
+
+    fn keeping(&self, kept: impl IntoIterator<Item = usize>) -> Self {
+        let entries = kept.into_iter().map(|i| self.entries[i].clone()).collect();
+        Self { columns: self.columns.clone(), entries }
+    }
+
+    /// The table: SMILES, log-scores, names if there are any, and the further columns. SMILES have no commas; names are put in quotes.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let named = self.has_names();
+        let mut out = String::from(if named { "smiles,name,log_score" } else { "smiles,log_score" });
+        self.columns.iter().for_each(|column| out.extend([",", column]));
+        out.push('\n');
+        for Ranked { molecule, log_score, name, values } in &self.entries {
+            out.push_str(&molecule.smiles());
+            if named {
+                // Writing to a string can't fail.
+                let _ = write!(out, ",\"{}\"", name.replace('"', "\"\""));
+            }
+            for value in [log_score].into_iter().chain(values) {
+                let _ = write!(out, ",{value}");
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn has_names(&self) -> bool {
+        self.entries.iter().any(|entry| !entry.name.is_empty())
+    }
+
+    /// The SD file, with SMILES, log-scores and further columns as data items; a molecule that has no name goes by its place, from 1.
+    ///
+    /// # Errors
+    /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than 999 atoms, or a column whose name
+    /// isn't letters, digits and underscores.
+    pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
+        let mut out = String::new();
+        for (k, entry) in self.entries.iter().enumerate() {
+            out.push_str(&self.record(entry, k + 1)?);
+        }
+        Ok(out)
+    }
+
+    /// The record of an SD file. A title that it has no room for is kept as a data item, in favour of the number.
+    fn record(&self, entry: &Ranked, number: usize) -> std::result::Result<String, MoleculeError> {
+        let Ranked { molecule, log_score, name, values } = entry;
+        let (number, smiles, score) = (number.to_string(), molecule.smiles(), format!("{log_score:.4}"));
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        let mut data = vec![("smiles", smiles.as_str()), ("log_score", score.as_str())];
+        data.extend(self.columns.iter().zip(&values).map(|(column, value)| (column.as_str(), value.as_str())));
+        if name.is_empty() {
+            return molecule.sdf_record(&number, &data);
+        }
+        molecule.sdf_record(name, &data).or_else(|_| {
+            data.push(("name", name));
+            molecule.sdf_record(&number, &data)
+        })
+    }
+
+    /// The sheet of pictures of the first `shown`, each with its name and SMILES below, or with SMILES and log-score where it has no name.
+    #[must_use]
+    pub fn sheet(&self, title: &str, shown: usize) -> PictureSheet {
+        self.entries.iter().take(shown).fold(PictureSheet::new(title, SIDE), |sheet, entry| {
+            let Ranked { molecule, log_score, name, .. } = entry;
+            let caption = match name.as_str() {
+                "" => [molecule.smiles(), format!("log score {log_score:.2}")],
+                name => [name.to_owned(), molecule.smiles()],
+            };
+            sheet.cell(molecule.drawing(SIDE, SIDE), caption)
+        })
+    }
+
+    /// The table as HTML, for notebooks: pictures, SMILES, scores and further columns of the first `shown`.
+    ///
+    /// # Errors
+    /// [`Error::Draw`] for a picture that can't be drawn.
+    pub fn html(&self, shown: usize) -> Result<String> {
+        let mut out = String::from("<table><thead><tr><th></th><th>SMILES</th><th>log score</th>");
+        self.columns.iter().for_each(|column| out.extend(["<th>", &escaped(column), "</th>"]));
+        out.push_str("</tr></thead><tbody>");
+        for entry in self.entries.iter().take(shown) {
+            let text = if entry.name.is_empty() { String::new() } else { format!("{}<br>", escaped(&entry.name)) };
+            let (picture, smiles) = (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
+            let _ = write!(out, "<tr><td>{picture}</td><td>{text}<code>{smiles}</code></td>");
+            for value in [entry.log_score].iter().chain(&entry.values) {
+                let _ = write!(out, "<td>{:.4}</td>", value);
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</tbody></table>");
+        if self.entries.len() > shown {
+            let _ = write!(out, "<p>the first {shown} of {}</p>", self.entries.len());
+        }
+        Ok(out)
+    }
+
+    /// Writes `molecules.csv`, `molecules.sdf` with what it has room for, and `molecules.svg` with the first `shown`; gives the number of molecules
+    /// that aren't in the SD file, with the reason of the first.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Draw`] for files that can't be written.
+    pub fn write(&self, folder: impl AsRef<Path>, title: &str, shown: usize) -> Result<Option<(usize, MoleculeError)>> {
+        let folder = folder.as_ref();
+        let put = |path: &Path, text: String| std::fs::write(path, text).map_err(|source| Error::io(path, source));
+        std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        put(&folder.join("molecules.csv"), self.csv())?;
+        let (mut sdf, mut left_out) = (String::new(), None);
+        for (k, entry) in self.entries.iter().enumerate() {
+            match self.record(entry, k + 1) {
+                Ok(record) => sdf.push_str(&record),
+                Err(error) => left_out.get_or_insert((0, error)).0 += 1,
+            }
+        }
+        put(&folder.join("molecules.sdf"), sdf)?;
+        self.sheet(title, shown).write(folder.join("molecules.svg"))?;
+        Ok(left_out)
+    }
+}
+
+/// Text between tags.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,111 @@
+//! Synthetic accessibility.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use gfn::{Error, Result};
+
+use super::{Subject, morgan};
+use crate::Molecule;
+use crate::drawing::smallest_rings;
+
+/// How common fragments are among known molecules, which synthetic accessibility is read from: the table of RDKit's `Contrib/SA_Score`,
+/// exported as text by `scripts/molecules/export_sa_table.py`.
+///
+/// ```no_run
+/// use gfn_molecules::{AccessibilityTable, Molecule};
+/// let table = AccessibilityTable::read("sa_table.txt")?;
+/// let aspirin = Molecule::from_smiles("CC(=O)Oc1ccccc1C(=O)O")?;
+/// assert!((aspirin.synthetic_accessibility(&table) - 1.580).abs() < 1e-3);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct AccessibilityTable(BTreeMap<u32, f64>);
+
+/// The contribution of a fragment that the table hasn't.
+const UNKNOWN: f64 = -4.0;
+/// The sums that become 10 and 1.
+const LEAST: f64 = -4.0;
+const MOST: f64 = 2.5;
+/// Rings of more atoms are macrocycles.
+const MACROCYCLE: usize = 8;
+
+impl AccessibilityTable {
+    /// The table of a file: on each line a contribution, and the numbers of the fragments that have it, apart by blanks.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is something else, or no line at all.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+        let mut table = BTreeMap::new();
+        for (k, line) in text.lines().enumerate() {
+            let mut words = line.split_ascii_whitespace();
+            let Some(first) = words.next() else { continue };
+            let contribution = first.parse().ok().filter(|value: &f64| value.is_finite());
+            let fragments: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
+            let (Some(contribution), Some(fragments)) = (contribution, fragments) else {
+                return Err(Error::file(path, format!("line {}: {line:.60}", k + 1), EXPORT));
+            };
+            table.extend(fragments.into_iter().map(|fragment| (fragment, contribution)));
+        }
+        if table.is_empty() { Err(Error::file(path, "it has no fragments", EXPORT)) } else { Ok(Self(table)) }
+    }
+
+    /// The number of fragments.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// `true` if there are none; a file without any is refused.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The remedy for a file that is no table.
+const EXPORT: &str =
+    "give what `scripts/molecules/export_sa_table.py` writes: a contribution and its fragments on a line";
+
+impl Subject<'_> {
+    pub(crate) fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {
+        let counts = morgan::environments(self, 2);
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (fragment, &count) in &counts {
+            let contribution = table.0.get(fragment).copied().unwrap_or(UNKNOWN);
+            sum += contribution * f64::from(count);
+            total += f64::from(count);
+        }
+        let n = self.molecule.atoms().len() as f64;
+        let log_of = |count: usize| (count as f64 + 1.0).log10();
+        let plain = self.plain();
+        let mut penalty = n.powf(1.005) - n;
+        penalty += log_of(chematic_chem::num_stereocenters(plain));
+        penalty += log_of(chematic_chem::num_spiro_atoms(plain)) + log_of(chematic_chem::num_bridgehead_atoms(plain));
+        let ring_bonds: Vec<_> = self.molecule.bonds().iter().filter(|bond| bond.in_ring).map(|b| (b.a, b.b)).collect();
+        let rings = smallest_rings(self.molecule.atoms().len(), &ring_bonds);
+        let large = rings.iter().any(|ring| ring.len() > MACROCYCLE);
+        penalty += log_of(usize::from(large));
+        // Symmetrical molecules are easier to make: few different environments for many atoms.
+        let different = counts.len() as f64;
+        let symmetry = if n > different { (n / different).ln() / 2.0 } else { 0.0 };
+        let raw = sum / total - penalty + symmetry;
+        let score = 11.0 - (raw - LEAST + 1.0) / (MOST - LEAST) * 9.0;
+        let score = if score > 8.0 { 8.0 + (score - 8.0).ln() } else { score };
+        score.clamp(1.0, 10.0)
+    }
+}
+
+impl Molecule {
+    /// The synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: how common its fragments are, less penalties for size,
+    /// stereocentres, spiro and bridgehead atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). Needs the feature
+    /// `descriptors`.
+    ///
+    /// Atoms that could be stereocentres count as such: a molecule here doesn't say which of them are.
+    #[must_use]
+    pub fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {
+        Subject::of(self).synthetic_accessibility(table)
+    }
+}

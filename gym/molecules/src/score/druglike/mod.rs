@@ -1,0 +1,87 @@
+//! Descriptors of drug-likeness and substructures, as RDKit has them; most are computed by chematic.
+
+mod accessibility;
+mod morgan;
+mod patterns;
+mod subject;
+
+pub use accessibility::AccessibilityTable;
+pub use patterns::{PatternError, Patterns};
+pub(crate) use subject::Subject;
+
+use crate::Molecule;
+
+impl Subject<'_> {
+    pub(crate) fn qed(&self) -> f64 {
+        chematic_chem::qed(self.plain())
+    }
+
+    pub(crate) fn log_p(&self) -> f64 {
+        chematic_chem::logp_crippen(self.plain())
+    }
+
+    pub(crate) fn molar_refractivity(&self) -> f64 {
+        chematic_chem::molar_refractivity(self.plain())
+    }
+
+    pub(crate) fn n_rotatable_bonds(&self) -> usize {
+        chematic_chem::rotatable_bond_count(self.plain())
+    }
+
+    pub(crate) fn n_lipinski_violations(&self) -> usize {
+        let molecule = self.molecule;
+        let beyond =
+            [molecule.weight() > 500.0, self.log_p() > 5.0, molecule.n_donors() > 5, molecule.n_acceptors() > 10];
+        beyond.into_iter().filter(|beyond| *beyond).count()
+    }
+}
+
+/// Descriptors that need the feature `descriptors`.
+impl Molecule {
+    /// The quantitative estimate of drug-likeness, from 0 to 1, with its mean weights (Bickerton et al., "Quantifying the chemical beauty of
+    /// drugs", Nature Chemistry 4, 2012).
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let aspirin = Molecule::from_smiles("CC(=O)Oc1ccccc1C(=O)O")?;
+    /// assert!((aspirin.qed() - 0.5501).abs() < 1e-4);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn qed(&self) -> f64 {
+        Subject::of(self).qed()
+    }
+
+    /// The logarithm, to base 10, of the partition coefficient between octanol and water, as a sum over atoms (Wildman and Crippen, J. Chem. Inf.
+    /// Comput. Sci. 39, 1999).
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// assert!((Molecule::from_smiles("c1ccccc1")?.log_p() - 1.6866).abs() < 1e-9);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn log_p(&self) -> f64 {
+        Subject::of(self).log_p()
+    }
+
+    /// The molar refractivity, in cm³/mol, by the same sum as [`log_p`](Self::log_p).
+    #[must_use]
+    pub fn molar_refractivity(&self) -> f64 {
+        Subject::of(self).molar_refractivity()
+    }
+
+    /// The number of bonds that turn freely, by RDKit's strict definition: amides and the like don't count.
+    #[must_use]
+    pub fn n_rotatable_bonds(&self) -> usize {
+        Subject::of(self).n_rotatable_bonds()
+    }
+
+    /// The number of Lipinski's rules that it breaks: a weight of at most 500, a log P of at most 5, at most 5 donors and 10 acceptors of
+    /// hydrogen bonds (Lipinski et al., Adv. Drug Deliv. Rev. 23, 1997); donors and acceptors as [`n_donors`](Self::n_donors) and
+    /// [`n_acceptors`](Self::n_acceptors) count them.
+    #[must_use]
+    pub fn n_lipinski_violations(&self) -> usize {
+        Subject::of(self).n_lipinski_violations()
+    }
+}

@@ -1,0 +1,295 @@
+//! Substructures by SMARTS.
+
+use std::path::Path;
+
+use chematic_smarts::{
+    AtomPrimitive, AtomQuery, BondPrimitive, BondQuery, MatchConfig, MatchOutcome, QueryMolecule, RdkitParityConfig,
+    RdkitRingCountModel, has_match_rdkit_parity_bounded, parse_smarts,
+};
+use gfn::{Error, Result};
+
+use super::Subject;
+use crate::Molecule;
+
+/// The length of a SMARTS, and how deep its brackets may nest and its negations follow each other.
+const MAX_LENGTH: usize = 2_000;
+const MAX_DEPTH: usize = 40;
+/// The steps that a search for one pattern in one molecule may take: some seconds.
+const MAX_STEPS: u64 = 5_000_000;
+
+/// A mistake of a SMARTS, or a search that was given up.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// No SMARTS, or one with something that isn't read.
+    #[error("{smarts:?}: {problem}")]
+    Syntax {
+        /// The text.
+        smarts: String,
+        /// The mistake.
+        problem: String,
+    },
+    /// A text longer, or nested deeper, than is read.
+    #[error(
+        "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and {MAX_DEPTH} are read"
+    )]
+    TooLarge {
+        /// Its beginning.
+        start: String,
+        /// Its length, in bytes.
+        length: usize,
+        /// The most brackets that are open at once, or negations that follow each other.
+        depth: usize,
+    },
+    /// A search that took too long to say whether the pattern is there.
+    #[error("the search for {smarts:?} in {smiles} was given up ({why}): make the pattern more specific")]
+    GivenUp {
+        /// The pattern.
+        smarts: String,
+        /// The molecule.
+        smiles: String,
+        /// The limit that was reached.
+        why: String,
+    },
+}
+
+impl From<PatternError> for Error {
+    fn from(error: PatternError) -> Self {
+        let expected = "SMARTS as RDKit reads them, without directions of double bonds";
+        Self::Config { setting: "a substructure", got: error.to_string(), expected }
+    }
+}
+
+/// Substructures by their SMARTS, each with a name: alerts that molecules are to be free of, or groups that they are to have.
+///
+/// They are what RDKit's are: `c` is an aromatic carbon whichever Kekule form a molecule is in, and a bond that isn't written is single or
+/// aromatic. Hydrogens as atoms at the ends of a pattern, as in many of the PAINS, are so many that its atoms must have at least (RDKit's
+/// `MolFromSmarts` with `mergeHs`); a pattern that names others (`[#1,#6]`) is looked for in the molecule with its hydrogens as atoms (RDKit's
+/// `AddHs`). A molecule has no stereochemistry here, and `@` in a pattern doesn't count.
+///
+/// ```
+/// use gfn_molecules::{Molecule, Patterns};
+/// let alerts = Patterns::new([("aldehyde", "[CX3H1](=O)[#6]"), ("peroxide", "[#8][#8]")])?;
+/// assert_eq!(alerts.found_in(&Molecule::from_smiles("O=Cc1ccccc1")?)?, ["aldehyde"]);
+/// assert!(alerts.found_in(&Molecule::from_smiles("OCC1CC1")?)?.is_empty());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Patterns(Vec<Pattern>);
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    name: String,
+    smarts: String,
+    query: QueryMolecule,
+    /// `true` if it names hydrogens as atoms.
+    hydrogens: bool,
+}
+
+impl Patterns {
+    /// Patterns of these names and SMARTS.
+    ///
+    /// # Errors
+    /// [`PatternError::Syntax`] and [`PatternError::TooLarge`] for the first that is none.
+    pub fn new<N: Into<String>, S: AsRef<str>>(
+        named: impl IntoIterator<Item = (N, S)>,
+    ) -> std::result::Result<Self, PatternError> {
+        let read = |(name, smarts): (N, S)| Pattern::read(name.into(), smarts.as_ref());
+        named.into_iter().map(read).collect::<std::result::Result<_, _>>().map(Self)
+    }
+
+    /// The patterns of a file: on each line a SMARTS, and behind blanks its name, if it has one; lines that start with `#` are comments. Lines
+    /// of a CSV file with both in quotes are read, too, as RDKit's `Data/Pains/wehi_pains.csv` has them.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no pattern, and for a file without any.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+        let remedy = "give a SMARTS on each line, and a name behind it if you like";
+        let mut found = Vec::new();
+        for (k, line) in text.lines().map(str::trim).enumerate() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (smarts, name) = match line.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+                Some((smarts, rest)) => (smarts, rest.trim_matches([',', '"', ' '])),
+                None => line.split_once([' ', '\t']).unwrap_or((line, "")),
+            };
+            let name = if name.trim().is_empty() { smarts } else { name.trim() };
+            let pattern = Pattern::read(name.to_owned(), smarts);
+            found.push(pattern.map_err(|error| Error::file(path, format!("line {}: {error}", k + 1), remedy))?);
+        }
+        if found.is_empty() { Err(Error::file(path, "it has no patterns", remedy)) } else { Ok(Self(found)) }
+    }
+
+    /// The number of patterns.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// `true` if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds patterns behind these.
+    pub(crate) fn extend(&mut self, more: Option<Self>) {
+        self.0.extend(more.into_iter().flat_map(|more| more.0));
+    }
+
+    /// The names of those that are found in a molecule, in their order.
+    ///
+    /// # Errors
+    /// [`PatternError::GivenUp`] for a search that takes too long.
+    pub fn found_in(&self, molecule: &Molecule) -> std::result::Result<Vec<&str>, PatternError> {
+        self.found(&Subject::of(molecule))
+    }
+
+    pub(crate) fn found(&self, subject: &Subject<'_>) -> std::result::Result<Vec<&str>, PatternError> {
+        let mut out = Vec::new();
+        for pattern in &self.0 {
+            if pattern.is_in(subject)? {
+                out.push(pattern.name.as_str());
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Pattern {
+    fn read(name: String, smarts: &str) -> std::result::Result<Self, PatternError> {
+        let (length, depth) = (smarts.len(), depth(smarts));
+        if length > MAX_LENGTH || depth > MAX_DEPTH {
+            let start = smarts.chars().take(40).collect();
+            return Err(PatternError::TooLarge { start, length, depth });
+        }
+        let wrong = |problem: String| PatternError::Syntax { smarts: smarts.to_owned(), problem };
+        if let Some(other) = smarts.chars().find(|c| !c.is_ascii_graphic()) {
+            return Err(wrong(format!("the character {other:?}, where a SMARTS is printable ASCII without blanks")));
+        }
+        let query = parse_smarts(smarts).map_err(|error| wrong(error.to_string()))?;
+        if query.atoms.is_empty() {
+            return Err(wrong("no atom".into()));
+        }
+        let query = folded(&query);
+        let hydrogens = names_hydrogen(&query);
+        Ok(Self { name, smarts: smarts.to_owned(), query, hydrogens })
+    }
+
+    fn is_in(&self, subject: &Subject<'_>) -> std::result::Result<bool, PatternError> {
+        let target = if self.hydrogens { subject.with_hydrogens() } else { subject.plain() };
+        let config = RdkitParityConfig {
+            base: MatchConfig { max_visit_budget: Some(MAX_STEPS), ..MatchConfig::default() },
+            ring_count_model: RdkitRingCountModel::RelevantCycles,
+            ..RdkitParityConfig::default()
+        };
+        let given_up = |why: String| {
+            let (smarts, smiles) = (self.smarts.clone(), subject.molecule.smiles());
+            PatternError::GivenUp { smarts, smiles, why }
+        };
+        match has_match_rdkit_parity_bounded(&self.query, target, &config) {
+            Ok(MatchOutcome::BudgetExhausted) => Err(given_up(format!("{MAX_STEPS} steps"))),
+            Ok(outcome) => Ok(outcome == MatchOutcome::Found),
+            Err(error) => Err(given_up(error.to_string())),
+        }
+    }
+}
+
+/// The most brackets that are open at once, or negations that follow each other: the reader calls itself for each.
+fn depth(smarts: &str) -> usize {
+    let (mut open, mut negations, mut most) = (0usize, 0usize, 0usize);
+    for byte in smarts.bytes() {
+        negations = if byte == b'!' { negations + 1 } else { 0 };
+        match byte {
+            b'(' | b'[' => open += 1,
+            b')' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open).max(negations);
+    }
+    most
+}
+
+/// The same pattern without hydrogens at its ends: what they are bound to has at least so many.
+fn folded(query: &QueryMolecule) -> QueryMolecule {
+    let end = |a: usize| match (&query.atoms[a], &query.adj[a][..]) {
+        (atom, &[(bond, beside)]) if atom.atom_map.is_none() && is_hydrogen(&atom.query) => {
+            let single =
+                matches!(query.bonds[bond].query, BondQuery::Any | BondQuery::Primitive(BondPrimitive::Single));
+            (single && !is_hydrogen(&query.atoms[beside].query)).then_some(beside)
+        }
+        _ => None,
+    };
+    let ends: Vec<Option<usize>> = (0..query.atoms.len()).map(end).collect();
+    let (mut out, mut places) = (QueryMolecule::new(), vec![None; ends.len()]);
+    for (a, atom) in query.atoms.iter().enumerate().filter(|(a, _)| ends[*a].is_none()) {
+        let count = ends.iter().filter(|beside| **beside == Some(a)).count();
+        let asked = (0..count.min(usize::from(u8::MAX))).fold(folded_within(&atom.query), |asked, fewer| {
+            let other = AtomQuery::Primitive(AtomPrimitive::HCount(fewer as u8));
+            AtomQuery::And(Box::new(asked), Box::new(AtomQuery::Not(Box::new(other))))
+        });
+        places[a] = Some(out.add_atom_with_map(asked, atom.atom_map));
+    }
+    for bond in &query.bonds {
+        if let (Some(a), Some(b)) = (places[bond.atom1], places[bond.atom2]) {
+            out.add_bond(a, b, bond.query.clone());
+        }
+    }
+    out
+}
+
+/// The same for the patterns within what is asked of an atom.
+fn folded_within(query: &AtomQuery) -> AtomQuery {
+    let both = |a: &AtomQuery, b: &AtomQuery| (Box::new(folded_within(a)), Box::new(folded_within(b)));
+    match query {
+        AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => {
+            AtomQuery::Primitive(AtomPrimitive::Recursive(Box::new(folded(inner))))
+        }
+        AtomQuery::Primitive(_) => query.clone(),
+        AtomQuery::And(a, b) => {
+            let (a, b) = both(a, b);
+            AtomQuery::And(a, b)
+        }
+        AtomQuery::Or(a, b) => {
+            let (a, b) = both(a, b);
+            AtomQuery::Or(a, b)
+        }
+        AtomQuery::Not(a) => AtomQuery::Not(Box::new(folded_within(a))),
+    }
+}
+
+/// `true` for `[#1]` and `[H]`, and nothing more.
+fn is_hydrogen(query: &AtomQuery) -> bool {
+    match query {
+        AtomQuery::Primitive(AtomPrimitive::AtomicNum(number)) => *number == 1,
+        AtomQuery::And(a, b) => {
+            matches!(&**a, AtomQuery::Primitive(AtomPrimitive::Symbol(symbol)) if symbol == "H")
+                && matches!(&**b, AtomQuery::Primitive(AtomPrimitive::Aromatic(false)))
+        }
+        _ => false,
+    }
+}
+
+/// `true` if an atom of it, or of a pattern within, may be a hydrogen by name.
+fn names_hydrogen(query: &QueryMolecule) -> bool {
+    query.atoms.iter().any(|atom| may_be_hydrogen(&atom.query))
+}
+
+fn may_be_hydrogen(query: &AtomQuery) -> bool {
+    match query {
+        AtomQuery::Primitive(AtomPrimitive::AtomicNum(number)) => *number == 1,
+        AtomQuery::Primitive(AtomPrimitive::Symbol(symbol)) => symbol == "H",
+        AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
+        AtomQuery::Primitive(_) => false,
+        AtomQuery::And(a, b) | AtomQuery::Or(a, b) => may_be_hydrogen(a) || may_be_hydrogen(b),
+        // What is no hydrogen is so with and without them. A pattern within may name one even so.
+        AtomQuery::Not(inner) => match &**inner {
+            AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
+            AtomQuery::Primitive(_) => false,
+            other => may_be_hydrogen(other),
+        },
+    }
+}

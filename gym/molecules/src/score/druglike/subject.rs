@@ -1,0 +1,67 @@
+//! A molecule as chematic has it.
+
+use std::cell::OnceCell;
+
+use chematic_core::{Atom, AtomIdx, BondIdx, BondOrder as Order, Element, Molecule as Other, MoleculeBuilder};
+use chematic_smarts::perceived::with_perceived_target;
+
+use crate::{BondOrder, Molecule};
+
+/// A molecule with its translations, each made when it is first asked for: they keep what was found out about them.
+pub(crate) struct Subject<'a> {
+    pub(crate) molecule: &'a Molecule,
+    plain: OnceCell<Other>,
+    with_hydrogens: OnceCell<Other>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(molecule: &'a Molecule) -> Self {
+        Self { molecule, plain: OnceCell::new(), with_hydrogens: OnceCell::new() }
+    }
+
+    /// Its heavy atoms; hydrogens are counts on these.
+    pub(crate) fn plain(&self) -> &Other {
+        self.plain.get_or_init(|| translated(self.molecule, false))
+    }
+
+    /// `true` if RDKit has the bond of this number as aromatic.
+    pub(super) fn is_aromatic(&self, bond: usize) -> bool {
+        self.plain().bond(BondIdx(bond as u32)).order == Order::Aromatic
+    }
+
+    /// The same with each hydrogen as an atom.
+    pub(crate) fn with_hydrogens(&self) -> &Other {
+        self.with_hydrogens.get_or_init(|| translated(self.molecule, true))
+    }
+}
+
+/// The same atoms and bonds in the same order; behind them, if they are to be atoms, the hydrogens. What is aromatic is found there: a bond
+/// that two rings share is so as RDKit has it, which differs from ours where neither ring is aromatic by itself, as in azulene.
+fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
+    let mut out = MoleculeBuilder::with_capacity(molecule.atoms().len(), molecule.bonds().len());
+    let index = |a: usize| AtomIdx(a as u32);
+    for atom in molecule.atoms() {
+        // Every element here has a number there.
+        let element = Element::from_atomic_number(atom.element.number()).unwrap_or(Element::C);
+        let count = if hydrogens { 0 } else { atom.hydrogens };
+        out.add_atom(Atom { charge: atom.charge, hydrogen_count: Some(count), ..Atom::new(element) });
+    }
+    for bond in molecule.bonds() {
+        let order = match bond.order {
+            BondOrder::Single => Order::Single,
+            BondOrder::Double => Order::Double,
+            BondOrder::Triple => Order::Triple,
+        };
+        // A molecule has its atoms, and one bond between two of them: there is nothing to refuse.
+        let _ = out.add_bond(index(bond.a), index(bond.b), order);
+    }
+    if hydrogens {
+        for (a, atom) in molecule.atoms().iter().enumerate() {
+            for _ in 0..atom.hydrogens {
+                let hydrogen = out.add_atom(Atom { hydrogen_count: Some(0), ..Atom::new(Element::H) });
+                let _ = out.add_bond(index(a), hydrogen, Order::Single);
+            }
+        }
+    }
+    with_perceived_target(&out.build(), Other::clone)
+}

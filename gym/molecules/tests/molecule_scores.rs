@@ -1,0 +1,144 @@
+//! Scores that a file says: shapes and powers by hand, and mistakes by their errors.
+
+use gfn::Error;
+use gfn_molecules::{
+    Factor, Fingerprint, LogWindow, Molecule, MoleculeScore, Product, Property, Ranking, RingTarget, ScoreConfig, Shape,
+};
+
+fn molecules(texts: &[&str]) -> Vec<Molecule> {
+    texts.iter().map(|text| Molecule::from_smiles(text).unwrap()).collect()
+}
+
+fn of_rings(shape: Shape, power: f64) -> ScoreConfig {
+    ScoreConfig { factors: vec![Factor { shape, power, ..Factor::of(Property::Rings) }] }
+}
+
+#[test]
+fn shapes_and_powers_by_hand() {
+    // No ring, one, two.
+    let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
+    let logs = |shape, power| of_rings(shape, power).build().unwrap().log_scores(&given).unwrap();
+    let none = f64::NEG_INFINITY;
+    assert_eq!(logs(Shape::Value, 1.0), [none, 0.0, 2f64.ln()]);
+    assert_eq!(logs(Shape::Value, 0.0), [0.0; 3]);
+    assert_eq!(logs(Shape::Exponential, 2.0), [0.0, 2.0, 4.0]);
+    assert_eq!(logs(Shape::Linear { zero: 2.0, one: 0.0 }, 1.0), [0.0, 0.5f64.ln(), none]);
+    let window = LogWindow::new(|molecule: &Molecule| molecule.n_rings() as f64, 0.0, 0.5, 2.0).unwrap();
+    assert_eq!(logs(Shape::Window { least: 0.0, most: 0.5, width: 2.0 }, 1.0), window.log_scores(&given).unwrap()[..]);
+    assert_eq!(logs(Shape::Limit { least: Some(1.0), most: Some(1.0), otherwise: 0.0 }, 1.0), [none, 0.0, none]);
+    assert_eq!(logs(Shape::Limit { least: None, most: Some(1.0), otherwise: 0.5 }, 1.0), [0.0, 0.0, 0.5f64.ln()]);
+    // A product: 1 ring and 3 atoms, 2 rings and 10.
+    let both = ScoreConfig { factors: [Property::Rings, Property::HeavyAtoms].map(Factor::of).to_vec() };
+    let found = both.build().unwrap().log_scores(&given[1..]).unwrap();
+    assert!((found[0] - 3f64.ln()).abs() < 1e-12 && (found[1] - 20f64.ln()).abs() < 1e-12);
+    assert_eq!(ScoreConfig::default().build().unwrap().log_scores(&given).unwrap(), [0.0; 3]);
+}
+
+/// Scores by name against what they are in words, to the bit.
+#[test]
+fn scores_by_name() {
+    let given = molecules(&["C", "CCO", "O", "c1ccc2ccccc2c1", "CC(=O)Nc1ccc(O)cc1", "OCC1OC(O)C(O)C(O)C1O"]);
+    let of = |name: &str| ScoreConfig::named(name).unwrap().build().unwrap().log_scores(&given).unwrap();
+    let logs = |score: &dyn MoleculeScore| score.log_scores(&given).unwrap();
+    assert_eq!(of("constant"), [0.0; 6]);
+    assert_eq!(of("heteroatoms"), logs(&|molecule: &Molecule| 0.1 + molecule.heteroatom_share()));
+    assert_eq!(of("rings"), logs(&RingTarget { most: usize::MAX }));
+    assert_eq!(of("hydrogen_bonds"), logs(&|m: &Molecule| ((m.n_donors() + m.n_acceptors()) as f64).exp()));
+    let weight = LogWindow::new(Molecule::weight, 100.0, 300.0, 50.0).unwrap();
+    let surface = LogWindow::new(Molecule::polar_surface, 40.0, 90.0, 20.0).unwrap();
+    assert_eq!(of("drug_like"), logs(&Product::new().times(weight).times(surface)));
+    assert!(
+        ScoreConfig::NAMES.iter().all(|name| ScoreConfig::named(name).is_some()) && ScoreConfig::named("qed").is_none()
+    );
+}
+
+#[test]
+fn all_that_a_file_says_is_read_again() {
+    let text = r#"
+        [[factors]]
+        property = "weight"
+        shape = { window = { least = 100.0, most = 300.0, width = 50.0 } }
+        [[factors]]
+        property = { similarity = { to = "c1ccccc1" } }
+        power = 2.0
+        [[factors]]
+        property = { substructures = { smarts = ["[#8][#8]"], file = "pains.csv" } }
+        shape = { limit = { most = 0.0 } }
+    "#;
+    let config: ScoreConfig = toml::from_str(text).unwrap();
+    assert_eq!(config.factors[1], Factor { power: 2.0, ..Factor::of(Property::Similarity { to: "c1ccccc1".into() }) });
+    assert_eq!(config.factors[2].shape, Shape::Limit { least: None, most: Some(0.0), otherwise: 0.0 });
+    assert_eq!(serde_json::from_str::<ScoreConfig>(&serde_json::to_string(&config).unwrap()).unwrap(), config);
+    // Names are those of the file.
+    for factor in &config.factors {
+        let said = serde_json::to_value(&factor.property).unwrap();
+        let name = said.as_str().unwrap_or_else(|| said.as_object().unwrap().keys().next().unwrap());
+        assert_eq!(name, factor.property.name());
+    }
+    for wrong in [
+        "property = 'wieght'",
+        "property = 'weight'\npowr = 2.0",
+        "property = { similarity = { of = 'C' } }",
+        "power = 1.0",
+    ] {
+        assert!(toml::from_str::<ScoreConfig>(&format!("[[factors]]\n{wrong}")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_makes_no_score_is_refused() {
+    let nan = f64::NAN;
+    for shape in [
+        Shape::Window { least: 1.0, most: 0.0, width: 1.0 },
+        Shape::Window { least: 0.0, most: 1.0, width: 0.0 },
+        Shape::Window { least: 0.0, most: nan, width: 1.0 },
+        Shape::Linear { zero: 1.0, one: 1.0 },
+        Shape::Linear { zero: nan, one: 1.0 },
+        Shape::Limit { least: None, most: None, otherwise: 0.0 },
+        Shape::Limit { least: Some(2.0), most: Some(1.0), otherwise: 0.0 },
+        Shape::Limit { least: Some(nan), most: None, otherwise: 0.0 },
+        Shape::Limit { least: None, most: Some(1.0), otherwise: -1.0 },
+    ] {
+        assert!(matches!(of_rings(shape, 1.0).build(), Err(Error::Config { .. })), "{shape:?}");
+    }
+    assert!(of_rings(Shape::Value, nan).build().is_err());
+    let reference = Factor::of(Property::Similarity { to: "C(".into() });
+    let error = ScoreConfig { factors: vec![reference] }.build().unwrap_err();
+    assert!(error.to_string().contains("C("), "{error}");
+    if cfg!(not(feature = "descriptors")) {
+        let error = ScoreConfig { factors: vec![Factor::of(Property::Qed)] }.build().unwrap_err();
+        assert!(error.to_string().contains("qed") && error.to_string().contains("`descriptors`"), "{error}");
+    }
+}
+
+#[test]
+fn molecules_are_ranked_once_each() {
+    let given = molecules(&["C1CC1", "CCCCO", "OCCCC", "CC1CC1", "CCCCCO", "c1ccccc1"]);
+    let ranking = Ranking::new(&given, &[1.0, 3.0, 9.0, 2.0, 2.5, 2.0]).unwrap();
+    let names = |ranking: &Ranking| ranking.entries().iter().map(|entry| entry.molecule.smiles()).collect::<Vec<_>>();
+    let all: Vec<String> = [1, 4, 3, 5, 0].map(|i: usize| given[i].smiles()).to_vec();
+    assert_eq!(names(&ranking), all);
+    assert_eq!(names(&ranking.best(2)), all[..2]);
+    let few = [0, 2, 3].map(|k: usize| all[k].clone());
+    // The two alcohols are the most alike; the cyclopropanes are of one scaffold, as are the chains.
+    let alike = Fingerprint::of(&given[1]).tanimoto(&Fingerprint::of(&given[4]));
+    assert!(!names(&ranking.diverse(9, alike).unwrap()).contains(&all[1]));
+    assert_eq!(names(&ranking.diverse(9, alike + 1e-9).unwrap()), all);
+    assert_eq!(names(&ranking.of_scaffolds(1)), few);
+    assert_eq!(names(&ranking.of_scaffolds(2)), all);
+    assert!(ranking.diverse(9, 0.0).is_err());
+    let two = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight(), 1.0]).collect());
+    let wide = ranking.clone().with_columns(&["weight", "one"], two).unwrap().named(|_| "a \"name\"".into());
+    assert!(
+        wide.csv().starts_with("smiles,name,log_score,weight,one\nCCCCO,\"a \"\"name\"\"\",3,74."),
+        "{}",
+        wide.csv()
+    );
+    assert!(wide.sdf().unwrap().contains("a \"name\"\n"));
+    let html = wide.html(2).unwrap();
+    assert_eq!((html.matches("<svg").count(), html.matches("<tr>").count()), (2, 3));
+    assert!(html.ends_with("<p>the first 2 of 5</p>"));
+    assert!(matches!(ranking.clone().with_columns(&["weight"], two), Err(Error::Shape { .. })));
+    assert!(matches!(Ranking::new(&given, &[1.0]), Err(Error::Shape { .. })));
+    assert!(matches!(Ranking::new(&given[..1], &[f64::NAN]), Err(Error::NonFinite { .. })));
+}

@@ -1,0 +1,170 @@
+"""Molecules: scores by their properties, and the best of them as tables, files and pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from . import _gfn
+from ._gfn import Graphs
+from ._settings import Settings, plain
+
+
+@dataclass(frozen=True)
+class Factor(Settings):
+    """A factor of a `MoleculeScore`: a property, the shape that makes a number of 0 or more of it, and a power.
+
+    `property` is `"weight"`, `"heavy_atoms"`, `"heteroatom_share"`, `"aromatic_atoms"`, `"rings"`, `"polar_surface"`, `"donors"`,
+    `"acceptors"`, `"qed"`, `"log_p"`, `"molar_refractivity"`, `"rotatable_bonds"`, `"lipinski_violations"`,
+    `{"similarity": {"to": SMILES}}`, `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is what
+    `scripts/molecules/export_sa_table.py` writes) or `{"substructures": {"smarts": [...], "file": FILE}}`, the number of them that are
+    found, either of which may be left out. Numbers are those of RDKit but for similarities, of fingerprints of our own.
+
+    `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1 inside and falling by
+    `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these values and never below 0; or
+    `{"limit": {"least", "most", "otherwise"}}`, 1 inside and `otherwise`, 0 by default, outside: a filter.
+    """
+
+    property: str | dict[str, Any]
+    shape: str | dict[str, Any] = "value"
+    power: float = 1.0
+
+    def _json(self) -> Any:
+        return self._values()
+
+
+@dataclass(frozen=True)
+class MoleculeScore(Settings):
+    """A score of molecules, the product of its factors: what `MoleculeReward` takes in place of a name.
+
+    >>> score = MoleculeScore([Factor("qed", power=2.0), Factor("rings", {"limit": {"most": 2}})])
+    >>> score.properties(["CC(=O)Oc1ccccc1C(=O)O"])["qed"].round(3).tolist()
+    [0.55]
+    >>> float(score.log_scores(["c1ccc2cc3ccccc3cc2c1"])[0])
+    -inf
+    """
+
+    factors: Sequence[Factor]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_score", _gfn.Score(json.dumps(self._json(), allow_nan=False)))
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> MoleculeScore:
+        """The score of a TOML file, with a table `[[factors]]` for each factor. Needs Python 3.11."""
+        import tomllib
+
+        with open(path, "rb") as file:
+            said = tomllib.load(file)
+        if set(said) != {"factors"}:
+            raise ValueError(f"{path} has {sorted(said)}: expected tables [[factors]] and nothing else")
+        return cls([Factor(**factor) for factor in said["factors"]])
+
+    def _json(self) -> Any:
+        return self._values()
+
+    def properties(self, molecules: Any) -> dict[str, npt.NDArray[np.float64]]:
+        """The properties of molecules by name, `[n]` each: `Graphs`, SMILES, or molecules of RDKit. A property that several factors have is
+        numbered: `substructures`, `substructures_2`."""
+        columns = self._score.properties(_rows(molecules))  # type: ignore[attr-defined]
+        return dict(zip(self._score.names(), columns))  # type: ignore[attr-defined]
+
+    def log_scores(self, molecules: Any) -> npt.NDArray[np.float64]:
+        """The logarithm of the score of each molecule, `[n]`; -inf for a score of 0."""
+        return self._score.log_scores(_rows(molecules))  # type: ignore[attr-defined, no-any-return]
+
+
+def _rows(molecules: Any) -> Any:
+    return molecules.smiles if isinstance(molecules, Graphs) else molecules
+
+
+class Ranking:
+    """Different molecules, the best first: to be cut down by score, by diversity and by scaffold, and written as a table, as an SD file and as
+    pictures. In a notebook it shows itself as a table.
+
+    `molecules` are `Graphs`, SMILES or molecules of RDKit; `log_scores` say which are good, one for each; `columns` are further numbers,
+    by name, or a `MoleculeScore` whose properties they are.
+
+    >>> ranking = Ranking(["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"], [0.0, 2.0, 0.0, 1.0])
+    >>> ranking.smiles
+    ['c1ccccc1', 'Cc1ccccc1', 'CCO']
+    >>> ranking.of_scaffolds().smiles
+    ['c1ccccc1', 'CCO']
+    """
+
+    def __init__(self, molecules: Any, log_scores: ArrayLike, columns: Mapping[str, ArrayLike] | MoleculeScore | None = None) -> None:
+        rows = list(_rows(molecules))
+        if isinstance(columns, MoleculeScore):
+            columns = columns.properties(rows)
+        named = {name: _column(values, name, len(rows)) for name, values in (columns or {}).items()}
+        self._ranking = _gfn.Ranking(rows, _column(log_scores, "log_scores", len(rows)), list(named.items()))
+
+    @classmethod
+    def _of(cls, ranking: _gfn.Ranking) -> Ranking:
+        it = cls.__new__(cls)
+        it._ranking = ranking
+        return it
+
+    def best(self, k: int) -> Ranking:
+        """The best `k`."""
+        return self._of(self._ranking.best(k))
+
+    def diverse(self, k: int, similarity: float = 0.7) -> Ranking:
+        """The best `k` none of which is as similar as `similarity` (Tanimoto's, of circular fingerprints) to a better one."""
+        return self._of(self._ranking.diverse(k, similarity))
+
+    def of_scaffolds(self, per_scaffold: int = 1) -> Ranking:
+        """The best of each Bemis-Murcko scaffold; molecules without rings have none, and count as one."""
+        return self._of(self._ranking.of_scaffolds(per_scaffold))
+
+    def __len__(self) -> int:
+        return len(self._ranking)
+
+    @property
+    def smiles(self) -> list[str]:
+        """Canonical SMILES, the best first."""
+        return self._ranking.smiles()
+
+    @property
+    def log_scores(self) -> npt.NDArray[np.float64]:
+        """The log-scores, `[n]`."""
+        return self._ranking.log_scores()
+
+    @property
+    def columns(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The further numbers, `[n]` each."""
+        return self._ranking.columns()
+
+    def csv(self) -> str:
+        """The table: SMILES, log-scores and further numbers."""
+        return self._ranking.csv()
+
+    def sdf(self) -> str:
+        """The SD file (V2000), with the same as data items. A molecule that it has no room for is an error, which `write` leaves out."""
+        return self._ranking.sdf()
+
+    def svg(self, title: str = "", shown: int = 24) -> str:
+        """A sheet of pictures of the first `shown`."""
+        return self._ranking.svg(title, shown)
+
+    def write(self, folder: str | PathLike[str], title: str = "", shown: int = 24) -> None:
+        """Writes `molecules.csv`, `molecules.sdf` and `molecules.svg` to a folder; a warning says what the SD file has no room for."""
+        self._ranking.write(folder, title, shown)
+
+    def _repr_html_(self) -> str:
+        return self._ranking.html(24)
+
+
+def _column(values: ArrayLike, name: str, n: int) -> npt.NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n,):
+        raise ValueError(f"{name} has the shape {array.shape}: expected ({n},), a number for each molecule")
+    return array

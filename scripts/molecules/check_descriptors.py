@@ -1,0 +1,150 @@
+"""Holds descriptors and substructures against RDKit's: the gate of the package that computes most of them.
+
+    python -m venv venv && venv/bin/pip install rdkit==2026.9.1
+    venv/bin/python scripts/molecules/export_sa_table.py sa_table.txt
+    venv/bin/python scripts/molecules/check_descriptors.py corpus corpus [MORE.smi.gz ...]
+    cargo run --release --features gfn-reproduce/descriptors --example reproduce -- draw-molecules --skip \
+        corpus/corpus.smi scored --score corpus/score.toml
+    venv/bin/python scripts/molecules/check_descriptors.py compare scored/molecules.csv
+
+`corpus` writes `corpus.smi`, the molecules of all files of SMILES that the package `rdkit` brings, of `tests/golden/molecules.json` and
+of the files named, and `score.toml`, which asks for every property, with alerts that cover the language, and the PAINS of `rdkit`.
+
+`compare` fails if a property differs from RDKit's, by more than 1e-3, on more than one in a thousand molecules, and lists all that differ. RDKit
+reads the SMILES that the table has, which are without stereochemistry.
+
+`golden` writes which of the golden molecules have which of the alerts, by RDKit:
+
+    venv/bin/python scripts/molecules/check_descriptors.py golden > gym/molecules/tests/golden/substructures.json
+"""
+
+import csv
+import gzip
+import json
+import sys
+from pathlib import Path
+
+from rdkit import Chem, RDConfig, RDLogger, __version__
+from rdkit.Chem import QED, Crippen, Descriptors, Lipinski, rdMolDescriptors
+
+SHARE, TOLERANCE = 1e-3, 1e-3
+GOLDEN = Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
+DATA, CONTRIB = Path(RDConfig.RDDataDir), Path(RDConfig.RDContribDir)
+PAINS = DATA / "Pains" / "wehi_pains.csv"
+
+# One for each part of the language.
+ALERTS = """[CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)] [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2]
+[R3] [r3] [!r;!R]~[R] [D3;+1] [#7;v5,v4] a-!@a c:c-c:c C=!@C C#C [S,s;X2] [O-][N+]=O [x3] [C;R1]1[C;R1][C;R1][C;R1][C;R1][C;R1]1 [h0;c]
+*1~*~*~*~*~*~*1 [#6]~[#7]~[#6] [OX2H][CX3]=O C(=O)N.C(=O)N [!#6;!#1]~[!#6] [#1]O[#6;X3] [#1,#6]O[#6;X3] [NH]C(=O) [c;$(c1ccccc1)] [^2]~[^3] N-,=,:N""".split()
+
+SIMPLE = {
+    "qed": QED.qed,
+    "log_p": Crippen.MolLogP,
+    "molar_refractivity": Crippen.MolMR,
+    "polar_surface": rdMolDescriptors.CalcTPSA,
+    "weight": Descriptors.MolWt,
+    "heavy_atoms": lambda m: m.GetNumHeavyAtoms(),
+    # Independent ones: since 2026.09, CalcNumRings counts all that are relevant, more in cages.
+    "rings": lambda m: len(Chem.GetSSSR(m)),
+    "donors": Lipinski.NumHDonors,
+    "acceptors": Lipinski.NumHAcceptors,
+    "rotatable_bonds": rdMolDescriptors.CalcNumRotatableBonds,
+    "aromatic_atoms": lambda m: len(m.GetAromaticAtoms()),
+    "lipinski_violations": lambda m: sum(
+        [Descriptors.MolWt(m) > 500, Crippen.MolLogP(m) > 5, Lipinski.NumHDonors(m) > 5, Lipinski.NumHAcceptors(m) > 10]
+    ),
+}
+
+
+def pains():
+    with open(PAINS, newline="") as file:
+        return [row[0] for row in csv.reader(file)]
+
+
+def corpus(folder, more):
+    folder.mkdir(exist_ok=True)
+    files = sorted([*DATA.rglob("*.smi"), *CONTRIB.rglob("*.smi"), *map(Path, more)])
+    texts = []
+    for path in files:
+        opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
+        with opened as file:
+            words = [line.replace(",", " ").split() for line in file]
+        # Names come first in some.
+        texts += [next((word for word in line if Chem.MolFromSmiles(word)), line[0]) for line in words if line]
+    with open(DATA / "Pains" / "test_data" / "wehi_mols.csv", newline="") as file:
+        texts += [row[0] for row in csv.reader(file)]
+    texts += [case["smiles"] for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
+    texts = list(dict.fromkeys(texts))
+    (folder / "corpus.smi").write_text("\n".join(texts) + "\n")
+    factors = [f'"{name}"' for name in SIMPLE]
+    factors.append('{ synthetic_accessibility = { table = "sa_table.txt" } }')
+    factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
+    factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
+    # Any property has a logarithm in this shape.
+    shape = "shape = { linear = { zero = -1000.0, one = 1000.0 } }"
+    (folder / "score.toml").write_text("".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors))
+    print(f"{len(texts)} texts of {len(files)} files")
+
+
+def finds(smarts):
+    """The number of patterns found: with hydrogens as atoms only where they aren't at an end, as the library does it."""
+    queries = [Chem.MolFromSmarts(text, mergeHs=True) for text in smarts]
+    explicit = ["#1," in text or ",#1" in text for text in smarts]
+
+    def count(plain, full):
+        return sum((full if hydrogens else plain).HasSubstructMatch(query) for query, hydrogens in zip(queries, explicit))
+
+    return count
+
+
+def compare(path):
+    sys.path.append(str(CONTRIB / "SA_Score"))
+    import sascorer
+
+    patterns = [finds([smarts]) for smarts in ALERTS] + [finds(pains())]
+    wrong, total = {}, 0
+    with open(path, newline="") as file:
+        rows = csv.reader(file)
+        head = next(rows)
+        at = {name: head.index(name) for name in [*SIMPLE, "synthetic_accessibility"]}
+        first = head.index("substructures")
+        for row in rows:
+            molecule = Chem.MolFromSmiles(row[head.index("smiles")])
+            full, total = Chem.AddHs(molecule), total + 1
+            pairs = [(name, row[at[name]], SIMPLE[name](molecule)) for name in SIMPLE]
+            pairs.append(("synthetic_accessibility", row[at["synthetic_accessibility"]], sascorer.calculateScore(molecule)))
+            names = [f"substructure {smarts}" for smarts in ALERTS] + ["PAINS"]
+            pairs += [(name, row[first + k], count(molecule, full)) for k, (name, count) in enumerate(zip(names, patterns))]
+            for name, ours, theirs in pairs:
+                if not abs(float(ours) - theirs) <= TOLERANCE:
+                    wrong.setdefault(name, []).append(f"{row[head.index('smiles')]}: {ours}, RDKit has {theirs}")
+    print(f"{total} molecules; of {len(SIMPLE) + 1 + len(patterns)} properties {len(wrong)} differ anywhere")
+    for name, cases in sorted(wrong.items(), key=lambda pair: -len(pair[1])):
+        print(f"{name}: {len(cases)} differ")
+        print("".join(f"    {case}\n" for case in cases[:20]), end="")
+    sys.exit(total == 0 or any(len(cases) > SHARE * total for cases in wrong.values()))
+
+
+def golden():
+    molecules = [Chem.MolFromSmiles(case["smiles"]) for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
+    pairs = [(molecule, Chem.AddHs(molecule)) for molecule in molecules]
+    cases = [{"smarts": text, "found_in": [k for k, pair in enumerate(pairs) if finds([text])(*pair)]} for text in ALERTS]
+    head = f'{{"source": "rdkit {__version__}", "description": "The valid molecules of molecules.json, from 0, that have each pattern.", "cases": [\n'
+    print(head + ",\n".join(map(json.dumps, cases)) + "\n]}")
+
+
+def main():
+    RDLogger.DisableLog("rdApp.*")
+    match sys.argv[1:]:
+        case ["corpus", folder, *more]:
+            corpus(Path(folder), more)
+        case ["golden"]:
+            golden()
+        case ["compare", path]:
+            compare(path)
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -190,7 +190,7 @@ impl Molecule {
     }
 
     /// The bonds of an atom, by number.
-    pub(super) fn bonds_at(&self, atom: usize) -> &[usize] {
+    pub(crate) fn bonds_at(&self, atom: usize) -> &[usize] {
         &self.at[atom]
     }
 

@@ -9,6 +9,7 @@ mod fragment_library;
 mod fragments;
 mod molecule_drawing;
 mod molecule_env;
+mod molecule_isomers;
 mod molecule_proxy;
 mod molecule_reading;
 mod molecule_stereo;

@@ -37,13 +37,16 @@ pub struct MoleculeConfig {
     pub max_rings: Option<usize>,
     /// The most atoms of a ring in a smallest set of rings; `None` for no limit.
     pub max_ring_size: Option<usize>,
+    /// `true` if states have signs of stereochemistry, each finished one being one stereoisomer. `false`: a molecule stands for all of
+    /// its stereoisomers.
+    pub stereo: bool,
     /// `true` if training corrects for symmetry.
     pub corrects_symmetry: bool,
 }
 
 impl MoleculeConfig {
     /// C, N, O, F, P, S, Cl and Br with the usual valences, N+ and O-, bonds up to triple ones, any rings, at most `max_atoms` heavy
-    /// atoms; training corrects for symmetry.
+    /// atoms, no stereochemistry; training corrects for symmetry.
     #[must_use]
     pub fn new(max_atoms: usize) -> Self {
         use Element::{Br, C, Cl, F, N, O, P, S};
@@ -56,6 +59,7 @@ impl MoleculeConfig {
             max_atoms,
             max_rings: None,
             max_ring_size: None,
+            stereo: false,
             corrects_symmetry: true,
         }
     }

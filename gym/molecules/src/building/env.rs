@@ -6,6 +6,7 @@ use gfn::graph::{
 };
 use gfn::{Error, Result};
 
+use super::signs::SetSign;
 use super::small_rings::small_rings_span;
 use super::{MoleculeCodec, MoleculeConfig};
 use crate::Molecule;
@@ -22,6 +23,12 @@ use crate::Molecule;
 /// The masks are exact both ways: what they let exit is a valid molecule, and a molecule within the limits can be built in
 /// any order of its atoms. (recursionpharma/gflownet lets a bond of a ring be taken away with its order, though no
 /// action brings both back; its molecules are checked by RDKit when they are finished.)
+///
+/// *Stereochemistry*, by choice ([`MoleculeConfig::stereo`]; without it a molecule stands for all of its stereoisomers). A molecule that has
+/// stereo elements isn't finished until all of them have a sign; signs are set last, one by one in any order, and once there is one, the
+/// molecule grows no more. So no mark is ever lost because neighbours become alike, and each finished state is one stereoisomer. A mark is a
+/// few nodes of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and the identity of
+/// states are exact. What can't exist for want of room (in, out isomers of small bicycles) is built, too.
 ///
 /// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
 /// ([`Env::log_multiplicity`](gfn::env::Env::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
@@ -51,6 +58,8 @@ struct Kinds {
     close: Option<ActionKind>,
     node_attr: Option<ActionKind>,
     edge_attr: Option<ActionKind>,
+    /// Those that set signs.
+    signs: Vec<ActionKind>,
 }
 
 impl MoleculeEnv {
@@ -66,7 +75,7 @@ impl MoleculeEnv {
         let config = &rules.config;
         let classes = config.elements.len() as u16;
         let mut actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::first(classes));
-        let mut kinds = Kinds { attach: None, close: None, node_attr: None, edge_attr: None };
+        let mut kinds = Kinds { attach: None, close: None, node_attr: None, edge_attr: None, signs: Vec::new() };
         // The place of the type that is added next, before the exit.
         let next = |actions: &ActionSet| Some(ActionKind(actions.types().len() - 1));
         if config.max_atoms > 1 {
@@ -89,6 +98,12 @@ impl MoleculeEnv {
             actions = actions.with(SetEdgeAttr::new(&edge_attributes)?);
         }
         let corrects_symmetry = config.corrects_symmetry;
+        if config.stereo {
+            for of_bonds in [false, true] {
+                kinds.signs.extend(next(&actions));
+                actions = actions.with(SetSign { codec: codec.clone(), of_bonds });
+            }
+        }
         let env = GraphEnv::new(Self { kinds, codec }, actions, GraphState::undirected(0))?;
         Ok(env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry))
     }
@@ -103,6 +118,16 @@ impl MoleculeEnv {
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         self.codec.config()
+    }
+
+    /// `true` for moves that set signs, which their types know all about; of the others none is left in a state that has signs.
+    fn is_of_sign_or_marked(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> bool {
+        let of_sign = self.kinds.signs.contains(&moves.kind());
+        let marked = !of_sign && !self.kinds.signs.is_empty() && self.codec.rules().is_marked(graph);
+        if marked {
+            moves.forbid_all();
+        }
+        of_sign || marked
     }
 
     /// Forbids bonds that an atom has no room for, or that close one ring too many or too large a one.
@@ -163,6 +188,9 @@ const LISTED: &str = "one whose forms can be listed: at most 65,536 placements o
 impl GraphRules for MoleculeEnv {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
+        if self.is_of_sign_or_marked(graph, moves) {
+            return;
+        }
         let kind = Some(moves.kind());
         if kind == self.kinds.attach {
             let room: Vec<bool> = rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect();
@@ -189,6 +217,9 @@ impl GraphRules for MoleculeEnv {
     }
     fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
+        if self.is_of_sign_or_marked(graph, moves) {
+            return;
+        }
         let kind = Some(moves.kind());
         if kind == self.kinds.close {
             // Without the bond, the rings are small still.
@@ -202,10 +233,18 @@ impl GraphRules for MoleculeEnv {
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
-        graph.n_nodes() > 0
+        let complete = |(molecule, _): (Molecule, Vec<u32>)| molecule.stereo_elements().len() == molecule.marks().len();
+        graph.n_nodes() > 0 && (self.kinds.signs.is_empty() || self.codec.marked(graph).is_ok_and(complete))
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let rules = self.codec.rules();
+        if rules.is_marked(graph) {
+            let whole = |(molecule, names): (Molecule, Vec<u32>)| {
+                let extra: usize = molecule.marks().iter().map(|mark| molecule.extra_nodes(*mark).len()).sum();
+                names.len() + extra == graph.n_nodes() && rules.rings_within(&graph.induced(&names))
+            };
+            return !self.kinds.signs.is_empty() && self.codec.marked(graph).is_ok_and(whole);
+        }
         let connected = graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1);
         connected
             && rules.atoms(graph).into_iter().all(|atom| rules.valence(atom).is_some())
@@ -215,7 +254,7 @@ impl GraphRules for MoleculeEnv {
         if !may_have_other_forms(graph) {
             return Ok(0.0);
         }
-        let molecule = self.codec.molecule(graph)?;
+        let (molecule, _) = self.codec.marked(graph)?;
         match molecule.n_kekule_forms() {
             Some(forms) => Ok((forms as f64).ln()),
             None => Err(too_many(&molecule, COUNTED)),
@@ -225,8 +264,8 @@ impl GraphRules for MoleculeEnv {
         if !may_have_other_forms(graph) {
             return Ok(None);
         }
-        let molecule = self.codec.molecule(graph)?;
+        let (molecule, _) = self.codec.marked(graph)?;
         let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule, LISTED))?;
-        forms.iter().map(|form| self.codec.graph(form)).collect::<Result<_>>().map(Some)
+        forms.iter().map(|form| self.codec.graph_as_marked(form)).collect::<Result<_>>().map(Some)
     }
 }

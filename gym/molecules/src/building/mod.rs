@@ -3,6 +3,7 @@
 mod codec;
 mod config;
 mod env;
+mod signs;
 mod small_rings;
 
 pub use codec::MoleculeCodec;

@@ -3,7 +3,9 @@
 use gfn::Rng;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
-use gfn_molecules::{AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, ValenceTable};
+use gfn_molecules::{
+    AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, StereoElement, ValenceTable,
+};
 use gfn_plot::Canvas;
 use serde_json::Value;
 
@@ -276,4 +278,70 @@ fn drawings_stay_on_their_canvas() {
         assert!(seen >= molecule.bonds().len(), "{svg}");
     }
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The marks that a molfile draws are those of the molecule, by volumes in space: a wedge lifts its end off the paper.
+#[test]
+fn wedges_and_places_say_which_isomer_it_is() {
+    let (mut seen, mut wrong_if_flat) = ([0, 0], 0);
+    let golden: Value = serde_json::from_str(include_str!("golden/stereoisomers.json")).unwrap();
+    let texts = golden["cases"].as_array().unwrap().iter().flat_map(|case| case["isomers"].as_array().unwrap());
+    for text in texts.map(|isomer| isomer[1].as_str().or(isomer[0].as_str()).unwrap()) {
+        let molecule = of(text);
+        let molfile = match molecule.molfile("") {
+            Ok(molfile) => molfile,
+            Err(error) => {
+                assert!(
+                    matches!(error, MoleculeError::Molfile { .. }) && ["P@", "C1"].iter().any(|s| text.contains(s)),
+                    "{text}: {error}"
+                );
+                continue;
+            }
+        };
+        let (n, m) = (molecule.atoms().len(), molecule.bonds().len());
+        let lines: Vec<&str> = molfile.lines().skip(4).collect();
+        let number = |text: &str| text.trim().parse::<f64>().unwrap();
+        let flat: Vec<[f64; 3]> =
+            lines[..n].iter().map(|line| [number(&line[..10]), number(&line[10..20]), 0.0]).collect();
+        let bonds: Vec<[usize; 4]> =
+            lines[n..n + m].iter().map(|line| [0, 3, 6, 9].map(|k| number(&line[k..k + 3]) as usize)).collect();
+        for mark in molecule.marks() {
+            match mark.element {
+                StereoElement::Centre(a) => {
+                    let mut around: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).collect();
+                    around.sort_unstable();
+                    let lifted = |b: usize| -> [f64; 3] {
+                        let wedge =
+                            bonds.iter().find(|bond| bond[0] == a + 1 && bond[1] == b + 1).map_or(0, |bond| bond[3]);
+                        let up = [0.0, 1.0, -1.0][[0, 1, 6].iter().position(|kind| *kind == wedge).unwrap()];
+                        [flat[b][0] - flat[a][0], flat[b][1] - flat[a][1], up]
+                    };
+                    let mut at: Vec<[f64; 3]> = around.iter().map(|&b| lifted(b)).collect();
+                    assert_eq!(at.iter().filter(|place| place[2] != 0.0).count(), 1, "{text}");
+                    if at.len() == 3 {
+                        at.insert(0, [0, 1, 2].map(|k| -at.iter().map(|place| place[k]).sum::<f64>()));
+                    }
+                    let [p, q, r] = [1, 2, 3].map(|i| [0, 1, 2].map(|k| at[i][k] - at[0][k]));
+                    let volume = p[0] * (q[1] * r[2] - q[2] * r[1]) - p[1] * (q[0] * r[2] - q[2] * r[0])
+                        + p[2] * (q[0] * r[1] - q[1] * r[0]);
+                    assert_eq!(volume < 0.0, mark.positive, "{text}, atom {a}");
+                    seen[0] += 1;
+                }
+                StereoElement::DoubleBond(k) => {
+                    let bond = molecule.bonds()[k];
+                    let side = |end: usize| {
+                        let first =
+                            molecule.neighbours(end).map(|(b, _)| b).filter(|b| *b != bond.other(end)).min().unwrap();
+                        let [p, q, r] = [bond.a, bond.b, first].map(|c| flat[c]);
+                        (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
+                    };
+                    assert_eq!(side(bond.a) * side(bond.b) > 0.0, mark.positive, "{text}, bond {k}");
+                    let plain = molecule.without_stereo().coordinates();
+                    wrong_if_flat += usize::from(plain != molecule.coordinates());
+                    seen[1] += 1;
+                }
+            }
+        }
+    }
+    assert!(seen[0] > 300 && seen[1] > 40 && wrong_if_flat > 10, "{seen:?} {wrong_if_flat}");
 }

@@ -68,7 +68,11 @@ fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'stat
     ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
 }
 
-fn rewards(args: &Args, run: &Run<'_>, library: &FragmentLibrary) -> Result<Vec<Arc<dyn Reward<GraphStates> + Send + Sync>>> {
+fn rewards(
+    args: &Args,
+    run: &Run<'_>,
+    library: &FragmentLibrary,
+) -> Result<Vec<Arc<dyn Reward<GraphStates> + Send + Sync>>> {
     let seh = SehProxy::load(&args.weights, run.device)?.clamped(LEAST, 1.0)?;
     let qed = shaped(Property::Qed, Shape::Value)?;
     let table = Property::SyntheticAccessibility { table: args.sa_table.clone() };
@@ -81,8 +85,9 @@ fn rewards(args: &Args, run: &Run<'_>, library: &FragmentLibrary) -> Result<Vec<
 fn conditioning(args: &Args) -> Result<Conditioning> {
     let encoding = Encoding::Thermometer { bins: 16 };
     let law = Directions::Dirichlet { concentration: 1.0 };
-    let conditioning =
-        Conditioning::new(NAMES.len())?.temperature(Temperature::Constant(args.beta), encoding)?.preferences(law, encoding)?;
+    let conditioning = Conditioning::new(NAMES.len())?
+        .temperature(Temperature::Constant(args.beta), encoding)?
+        .preferences(law, encoding)?;
     match args.focus {
         None => Ok(conditioning),
         Some(cosine) => conditioning.focus(Focus { cosine, ..Focus::new(law) }, encoding),
@@ -122,7 +127,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let vector = conditioning.encode(&[condition])?.expand([args.samples as i64, -1], false);
         let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&vector, &mut rng)?;
         let states = sampled.terminal_states();
-        let molecules = states.graphs().iter().map(|graph| library.molecule(graph)).collect::<Result<Vec<Molecule>>>()?;
+        let molecules =
+            states.graphs().iter().map(|graph| library.molecule(graph)).collect::<Result<Vec<Molecule>>>()?;
         let own = reward.objectives(states)?;
         let prints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
         let mut row = json!({ "preferences": preferences, "means": means(&own),

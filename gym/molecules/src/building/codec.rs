@@ -13,7 +13,8 @@ use crate::{AtomSpec, BondOrder, Element, Molecule};
 /// A node's class is the place of its element in the configuration; its attributes are its charge (the place among the charges,
 /// from 1) and how many valences above the smallest it is set to, in this order, where the configuration has any. An edge has
 /// one attribute: 0 for a single bond, 1 for a double, 2 for a triple one. Atoms of a scaffold come first, in classes of their own
-/// ([`class_names`](MoleculeCodec::class_names)), and their aromatic bonds are 3.
+/// ([`class_names`](MoleculeCodec::class_names)), and their aromatic bonds are 3. With [`stereo`](MoleculeConfig::stereo), a mark is 3 nodes (12 at
+/// a centre of four heavy neighbours, 2 at a double bond) of the next two classes, with edges of classes 1 to 4.
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
@@ -84,6 +85,11 @@ impl MoleculeCodec {
     /// # Errors
     /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
+        Ok(self.marked(graph)?.0.normal())
+    }
+
+    /// The molecule that a state without marks is.
+    pub(super) fn plain(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.rules();
         let foreign = |what: String| {
             Error::config("a graph to be read as a molecule", what, "a state of the environment that the codec is of")
@@ -100,11 +106,16 @@ impl MoleculeCodec {
         Ok(Molecule::new(&rules.config.table, &atoms, &bonds)?)
     }
 
-    /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms.
+    /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms, those of marks behind them.
     ///
     /// # Errors
-    /// [`Error::Config`] for a molecule that the environment doesn't build.
+    /// [`Error::Config`] for a molecule that the environment doesn't build; for marks of stereochemistry where states have none.
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
+        self.graph_as_marked(&molecule.clone().completed())
+    }
+
+    /// The same, of a molecule with marks of all elements or of those that are set.
+    pub(super) fn graph_as_marked(&self, molecule: &Molecule) -> Result<GraphState> {
         let rules = self.rules();
         let config = &rules.config;
         if config.scaffold.is_some() {
@@ -116,10 +127,8 @@ impl MoleculeCodec {
             let got = format!("{}, {what}", molecule.smiles());
             Error::config("a molecule to be written as a state", got, "one within the environment's settings")
         };
-        if !molecule.marks().is_empty() {
-            return Err(refuse(
-                "with marks of stereochemistry: a state has none, `without_stereo` takes them off".into(),
-            ));
+        if !molecule.marks().is_empty() && !config.stereo {
+            return Err(refuse("with marks of stereochemistry: `without_stereo` takes them off".into()));
         }
         let mut nodes = Vec::with_capacity(molecule.atoms().len());
         for (a, atom) in molecule.atoms().iter().enumerate() {
@@ -165,7 +174,7 @@ impl MoleculeCodec {
                 (bond.a as u32, bond.b as u32, edge)
             })
             .collect();
-        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
+        let mut graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
         let highest = molecule.bonds().iter().map(|bond| bond.order.value()).max().unwrap_or(1);
         let (atoms, order, rings) = (config.max_atoms, config.max_order.value(), molecule.n_rings());
         if graph.n_nodes() > atoms {
@@ -180,6 +189,8 @@ impl MoleculeCodec {
         if !rules.rings_within(&graph) {
             return Err(refuse(format!("with a ring of more than {} atoms", config.max_ring_size.unwrap_or(0))));
         }
+        let names: Vec<u32> = (0..graph.n_nodes() as u32).collect();
+        molecule.marks().iter().try_for_each(|mark| rules.add_mark(&mut graph, molecule, *mark, &names))?;
         Ok(graph)
     }
 }

@@ -39,6 +39,9 @@ pub struct MoleculeConfig {
     pub max_rings: Option<usize>,
     /// The most atoms of a ring in a smallest set of rings; `None` for no limit.
     pub max_ring_size: Option<usize>,
+    /// `true` if states have signs of stereochemistry, each finished one being one stereoisomer. `false`: a molecule stands for all of
+    /// its stereoisomers.
+    pub stereo: bool,
     /// `true` if training corrects for symmetry.
     pub corrects_symmetry: bool,
     /// The molecule that growth starts from, with the atoms that something may be attached to, each as often as it is a stem; `None` for the
@@ -50,7 +53,7 @@ pub struct MoleculeConfig {
 
 impl MoleculeConfig {
     /// C, N, O, F, P, S, Cl and Br with the usual valences, N+ and O-, bonds up to triple ones, any rings, at most `max_atoms` heavy
-    /// atoms; training corrects for symmetry.
+    /// atoms, no stereochemistry; training corrects for symmetry.
     #[must_use]
     pub fn new(max_atoms: usize) -> Self {
         use Element::{Br, C, Cl, F, N, O, P, S};
@@ -63,6 +66,7 @@ impl MoleculeConfig {
             max_atoms,
             max_rings: None,
             max_ring_size: None,
+            stereo: false,
             corrects_symmetry: true,
             scaffold: None,
             scaffold_atoms: Scaffold::Alike,
@@ -86,6 +90,9 @@ impl MoleculeConfig {
         }
         if let Some(scaffold) = &self.scaffold {
             self.check_scaffold(scaffold)?;
+            if self.stereo {
+                return refuse("stereo", "with a scaffold".into(), "signs of stereochemistry, or a scaffold");
+            }
         }
         for &(element, charge) in &self.charges {
             let twice = self.charges.iter().filter(|other| **other == (element, charge)).count() > 1;

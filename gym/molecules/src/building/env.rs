@@ -7,6 +7,7 @@ use gfn::graph::{
 use gfn::{Error, Result};
 
 use super::scaffold::Fixed;
+use super::signs::SetSign;
 use super::small_rings::small_rings_span;
 use super::{MoleculeCodec, MoleculeConfig};
 use crate::Molecule;
@@ -23,6 +24,12 @@ use crate::Molecule;
 /// The masks are exact both ways: what they let exit is a valid molecule, and a molecule within the limits can be built in
 /// any order of its atoms. (recursionpharma/gflownet lets a bond of a ring be taken away with its order, though no
 /// action brings both back; its molecules are checked by RDKit when they are finished.)
+///
+/// *Stereochemistry*, by choice ([`MoleculeConfig::stereo`]; without it a molecule stands for all of its stereoisomers). A molecule that has
+/// stereo elements isn't finished until all of them have a sign; signs are set last, one by one in any order, and once there is one, the
+/// molecule grows no more. So no mark is ever lost because neighbours become alike, and each finished state is one stereoisomer. A mark is a
+/// few nodes of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and the identity of
+/// states are exact. What can't exist for want of room (in, out isomers of small bicycles) is built, too.
 ///
 /// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
 /// ([`Env::log_multiplicity`](gfn::env::Env::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
@@ -56,6 +63,8 @@ struct Kinds {
     close: Option<ActionKind>,
     node_attr: Option<ActionKind>,
     edge_attr: Option<ActionKind>,
+    /// Those that set signs.
+    signs: Vec<ActionKind>,
 }
 
 impl MoleculeEnv {
@@ -80,7 +89,7 @@ impl MoleculeEnv {
         if scaffold.is_none() {
             actions = actions.with(AddNode::first(classes));
         }
-        let mut kinds = Kinds { attach: None, close: None, node_attr: None, edge_attr: None };
+        let mut kinds = Kinds { attach: None, close: None, node_attr: None, edge_attr: None, signs: Vec::new() };
         // The place of the type that is added next, before the exit.
         let next = |actions: &ActionSet| Some(ActionKind(actions.types().len() - 1));
         if config.max_atoms > 1 {
@@ -103,6 +112,12 @@ impl MoleculeEnv {
             actions = actions.with(SetEdgeAttr::new(&edge_attributes)?);
         }
         let (corrects_symmetry, treatment) = (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
+        if config.stereo {
+            for of_bonds in [false, true] {
+                kinds.signs.extend(next(&actions));
+                actions = actions.with(SetSign { codec: codec.clone(), of_bonds });
+            }
+        }
         let mut env = GraphEnv::new(Self { kinds, codec }, actions, start)?;
         if let Some(treatment) = treatment {
             env = env.with_scaffold(treatment)?;
@@ -125,12 +140,25 @@ impl MoleculeEnv {
     /// The molecule whose Kekule forms are the states that are one object.
     fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.codec.rules();
-        rules.scaffold.as_ref().map_or_else(|| self.codec.molecule(graph), |scaffold| scaffold.marked(rules, graph))
+        match &rules.scaffold {
+            Some(scaffold) => scaffold.marked(rules, graph),
+            None => Ok(self.codec.marked(graph)?.0),
+        }
     }
 
     /// `true` for an atom of the scaffold.
     fn is_fixed(&self, atom: u32) -> bool {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
+    }
+
+    /// `true` for moves that set signs, which their types know all about; of the others none is left in a state that has signs.
+    fn is_of_sign_or_marked(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> bool {
+        let of_sign = self.kinds.signs.contains(&moves.kind());
+        let marked = !of_sign && !self.kinds.signs.is_empty() && self.codec.rules().is_marked(graph);
+        if marked {
+            moves.forbid_all();
+        }
+        of_sign || marked
     }
 
     /// Forbids bonds that an atom has no room for, or that close one ring too many or too large a one.
@@ -198,6 +226,9 @@ const LISTED: &str = "one whose forms can be listed: at most 65,536 placements o
 impl GraphRules for MoleculeEnv {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
+        if self.is_of_sign_or_marked(graph, moves) {
+            return;
+        }
         let kind = Some(moves.kind());
         if kind == self.kinds.attach {
             let room: Vec<bool> = rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect();
@@ -227,6 +258,9 @@ impl GraphRules for MoleculeEnv {
     }
     fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
+        if self.is_of_sign_or_marked(graph, moves) {
+            return;
+        }
         let kind = Some(moves.kind());
         if rules.scaffold.is_some() && moves.any() {
             // What was there before is taken back by no move. (Of moves of one atom, the other is the first one.)
@@ -244,10 +278,18 @@ impl GraphRules for MoleculeEnv {
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
-        graph.n_nodes() > 0
+        let complete = |(molecule, _): (Molecule, Vec<u32>)| molecule.stereo_elements().len() == molecule.marks().len();
+        graph.n_nodes() > 0 && (self.kinds.signs.is_empty() || self.codec.marked(graph).is_ok_and(complete))
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let rules = self.codec.rules();
+        if rules.is_marked(graph) {
+            let whole = |(molecule, names): (Molecule, Vec<u32>)| {
+                let extra: usize = molecule.marks().iter().map(|mark| molecule.extra_nodes(*mark).len()).sum();
+                names.len() + extra == graph.n_nodes() && rules.rings_within(&graph.induced(&names))
+            };
+            return !self.kinds.signs.is_empty() && self.codec.marked(graph).is_ok_and(whole);
+        }
         let connected = graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1);
         connected
             && rules.atoms(graph).into_iter().all(|atom| rules.valence(atom).is_some())
@@ -270,7 +312,7 @@ impl GraphRules for MoleculeEnv {
         let molecule = self.with_forms(graph)?;
         let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule, LISTED))?;
         let of_form = |form| match &self.codec.rules().scaffold {
-            None => self.codec.graph(form),
+            None => self.codec.graph_as_marked(form),
             Some(scaffold) => scaffold.with_form(graph, form),
         };
         forms.iter().map(of_form).collect::<Result<_>>().map(Some)

@@ -4,6 +4,7 @@ mod codec;
 mod config;
 mod env;
 mod scaffold;
+mod signs;
 mod small_rings;
 
 pub use codec::MoleculeCodec;

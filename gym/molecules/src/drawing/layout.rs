@@ -39,6 +39,7 @@ impl Molecule {
         for (&a, place) in order.iter().zip(skeleton.places()) {
             places[a as usize] = place;
         }
+        self.set_sides(&mut places);
         let named = |ring: &Vec<usize>| ring.iter().map(|&a| order[a] as usize).collect();
         (places, skeleton.rings.iter().map(named).collect())
     }

@@ -9,5 +9,6 @@ mod place;
 mod rings;
 mod sketch;
 mod strain;
+mod wedges;
 
 pub(crate) use rings::smallest_rings;

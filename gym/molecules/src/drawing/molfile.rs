@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::wedges::Wedge;
 use crate::{BondOrder, Molecule, MoleculeError, ValenceTable};
 
 /// What the columns of a counts line hold.
@@ -10,6 +11,9 @@ const MOST: usize = 999;
 const BOND: f64 = 1.5;
 /// "Either" as the stereochemistry of a double bond.
 const EITHER: u8 = 3;
+/// That of a bond that comes towards the reader, and of one that goes behind the paper; the centre comes first.
+const UP: u8 = 1;
+const DOWN: u8 = 6;
 /// The line after each record of an SD file.
 const RECORD_END: &str = "$$$$";
 /// Rings of fewer atoms have no double bonds in trans.
@@ -19,11 +23,12 @@ impl Molecule {
     /// The molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units of 1.5, bonds of this
     /// Kekule form, charges in `M  CHG` lines.
     ///
-    /// An atom whose hydrogens a reader would not guess has its valence written. Double bonds that could be cis or trans are
-    /// marked as either: a molecule here has no stereochemistry, and the drawing must not give it one.
+    /// An atom whose hydrogens a reader would not guess has its valence written. Marked centres have a wedge, and marked double bonds are
+    /// drawn as they are; those that could be cis or trans and have no mark are written as either, as the drawing must not give them one.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for more than 999 atoms or bonds, a title of more than 80 characters or one line,
+    /// [`MoleculeError::Molfile`] for what can't be drawn flat (a double bond in trans in a ring; phosphorus with two neighbours, a hydrogen
+    /// and a lone pair), for more than 999 atoms or bonds, a title of more than 80 characters or one line,
     /// or one that starts with `$$$$`: that ends a record of an SD file.
     ///
     /// ```
@@ -47,10 +52,19 @@ impl Molecule {
             ));
         }
         let (places, rings) = self.drawn();
+        let wedges = match self.wedges(&places) {
+            Ok(wedges) => wedges,
+            Err(a) => {
+                return refuse(format!("the sign of atom {a}, which has no bond to be drawn as a wedge: write SMILES"));
+            }
+        };
+        if let Some(k) = (0..m).find(|&k| !self.shows_sign(&places, k)) {
+            return refuse(format!("the double bond {k}, which is in trans in its ring: write SMILES"));
+        }
         let table = ValenceTable::default();
         // Initials, program, date (none: the same molecule is the same text) and dimension, in their columns.
         let mut out = format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
-        for (a, (atom, (x, y))) in self.atoms().iter().zip(places).enumerate() {
+        for (a, (atom, &(x, y))) in self.atoms().iter().zip(&places).enumerate() {
             let bonds = self.bond_orders(a);
             let valence = match bonds + atom.hydrogens {
                 full if atom.charge == 0 && table.valences(atom.element, 0).first() == Some(&full) => 0,
@@ -65,13 +79,16 @@ impl Molecule {
             let _ =
                 writeln!(out, "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{valence:3}  0  0  0  0  0  0", 0.0);
         }
-        for bond in self.bonds() {
+        for (k, bond) in self.bonds().iter().enumerate() {
             let small =
                 rings.iter().any(|ring| ring.len() < TRANS_RING && ring.contains(&bond.a) && ring.contains(&bond.b));
             let ends = [bond.a, bond.b].map(|a| self.neighbours(a).len() > 1 && !self.is_straight(a));
             let open = bond.order == BondOrder::Double && !bond.aromatic && !small && ends == [true; 2];
-            let stereo = if open { EITHER } else { 0 };
-            let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", bond.a + 1, bond.b + 1, bond.order.value());
+            let (from, stereo) = match wedges[k] {
+                Some(Wedge { from, up }) => (from, if up { UP } else { DOWN }),
+                None => (bond.a, if open && self.double_bond_sign(k).is_none() { EITHER } else { 0 }),
+            };
+            let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", from + 1, bond.other(from) + 1, bond.order.value());
         }
         let charged: Vec<_> = self.atoms().iter().enumerate().filter(|(_, atom)| atom.charge != 0).collect();
         for line in charged.chunks(8) {

@@ -12,12 +12,16 @@ const UNIT: f64 = 30.0;
 const MARGIN: f64 = 8.0;
 /// Between the lines of a bond, in bond lengths.
 const SPREAD: f64 = 0.17;
+/// Half the width of a wedge, in bond lengths, and how many lines one that goes behind the paper has.
+const WEDGE: f64 = 0.12;
+const HATCHES: u8 = 6;
 /// What a second line in a ring is shorter by at each end.
 const SHORT: f64 = 0.14;
 
 impl Molecule {
     /// Its skeletal formula, no larger than `width` by `height` units: carbons are corners and ends of lines, other atoms are
-    /// written with their hydrogens and charges; double bonds are those of this Kekule form.
+    /// written with their hydrogens and charges; double bonds are those of this Kekule form, and marked centres have wedges. (A double
+    /// bond in trans in a ring looks like one in cis.)
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -49,8 +53,19 @@ impl Molecule {
         let sketch = Sketch { molecule: self, rings: &rings, places: &places, labels: &labels };
         let on_canvas = |p: Place| plus((width / 2.0, height / 2.0), unit, minus(p, centre));
         let mut canvas = Canvas::new(width, height);
-        for bond in self.bonds() {
+        // Up as in the molecule: places go down the paper here.
+        let upright: Vec<Place> = places.iter().map(|&(x, y)| (x, -y)).collect();
+        let wedges = self.wedges(&upright).unwrap_or_default();
+        for (k, bond) in self.bonds().iter().enumerate() {
             let ends = [bond.a, bond.b].map(|a| (places[a], labels[a].as_ref()));
+            if let Some(wedge) = wedges.get(k).copied().flatten() {
+                let to = bond.other(wedge.from);
+                let ends = [wedge.from, to].map(|a| (places[a], labels[a].as_ref()));
+                if let Some((p, q)) = visible(places[wedge.from], places[to], ends) {
+                    draw_wedge(&mut canvas, [on_canvas(p), on_canvas(q)], unit, wedge.up);
+                }
+                continue;
+            }
             for (p, q) in sketch.lines(bond) {
                 if let Some((p, q)) = visible(p, q, ends) {
                     canvas.line(vec![on_canvas(p), on_canvas(q)], Colour::INK, (0.05 * unit).clamp(0.6, 1.5));
@@ -63,6 +78,27 @@ impl Molecule {
             }
         }
         canvas
+    }
+}
+
+/// A wedge from its tip: filled, or of lines across.
+fn draw_wedge(canvas: &mut Canvas, [tip, end]: [Place; 2], unit: f64, up: bool) {
+    let length = distance(tip, end).max(1e-9);
+    let along = minus(end, tip);
+    let across = (-along.1 / length, along.0 / length);
+    let corners = |share: f64| {
+        let middle = plus(tip, share, along);
+        let width = share * WEDGE * unit;
+        (plus(middle, width, across), plus(middle, -width, across))
+    };
+    if up {
+        let (left, right) = corners(1.0);
+        canvas.area(vec![tip, left, right], Colour::INK);
+        return;
+    }
+    for k in 1..=HATCHES {
+        let (left, right) = corners(f64::from(k) / f64::from(HATCHES));
+        canvas.line(vec![left, right], Colour::INK, (0.04 * unit).clamp(0.5, 1.2));
     }
 }
 

@@ -97,7 +97,7 @@ impl Molecule {
     }
 
     /// The molecule without the marks that say nothing.
-    pub(in crate::molecule) fn normal(mut self) -> Self {
+    pub(crate) fn normal(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
         }
@@ -141,6 +141,25 @@ impl Molecule {
                 return self;
             }
         }
+    }
+
+    /// A marked molecule with signs for the elements that have none because they would say nothing.
+    pub(crate) fn completed(mut self) -> Self {
+        if self.marks().is_empty() {
+            return self;
+        }
+        for element in self.stereo_elements() {
+            if self.sign(element).is_none() {
+                let mut marks = self.marks().to_vec();
+                marks.push(StereoMark { element, positive: true });
+                marks.sort_unstable();
+                let more = self.marked(marks);
+                if more.is_turned(element) {
+                    self = more;
+                }
+            }
+        }
+        self
     }
 
     /// `true` if a symmetry takes the molecule to itself with the mark of this element turned.

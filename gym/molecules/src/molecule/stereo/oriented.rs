@@ -5,23 +5,33 @@ use gfn::graph::{Attributes, Canonical, Edge, GraphState, Node, labelled_key, wi
 use super::{StereoElement, StereoMark, is_odd};
 use crate::molecule::Molecule;
 
-/// The class of a node that stands for a step from one neighbour of a centre to the next.
-const TURN: u16 = 1_000;
-/// The class of a node that stands for a side of a double bond.
-const SIDE: u16 = 1_001;
-/// Classes of the edges of these nodes: to the atom that a step leaves, to the one that it comes to, to the one that it is seen from, to
-/// the centre or the ends of the double bond. Those of bonds are smaller.
-const LEAVES: u16 = 4;
-const ARRIVES: u16 = 5;
-const SEEN_FROM: u16 = 6;
-const OWN: u16 = 7;
+/// The class of the first kind of these nodes, and of their edges; those of atoms and bonds are smaller.
+const FIRST_CLASS: u16 = 1_000;
+const FIRST_EDGE_CLASS: u16 = 4;
+/// A step from one neighbour of a centre to the next, and a side of a double bond.
+const TURN: u16 = 0;
+const SIDE: u16 = 1;
+/// Edges to the atom that a step leaves (or that is on a side), to the one that it comes to, to the one that it is seen from, to the
+/// centre or the ends of the double bond.
+const LEAVES: u16 = 0;
+const ARRIVES: u16 = 1;
+const SEEN_FROM: u16 = 2;
+const OWN: u16 = 3;
+
+/// A node that a mark adds to the graph of a molecule.
+pub(crate) struct ExtraNode {
+    /// Which of two kinds it is of.
+    pub(crate) class: u16,
+    /// The atoms that it is joined to, and by which of four kinds of edges.
+    pub(crate) edges: Vec<(usize, u16)>,
+}
 
 /// The steps around a centre, as places among its neighbours in ascending order, hydrogen and lone pair first: counterclockwise seen from
 /// the first of these or, where neighbours are atoms all, from each.
 ///
 /// Seen from any corner of a tetrahedron, the other three turn the same way or, for every other corner in an order of them, the
 /// opposite one; all twelve steps together are kept by even permutations of the four, and by no odd one.
-pub(crate) fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
+fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
     let implicit = 4 - n_heavy;
     let from = if implicit > 0 { 0..1 } else { 0..4 };
     let mut out = Vec::new();
@@ -37,38 +47,41 @@ pub(crate) fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)
 }
 
 impl Molecule {
+    /// The nodes that a mark adds to the graph of the molecule: permutations of the atoms that keep them are those that keep the mark.
+    pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<ExtraNode> {
+        match mark.element {
+            StereoElement::Centre(a) => {
+                let heavy = self.heavy_neighbours(a);
+                let atom = |place: usize| (place + heavy.len()).checked_sub(4).map(|k| heavy[k]);
+                let node = |(from, leaves, arrives)| {
+                    let ends =
+                        [(Some(a), OWN), (atom(from), SEEN_FROM), (atom(leaves), LEAVES), (atom(arrives), ARRIVES)];
+                    let edges = ends.into_iter().filter_map(|(atom, class)| Some((atom?, class))).collect();
+                    ExtraNode { class: TURN, edges }
+                };
+                turns(heavy.len(), mark.positive).into_iter().map(node).collect()
+            }
+            StereoElement::DoubleBond(k) => {
+                let bond = self.bonds()[k];
+                let (one, other) = (self.beside(bond.a, k), self.beside(bond.b, k));
+                let node = |side: usize| {
+                    let across = if mark.positive { side } else { 1 - side };
+                    let beside = [one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES));
+                    ExtraNode { class: SIDE, edges: [(bond.a, OWN), (bond.b, OWN)].into_iter().chain(beside).collect() }
+                };
+                (0..2).map(node).collect()
+            }
+        }
+    }
+
     /// Adds the nodes of the marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
-        let mut join = |class: u16, edges: &[(usize, u16)]| {
-            let node = graph.add_node(Node::of_class(class));
-            for &(a, class) in edges {
+        for extra in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
+            let node = graph.add_node(Node::of_class(FIRST_CLASS + extra.class));
+            for (a, class) in extra.edges {
                 // The node is new, and the atoms are different ones.
-                let added = graph.add_edge(node, a as u32, Edge::of_class(class));
+                let added = graph.add_edge(node, a as u32, Edge::of_class(FIRST_EDGE_CLASS + class));
                 debug_assert!(added.is_ok());
-            }
-        };
-        for mark in marks {
-            match mark.element {
-                StereoElement::Centre(a) => {
-                    let heavy = self.heavy_neighbours(a);
-                    let atom = |place: usize| (place + heavy.len()).checked_sub(4).map(|k| heavy[k]);
-                    for (from, leaves, arrives) in turns(heavy.len(), mark.positive) {
-                        let ends =
-                            [(Some(a), OWN), (atom(from), SEEN_FROM), (atom(leaves), LEAVES), (atom(arrives), ARRIVES)];
-                        let edges: Vec<_> = ends.into_iter().filter_map(|(atom, class)| Some((atom?, class))).collect();
-                        join(TURN, &edges);
-                    }
-                }
-                StereoElement::DoubleBond(k) => {
-                    let bond = self.bonds()[k];
-                    let (one, other) = (self.beside(bond.a, k), self.beside(bond.b, k));
-                    for side in 0..2 {
-                        let across = if mark.positive { side } else { 1 - side };
-                        let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
-                        edges.extend([one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)));
-                        join(SIDE, &edges);
-                    }
-                }
             }
         }
     }

@@ -1,0 +1,106 @@
+//! Building stereoisomers: the contract, every one is reached once, and the target is over them.
+
+use std::collections::BTreeSet;
+
+use gfn::env::{EnumerableEnv, Rows, StateGraph};
+use gfn::graph::{CanonicalKey, GraphEnv, GraphRules, GraphStates, canonical_key};
+use gfn::metrics::ExactPolicy;
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
+use gfn::testing::check_graph_env;
+use gfn::{Result, Rng};
+use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv};
+use tch::Tensor;
+
+fn with_stereo(elements: &[Element], max_atoms: usize) -> MoleculeConfig {
+    let (elements, charges) = (elements.to_vec(), Vec::new());
+    MoleculeConfig { elements, charges, stereo: true, ..MoleculeConfig::new(max_atoms) }
+}
+
+#[test]
+fn environments_keep_their_contract() {
+    let charged = MoleculeConfig { stereo: true, ..MoleculeConfig::new(7) };
+    let hyper =
+        MoleculeConfig { extra_valences: 2, ..with_stereo(&[Element::S, Element::P, Element::O, Element::C], 6) };
+    for config in [with_stereo(&[Element::C, Element::F], 7), charged, hyper] {
+        let env = MoleculeEnv::new(config).unwrap();
+        check_graph_env(&env, 12, &mut Rng::seeded(1)).unwrap();
+    }
+}
+
+#[test]
+fn every_roll_out_gives_one_stereoisomer() {
+    let config = MoleculeConfig { stereo: true, max_ring_size: Some(7), ..MoleculeConfig::new(12) };
+    let env = MoleculeEnv::new(config).unwrap();
+    let samples = Sampler::new(&env, &UniformPolicy).forward(300, &mut Rng::seeded(2)).unwrap();
+    let mut marked = 0;
+    for graph in samples.terminal_states().graphs() {
+        let molecule = env.codec().molecule(graph).unwrap();
+        let text = molecule.smiles();
+        assert_eq!(molecule.n_stereoisomers(), Some(1), "{text}");
+        let again = Molecule::from_smiles(&text).unwrap();
+        assert_eq!(again.key(), molecule.key(), "{text}");
+        assert_eq!(canonical_key(&env.codec().graph(&molecule).unwrap()), canonical_key(graph), "{text}");
+        marked += usize::from(!molecule.marks().is_empty());
+    }
+    assert!(marked > 100, "{marked} of 300 have marks");
+}
+
+/// The molecules of the states that may be the end.
+fn molecules(env: &GraphEnv<MoleculeEnv>, states: &GraphStates) -> Vec<Option<Molecule>> {
+    states.graphs().iter().map(|graph| env.can_exit(graph).then(|| env.codec().molecule(graph).unwrap())).collect()
+}
+
+/// The stereoisomers among the states are those of the molecules without stereochemistry, and uniform P_B divides what each is worth
+/// among the ways to it: the policy of the exact flows is the target.
+#[test]
+fn the_target_is_over_stereoisomers() {
+    use Element::{C, F, N, O};
+    for (elements, max_atoms, least) in [(&[C, N, O][..], 5, 6_000), (&[C, F][..], 5, 200)] {
+        let flat = MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();
+        let all = StateGraph::build(&flat, 1 << 17).unwrap();
+        let mut expected: BTreeSet<CanonicalKey> = BTreeSet::new();
+        for graph in all.states().graphs().iter().filter(|graph| graph.n_nodes() > 0) {
+            let molecule = flat.codec().molecule(graph).unwrap();
+            assert!(molecule.marks().is_empty());
+            let isomers = molecule.stereoisomers().unwrap();
+            assert_eq!(molecule.n_stereoisomers(), Some(isomers.len() as u64));
+            expected.extend(isomers.iter().map(Molecule::key));
+        }
+
+        let env = MoleculeEnv::new(with_stereo(elements, max_atoms)).unwrap();
+        let graph = StateGraph::build(&env, 1 << 17).unwrap();
+        let finished = molecules(&env, graph.states());
+        let reached: BTreeSet<_> = finished.iter().flatten().map(Molecule::key).collect();
+        assert_eq!(reached, expected);
+        assert!(reached.len() > least, "{} isomers, {} molecules", reached.len(), all.states().len());
+
+        // A reward that tells isomers apart.
+        let score =
+            |molecule: &Molecule| 0.5 + (molecule.smiles().matches("@@").count() + molecule.smiles().len()) as f64;
+        let codec = env.codec().clone();
+        let reward = move |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+            states.graphs().iter().map(|graph| Ok(score(&codec.molecule(graph)?).ln())).collect()
+        };
+        let sum: f64 = {
+            let mut seen = BTreeSet::new();
+            finished.iter().flatten().filter(|molecule| seen.insert(molecule.key())).map(score).sum()
+        };
+        let target = graph.target_distribution(&reward, None).unwrap();
+        assert!((target.log_z.exp() / sum - 1.0).abs() < 1e-9);
+        let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+        let learned = graph.terminating_distribution(&env, &exact, None).unwrap().probs;
+        let objects = env.objects(graph.states()).unwrap();
+        let mut shares = vec![0.0; objects.first.len()];
+        objects.of.iter().zip(&learned).for_each(|(&object, p)| shares[object] += p);
+        let mut tv = 0.0;
+        for (share, &first) in shares.iter().zip(&objects.first) {
+            let expected = match &finished[first] {
+                Some(molecule) => score(molecule) / sum,
+                None => 0.0,
+            };
+            tv += (share - expected).abs() / 2.0;
+        }
+        assert!(tv < 1e-6, "{tv}");
+    }
+}

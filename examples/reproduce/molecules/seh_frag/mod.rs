@@ -156,7 +156,7 @@ fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -
         let prints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
         report.set("internal_diversity", internal_diversity(&prints)?);
     }
-    outputs::write(common, &molecules, &log_scores)?;
+    outputs::write(common, &molecules, &log_scores, None)?;
     run.print(&trained, report)
 }
 

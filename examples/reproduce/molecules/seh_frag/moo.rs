@@ -7,7 +7,7 @@ use clap::Parser;
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
-use gfn::env::{Reals, Reward};
+use gfn::env::{Reals, Reward, Rows};
 use gfn::graph::GraphStates;
 use gfn::nn::GraphNet;
 use gfn::policy::{GraphPolicy, UniformPolicy};
@@ -87,7 +87,7 @@ fn conditioning(args: &Args) -> Result<Conditioning> {
     let law = Directions::Dirichlet { concentration: 1.0 };
     let conditioning = Conditioning::new(NAMES.len())?
         .temperature(Temperature::Constant(args.beta), encoding)?
-        .preferences(law, encoding)?;
+        .preferences(law.clone(), encoding)?;
     match args.focus {
         None => Ok(conditioning),
         Some(cosine) => conditioning.focus(Focus { cosine, ..Focus::new(law) }, encoding),

@@ -51,6 +51,7 @@ fn molecules_are_trees_of_the_pieces_that_they_fall_into() {
     assert!(cut > 40 && by_some < cut);
     let counts: Vec<usize> = vocabulary.fragments().iter().map(|counted| counted.count).collect();
     assert!(counts.is_sorted_by(|one, other| one >= other) && counts[0] > 5);
+    assert_eq!(FragmentLibrary::parse(&library.to_string()).unwrap(), library);
     // Another order of the molecules and of their atoms changes nothing.
     let others: Vec<Molecule> = molecules.iter().rev().map(|molecule| read(&molecule.smiles())).collect();
     assert_eq!(others.iter().collect::<Vocabulary>().fragments(), vocabulary.fragments());

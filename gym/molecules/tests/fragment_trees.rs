@@ -137,8 +137,8 @@ fn molecules_that_are_no_trees_are_known_in_time() {
     println!("{made} of {}", drugs.len());
 }
 
-/// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of which there are many
-/// millions; up to symmetry 84 where the middle stays alone, and 4 times 28 where it is one of two.
+/// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of which there are 3.8
+/// million; up to symmetry 84 where the middle stays alone, and 4 times 28 where it is one of two.
 #[test]
 fn branches_that_are_alike_are_no_more_work() {
     let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");

@@ -169,6 +169,7 @@ fn long_lines_are_cut_off_and_skipped() {
     let reasons: Vec<_> = report.skipped.iter().map(|(reason, skipped)| (*reason, skipped.examples[0].line)).collect();
     assert_eq!(reasons, [(SkipReason::TooLarge, 1), (SkipReason::Syntax, 3)]);
     assert!(report.skipped[&SkipReason::TooLarge].examples[0].smiles.len() < 100);
+    assert_eq!(all("\u{feff}CC\r\n".as_bytes(), MoleculeFormat::Smiles, Cleanup::ALL).0.len(), 1);
     let (found, report) = all(vec![b' '; 1 << 22].as_slice(), MoleculeFormat::Sd, Cleanup::ALL);
     assert_eq!((found.len(), report.n_skipped()), (0, 0));
 }

@@ -1,15 +1,16 @@
 //! From molecules to the trees of fragments that they are.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use gfn::Result;
 use gfn::graph::{GraphKind, GraphState, Node, canonical_key};
 
+use super::FragmentLibrary;
 use super::normal::{self, normalise};
 use super::symmetry::Marked;
 use super::tree::arc;
-use super::{Fragment, FragmentLibrary};
 use crate::{Atom, Bond, BondOrder, Element, Molecule};
 
 /// An atom as it is whether or not its single bonds are cut: what it is, its charge, its valence, and if it is aromatic.
@@ -152,9 +153,10 @@ struct Search<'a> {
     units: Vec<Unit>,
     /// The kind of each unit, by number.
     kinds: Vec<usize>,
-    /// How many units of each kind the fragments have.
+    /// The numbers of units of each kind that the fragments have.
     made_of: Vec<BTreeMap<usize, usize>>,
-    marked: Vec<Marked>,
+    /// The fragments as what parts are compared with, made once one is.
+    marked: Vec<OnceCell<Marked>>,
     /// The branches that begin with a unit.
     branches: Vec<Vec<Rc<Hanging>>>,
     /// More branches of a unit aren't needed. A tree is found from each of its fragments at most, so that these make `most` trees.
@@ -189,8 +191,7 @@ impl<'a> Search<'a> {
         let kinds: Option<Vec<usize>> =
             units.iter().map(|unit| known.get(&signature(molecule, unit)).copied()).collect();
         let most = most.saturating_mul(units.len());
-        let marked = |fragment: &Fragment| Marked::new(fragment.molecule(), fragment.stems());
-        let marked = library.fragments().iter().map(marked).collect();
+        let marked = library.fragments().iter().map(|_| OnceCell::new()).collect();
         let branches = vec![Vec::new(); units.len()];
         Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, most })
     }
@@ -252,7 +253,8 @@ impl<'a> Search<'a> {
         at.dedup();
         let fragment_of = &self.library.fragments()[fragment];
         let mut known = HashSet::new();
-        for image in marked.images(&at, &self.marked[fragment], usize::MAX) {
+        let other = self.marked[fragment].get_or_init(|| Marked::new(fragment_of.molecule(), fragment_of.stems()));
+        for image in marked.images(&at, other, usize::MAX) {
             let stem = |k: &usize| {
                 let atom = at.binary_search(k).map_or(0, |i| image.get(i).copied().unwrap_or(0));
                 fragment_of.stems().iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8

@@ -1,6 +1,7 @@
 //! Fragments of one's own: the pieces that the molecules of a data set fall into.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
 use gfn::Result;
@@ -101,6 +102,13 @@ impl FragmentLibrary {
     /// Those of both.
     pub fn from_data(path: impl AsRef<Path>, n: usize) -> Result<Self> {
         Vocabulary::read(path)?.library(n)
+    }
+}
+
+/// As the file that [`FragmentLibrary::parse`] takes, and Python's `gfn.Fragments(library=...)`.
+impl fmt::Display for FragmentLibrary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fragments().iter().try_for_each(|fragment| writeln!(f, "{fragment}"))
     }
 }
 

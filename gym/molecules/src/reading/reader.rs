@@ -117,10 +117,9 @@ impl<R: BufRead> MoleculeReader<R> {
                 if is_empty {
                     continue;
                 }
-                let too_many = record.is_too_large().then_some(MoleculeError::TooLarge);
                 let (text, read, reason) = match record.smiles() {
                     Ok(text) => {
-                        let read = too_many.map_or_else(|| self.cleanup.read(&text), Err);
+                        let read = self.cleanup.read(&text);
                         (text, read, None)
                     }
                     Err((text, problem)) => {
@@ -175,7 +174,10 @@ impl<R: BufRead> MoleculeReader<R> {
             }
         }
         self.line += usize::from(any);
-        Ok(any.then(|| String::from_utf8_lossy(&kept).trim_end_matches('\r').to_owned()))
+        let text = String::from_utf8_lossy(&kept);
+        // Some programs mark a file as UTF-8.
+        let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
+        Ok(any.then(|| text.trim_end_matches('\r').to_owned()))
     }
 }
 

@@ -1,11 +1,9 @@
-//! Records of SD files: V2000 molfiles, as SMILES that say the same.
+//! Records of SD files: V2000 molfiles, of 999 atoms at most, as SMILES that say the same.
 
 use std::fmt::Write;
 
-use crate::{Element, Molecule, ValenceTable};
+use crate::{Element, ValenceTable};
 
-/// The most atoms of a V2000 molfile, hydrogens among them.
-const MAX_ATOMS: usize = 999;
 /// The bond type of an aromatic bond.
 const AROMATIC: u8 = 4;
 
@@ -140,11 +138,6 @@ impl SdRecord {
             _ => {}
         }
         Ok(())
-    }
-
-    /// `true` for more atoms than a molecule may have.
-    pub(super) fn is_too_large(&self) -> bool {
-        self.n_atoms > MAX_ATOMS.min(Molecule::MAX_ATOMS)
     }
 
     /// A SMILES that says the same, without stereochemistry; the line that isn't read, and why, for a damaged record.

@@ -292,8 +292,7 @@ fn wedges_and_places_say_which_isomer_it_is() {
             Ok(molfile) => molfile,
             Err(error) => {
                 assert!(
-                    matches!(error, MoleculeError::Molfile { .. })
-                        && ["P@", "C1"].iter().any(|s| text.contains(s)),
+                    matches!(error, MoleculeError::Molfile { .. }) && ["P@", "C1"].iter().any(|s| text.contains(s)),
                     "{text}: {error}"
                 );
                 continue;

@@ -11,13 +11,19 @@
     cargo run --release --example reproduce -- draw-molecules golden.smi golden
     venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
 
+or stereoisomers:
+
+    cargo run --release --example stereoisomers -- stereoisomers.csv 100000 10
+    venv/bin/python scripts/molecules/check_molecules.py stereoisomers.csv
+
 or molecules made of fragments:
 
     cargo run --release --example reproduce -- fragments --all-fragments --max-fragments 6 --lr 0 --steps 1 \
         --random --samples 100000 --out samples
 
 Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the
-molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit.
+molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit, by both of its perceptions of
+stereochemistry.
 That a text is the molecule that was sampled isn't seen here.
 
 Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`,
@@ -93,15 +99,20 @@ def main():
         return
     with open(sys.argv[1], newline="") as file:
         texts = [row["smiles"] for row in csv.DictReader(file)]
-    refused, same = [], defaultdict(set)
+    refused, same = [], [defaultdict(set), defaultdict(set)]
     for text in set(texts):
         molecule = Chem.MolFromSmiles(text)
         if molecule is None or any(atom.GetNumRadicalElectrons() for atom in molecule.GetAtoms()):
             refused.append(text)
             continue
-        same[Chem.MolToSmiles(molecule)].add(text)
-    split = [sorted(group) for group in same.values() if len(group) > 1]
-    print(f"{len(texts)} molecules, {len(set(texts))} distinct: {len(refused)} refused, {len(split)} with several keys")
+        for groups, legacy in zip(same, (True, False)):
+            Chem.SetUseLegacyStereoPerception(legacy)
+            groups[Chem.MolToSmiles(Chem.MolFromSmiles(text))].add(text)
+    pairs = [{pair for group in groups.values() for pair in combinations(sorted(group), 2)} for groups in same]
+    split = sorted(pairs[0] & pairs[1])
+    stereo = len(pairs[0] ^ pairs[1])
+    print(f"{len(texts)} molecules, {len(set(texts))} distinct: {len(refused)} refused, {len(split)} pairs that are one")
+    print(f"{stereo} pairs that are one for one of RDKit's two perceptions of stereochemistry only")
     for problem in (refused + split)[:20]:
         print(problem)
     sys.exit(bool(refused or split))

@@ -214,6 +214,7 @@ fn marks_that_say_nothing_are_dropped_and_others_stay() {
         ("C[C@H2]O", 0),
         ("C[N@](F)Cl", 0),
         ("C[N@]1CC1C", 1),
+        ("CC(=O)[N@]1CC1C", 0),
         ("C/C=C=C/C", 0),
         ("C1CCC/C=C\\1", 0),
         ("C1CCCCC/C=C\\1", 1),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::StereoElement;
 use crate::drawing::smallest_rings;
 use crate::molecule::aromaticity::ring_bonds;
-use crate::molecule::{BondOrder, Element, Molecule, in_three_ring};
+use crate::molecule::{Bond, BondOrder, Element, Molecule, in_three_ring};
 
 /// Rings of fewer atoms have their double bonds in cis.
 const TRANS_RING: usize = 8;
@@ -49,11 +49,20 @@ impl Molecule {
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.bond_orders(a) + atom.hydrogens;
-        let single = || self.neighbours(a).all(|(_, bond)| bond.order == BondOrder::Single && !bond.aromatic);
+        // Beside a multiple bond of an element of its own row nitrogen is flat.
+        let is_multiple = |bond: &Bond| bond.order != BondOrder::Single || bond.aromatic;
+        let flattens =
+            |b: usize| self.atoms()[b].element.number() < 10 && self.neighbours(b).any(|(_, bond)| is_multiple(bond));
+        // Nor are atoms of triple bonds and aromatic ones at the centre of a tetrahedron.
+        if atom.aromatic || self.neighbours(a).any(|(_, bond)| bond.order == BondOrder::Triple) {
+            return false;
+        }
+        let pyramidal = || self.neighbours(a).all(|(b, bond)| !is_multiple(bond) && !flattens(b));
         match (self.neighbours(a).len(), atom.hydrogens, atom.element) {
-            (4, 0, _) | (3, 1, _) | (3, 0, Element::P) | (2, 1, Element::P) => true,
+            (4, 0, _) | (3, 1, _) => true,
+            (3, 0, Element::P) | (2, 1, Element::P) => valence == 3,
             (3, 0, Element::S | Element::Se) => valence == 4 || (valence == 3 && atom.charge == 1),
-            (3, 0, Element::N) => single() && (in_three_ring(self, a) || self.is_bridgehead(a)),
+            (3, 0, Element::N) => pyramidal() && (in_three_ring(self, a) || self.is_bridgehead(a)),
             _ => false,
         }
     }

@@ -23,7 +23,7 @@ impl Molecule {
     /// bonds, in rings of eight and more), without those that a symmetry turns which keeps all others as they are (two methyls that
     /// change places). All of them marked, a molecule is one stereoisomer; two settings may be the same one.
     ///
-    /// As in RDKit, nitrogen of three neighbours is one in rings of three and at bridgeheads, and cumulenes and atropisomers aren't.
+    /// As in RDKit, nitrogen of three neighbours is one in rings of three and at bridgeheads unless it is conjugated, and cumulenes and atropisomers aren't.
     /// In a ring of double and single bonds in turn double bonds aren't, as SMILES has no way to write them all.
     ///
     /// ```

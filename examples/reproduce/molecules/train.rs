@@ -46,7 +46,7 @@ pub(super) struct RunArgs {
     properties: Option<PathBuf>,
 }
 
-/// What is rewarded, by name or by a file.
+/// The score of a run, by name or by a file.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RewardArgs {
     /// The reward
@@ -73,7 +73,7 @@ enum RewardName {
 }
 
 impl RewardArgs {
-    /// What is rewarded, in a word.
+    /// The name of what is rewarded.
     pub(super) fn rewarded(&self) -> String {
         self.score.as_ref().map_or_else(|| words(&self.reward), |path| path.display().to_string())
     }

@@ -151,8 +151,9 @@ impl Property {
                 }
                 Box::new(move |subject| Ok(patterns.found(subject)?.len() as f64))
             }
+            Self::LipinskiViolations => Box::new(|subject| Ok(subject.n_lipinski_violations() as f64)),
             // All others are read off without it.
-            _ => Box::new(|subject| Ok(subject.n_lipinski_violations() as f64)),
+            _ => return Err(Error::config("the property of a score", self.name(), "one that is computed")),
         })
     }
 }

@@ -9,7 +9,7 @@ use super::{Subject, morgan};
 use crate::Molecule;
 use crate::drawing::smallest_rings;
 
-/// How common fragments are among known molecules, which synthetic accessibility is read from: the table of RDKit's `Contrib/SA_Score`,
+/// The table of how common fragments are among known molecules, which synthetic accessibility is read from: that of RDKit's `Contrib/SA_Score`,
 /// exported as text by `scripts/molecules/export_sa_table.py`.
 ///
 /// ```no_run

@@ -13,7 +13,7 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
     values.into_iter().fold(0, combined)
 }
 
-/// How often each environment of up to `radius` bonds occurs, by the number that RDKit's `GetMorganGenerator` gives it: one that covers the
+/// The number of times that each environment of up to `radius` bonds occurs, by the number that RDKit's `GetMorganGenerator` gives it: one that covers the
 /// same bonds as another is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;

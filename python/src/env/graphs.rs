@@ -149,6 +149,9 @@ impl GraphSpec {
             max_ring_size: *max_ring_size,
             corrects_symmetry: *corrects_symmetry,
             scaffold: match (scaffold, attachments) {
+                (None, None) if *told_apart => {
+                    return Err(Error::config("told_apart", "true", "false without a scaffold"));
+                }
                 (None, None) => None,
                 (Some(smiles), None) => Some(Fragment::from_marked(smiles)?),
                 (Some(smiles), Some(stems)) => Some(Fragment::new(smiles, stems)?),

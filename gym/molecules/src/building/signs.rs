@@ -103,13 +103,6 @@ pub(super) struct SetSign {
     pub(super) of_bonds: bool,
 }
 
-/// A sign that is set, and the nodes that say it.
-struct SignNodes {
-    molecule: Molecule,
-    mark: Option<StereoMark>,
-    nodes: Vec<u32>,
-}
-
 impl SetSign {
     /// The element that a move is of, in a molecule whose atoms are these nodes.
     fn element(&self, molecule: &Molecule, names: &[u32], action: Move) -> Result<StereoElement> {
@@ -136,14 +129,23 @@ impl SetSign {
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }
 
-    /// The nodes of the sign that a move takes off.
-    fn set_nodes(&self, graph: &GraphState, action: Move) -> Result<SignNodes> {
+    /// The sign that a move takes off; none where there is none.
+    fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<SignSet>> {
         let (molecule, names) = self.codec.marked(graph)?;
         let element = self.element(&molecule, &names, action)?;
-        let mark = molecule.sign(element).map(|positive| StereoMark { element, positive });
-        let nodes = mark.map_or_else(Vec::new, |mark| self.codec.rules().nodes_of(graph, &molecule, mark, &names));
-        Ok(SignNodes { molecule, mark, nodes })
+        Ok(molecule.sign(element).map(|positive| {
+            let mark = StereoMark { element, positive };
+            let nodes = self.codec.rules().nodes_of(graph, &molecule, mark, &names);
+            SignSet { molecule, mark, nodes }
+        }))
     }
+}
+
+/// A sign of a state.
+struct SignSet {
+    molecule: Molecule,
+    mark: StereoMark,
+    nodes: Vec<u32>,
 }
 
 impl GraphActionType for SetSign {
@@ -194,7 +196,7 @@ impl GraphActionType for SetSign {
             let positive = Self::first_sign(graph, &molecule, &names, element) == (action.class == 0);
             return self.codec.rules().add_mark(graph, &molecule, StereoMark { element, positive }, &names);
         }
-        let mut nodes = self.set_nodes(graph, action)?.nodes;
+        let mut nodes = self.set_sign(graph, action)?.map_or_else(Vec::new, |set| set.nodes);
         nodes.sort_unstable_by(|a, b| b.cmp(a));
         nodes.into_iter().try_for_each(|node| graph.remove_node(node).map(|_| ()))
     }
@@ -203,7 +205,7 @@ impl GraphActionType for SetSign {
         if direction == Direction::Forward {
             return Move { class: 0, ..action };
         }
-        let Ok(SignNodes { molecule, mark: Some(mark), nodes }) = self.set_nodes(before, action) else { return action };
+        let Ok(Some(SignSet { molecule, mark, nodes })) = self.set_sign(before, action) else { return action };
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !nodes.contains(a)).collect();
         let parent = before.induced(&left);
         let names = self.codec.rules().atom_nodes(&parent);
@@ -215,6 +217,6 @@ impl GraphActionType for SetSign {
         if direction == Direction::Forward {
             return Vec::new();
         }
-        self.set_nodes(before, action).map(|of_sign| of_sign.nodes).unwrap_or_default()
+        self.set_sign(before, action).ok().flatten().map_or_else(Vec::new, |set| set.nodes)
     }
 }

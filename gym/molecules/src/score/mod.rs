@@ -7,22 +7,26 @@ mod descriptors;
 mod druglike;
 mod external;
 mod process;
+mod property;
 mod proxy;
 mod reward;
 mod scorer_error;
 mod seh;
 mod seh_weights;
+mod shape;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
-pub use config::{Factor, FactoredScore, Property, ScoreConfig, Shape};
+pub use config::{Factor, FactoredScore, ScoreConfig};
 pub use descriptors::{LogWindow, RingTarget};
 #[cfg(feature = "descriptors")]
 pub use druglike::{AccessibilityTable, PatternError, Patterns};
 pub use external::{ExternalScorer, ExternalScorerConfig, ScorerUsage};
+pub use property::Property;
 pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;
 pub use scorer_error::ScorerError;
 pub use seh::SehProxy;
+pub use shape::Shape;
 
 use std::sync::Arc;
 

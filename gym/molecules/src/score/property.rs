@@ -1,0 +1,161 @@
+//! Properties of molecules by name.
+
+use std::path::PathBuf;
+
+use gfn::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "descriptors")]
+pub(super) use super::druglike::Subject;
+#[cfg(feature = "descriptors")]
+use super::druglike::{AccessibilityTable, Patterns};
+use crate::{Fingerprint, Molecule};
+
+/// The function that a property is.
+pub(super) type Measure = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
+
+/// A molecule that is asked for its properties.
+#[cfg(not(feature = "descriptors"))]
+pub(super) struct Subject<'a> {
+    molecule: &'a Molecule,
+}
+
+#[cfg(not(feature = "descriptors"))]
+impl<'a> Subject<'a> {
+    pub(super) fn of(molecule: &'a Molecule) -> Self {
+        Self { molecule }
+    }
+}
+
+/// A number that a molecule has. Those from [`Qed`](Self::Qed) to [`Substructures`](Self::Substructures) need the feature `descriptors`.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Property {
+    /// Its weight, in g/mol: [`Molecule::weight`].
+    Weight,
+    /// The number of its heavy atoms.
+    HeavyAtoms,
+    /// The share of heavy atoms that aren't carbon.
+    HeteroatomShare,
+    /// The number of atoms in aromatic rings.
+    AromaticAtoms,
+    /// The number of independent rings.
+    Rings,
+    /// The topological polar surface area, in square angstrom: [`Molecule::polar_surface`].
+    PolarSurface,
+    /// The number of donors of hydrogen bonds.
+    Donors,
+    /// The number of acceptors of hydrogen bonds.
+    Acceptors,
+    /// The Tanimoto similarity to a reference, from 0 to 1: [`Fingerprint::tanimoto`].
+    Similarity {
+        /// The SMILES of the reference.
+        to: String,
+    },
+    /// The quantitative estimate of drug-likeness, from 0 to 1: `Molecule::qed`.
+    Qed,
+    /// The logarithm of the partition coefficient between octanol and water: `Molecule::log_p`.
+    LogP,
+    /// The molar refractivity, in cm³/mol.
+    MolarRefractivity,
+    /// The number of bonds that turn freely.
+    RotatableBonds,
+    /// The number of Lipinski's four rules that it breaks: `Molecule::n_lipinski_violations`.
+    LipinskiViolations,
+    /// The synthetic accessibility, from 1 (easy) to 10 (hard): `Molecule::synthetic_accessibility`.
+    SyntheticAccessibility {
+        /// The file of an `AccessibilityTable`.
+        table: PathBuf,
+    },
+    /// The number of different substructures found in it, of a list and a file: `Patterns`.
+    Substructures {
+        /// Their SMARTS.
+        #[serde(default)]
+        smarts: Vec<String>,
+        /// A file that `Patterns::read` reads.
+        #[serde(default)]
+        file: Option<PathBuf>,
+    },
+}
+
+impl Property {
+    /// Its name, as a file has it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Weight => "weight",
+            Self::HeavyAtoms => "heavy_atoms",
+            Self::HeteroatomShare => "heteroatom_share",
+            Self::AromaticAtoms => "aromatic_atoms",
+            Self::Rings => "rings",
+            Self::PolarSurface => "polar_surface",
+            Self::Donors => "donors",
+            Self::Acceptors => "acceptors",
+            Self::Similarity { .. } => "similarity",
+            Self::Qed => "qed",
+            Self::LogP => "log_p",
+            Self::MolarRefractivity => "molar_refractivity",
+            Self::RotatableBonds => "rotatable_bonds",
+            Self::LipinskiViolations => "lipinski_violations",
+            Self::SyntheticAccessibility { .. } => "synthetic_accessibility",
+            Self::Substructures { .. } => "substructures",
+        }
+    }
+
+    pub(super) fn measure(&self) -> Result<Measure> {
+        fn number(of: impl Fn(&Molecule) -> f64 + Send + Sync + 'static) -> Result<Measure> {
+            Ok(Box::new(move |subject| Ok(of(subject.molecule))))
+        }
+        match self {
+            Self::Weight => number(Molecule::weight),
+            Self::HeavyAtoms => number(|molecule| molecule.atoms().len() as f64),
+            Self::HeteroatomShare => number(Molecule::heteroatom_share),
+            Self::AromaticAtoms => number(|molecule| molecule.n_aromatic_atoms() as f64),
+            Self::Rings => number(|molecule| molecule.n_rings() as f64),
+            Self::PolarSurface => number(Molecule::polar_surface),
+            Self::Donors => number(|molecule| molecule.n_donors() as f64),
+            Self::Acceptors => number(|molecule| molecule.n_acceptors() as f64),
+            Self::Similarity { to } => {
+                let reference = Fingerprint::of(&Molecule::from_smiles(to)?);
+                number(move |molecule| reference.tanimoto(&Fingerprint::of(molecule)))
+            }
+            _ => self.described(),
+        }
+    }
+
+    #[cfg(not(feature = "descriptors"))]
+    fn described(&self) -> Result<Measure> {
+        let expected = "one of those that the library was built with: this one needs its feature `descriptors`";
+        Err(Error::config("the property of a score", self.name(), expected))
+    }
+
+    #[cfg(feature = "descriptors")]
+    fn described(&self) -> Result<Measure> {
+        Ok(match self {
+            Self::Qed => Box::new(|subject| Ok(subject.qed())),
+            Self::LogP => Box::new(|subject| Ok(subject.log_p())),
+            Self::MolarRefractivity => Box::new(|subject| Ok(subject.molar_refractivity())),
+            Self::RotatableBonds => Box::new(|subject| Ok(subject.n_rotatable_bonds() as f64)),
+            Self::SyntheticAccessibility { table } => {
+                let table = AccessibilityTable::read(table)?;
+                Box::new(move |subject| Ok(subject.synthetic_accessibility(&table)))
+            }
+            Self::Substructures { smarts, file } => {
+                let mut patterns = Patterns::new(smarts.iter().map(|smarts| (smarts, smarts)))?;
+                patterns.extend(file.as_ref().map(Patterns::read).transpose()?);
+                if patterns.is_empty() {
+                    return Err(Error::config(
+                        "the substructures of a score",
+                        "none",
+                        "SMARTS, a file of them, or both",
+                    ));
+                }
+                Box::new(move |subject| Ok(patterns.found(subject)?.len() as f64))
+            }
+            Self::LipinskiViolations => Box::new(|subject| Ok(subject.n_lipinski_violations() as f64)),
+            // All others are read off without it.
+            _ => return Err(Error::config("the property of a score", self.name(), "one that is computed")),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The ways from a property to a factor of a score.
+
+use gfn::{Error, Result};
+use gfn_gym::rewards;
+use serde::{Deserialize, Serialize};
+
+/// The way from a property to a factor of a score, which is 0 or more.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Shape {
+    /// The property itself, which must be 0 or more.
+    #[default]
+    Value,
+    /// Its exponential.
+    Exponential,
+    /// 1 from `least` to `most`, and outside falling by `exp(-distance / width)`: [`LogWindow`](crate::LogWindow).
+    Window {
+        /// The lower end.
+        least: f64,
+        /// The upper end.
+        most: f64,
+        /// The distance over which it falls to 1 / e, above 0.
+        width: f64,
+    },
+    /// A straight line, 0 at one value of the property and 1 at another, and never below 0.
+    Linear {
+        /// The value that gives 0.
+        zero: f64,
+        /// The value that gives 1.
+        one: f64,
+    },
+    /// 1 from `least` to `most`, ends included, and `otherwise` outside: a filter. With 0, what doesn't pass has no reward; with more, it has less.
+    Limit {
+        /// The lower end; none by default.
+        #[serde(default)]
+        least: Option<f64>,
+        /// The upper end; none by default.
+        #[serde(default)]
+        most: Option<f64>,
+        /// The factor outside, 0 by default.
+        #[serde(default)]
+        otherwise: f64,
+    },
+}
+
+impl Shape {
+    pub(super) fn checked(self) -> Result<Self> {
+        let refuse = |expected| Err(Error::config("the shape of a factor", format!("{self:?}"), expected));
+        match self {
+            Self::Value | Self::Exponential => Ok(self),
+            Self::Window { least, most, width } => {
+                rewards::positive("the width of a window's flanks", width)?;
+                if least <= most && (most - least).is_finite() {
+                    Ok(self)
+                } else {
+                    refuse("finite ends, the smaller one first")
+                }
+            }
+            Self::Linear { zero, one } if zero != one && (one - zero).is_finite() => Ok(self),
+            Self::Linear { .. } => refuse("two finite numbers that differ"),
+            Self::Limit { least, most, otherwise } => {
+                let (low, high) = (least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY));
+                let some = least.is_some() || most.is_some();
+                if some && low <= high && otherwise >= 0.0 && otherwise.is_finite() {
+                    Ok(self)
+                } else {
+                    refuse("`least`, `most` or both, the smaller one first, and a finite `otherwise` of 0 or more")
+                }
+            }
+        }
+    }
+
+    /// The logarithm of the factor.
+    pub(super) fn log(self, value: f64) -> f64 {
+        match self {
+            Self::Value => value.ln(),
+            Self::Exponential => value,
+            // As in `LogWindow`.
+            Self::Window { least, most, width } => 0.0 - (value - value.clamp(least, most)).abs() / width,
+            Self::Linear { zero, one } => ((value - zero) / (one - zero)).max(0.0).ln(),
+            Self::Limit { least, most, otherwise } => {
+                let inside = least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most);
+                if inside { 0.0 } else { otherwise.ln() }
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use gfn::Error;
-use gfn_molecules::{Molecule, MoleculeScore, SehProxy};
+use gfn_molecules::{Factor, Molecule, MoleculeScore, Property, ScoreConfig, SehProxy};
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
@@ -64,17 +64,15 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-/// RDKit's features of the atoms of acetamide, by hand: element, aromatic, sp, sp2, sp3, hydrogens.
-fn acetamide() -> (Vec<[f64; 7]>, Vec<(usize, usize, i64)>) {
-    let atoms = vec![
-        [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
-        [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-        [8.0, 3.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-        // Beside the double bond, and with three neighbours: sp2.
-        [7.0, 2.0, 0.0, 0.0, 1.0, 0.0, 2.0],
-    ];
-    (atoms, vec![(0, 1, 0), (1, 2, 1), (1, 3, 0)])
-}
+/// RDKit's features of the atoms of acetamide, by hand: atomic number, place of the element, aromatic, sp, sp2, sp3, hydrogens.
+const ACETAMIDE: [[f64; 7]; 4] = [
+    [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
+    [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+    [8.0, 3.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+    // Beside the double bond, and with three neighbours: sp2.
+    [7.0, 2.0, 0.0, 0.0, 1.0, 0.0, 2.0],
+];
+const BONDS: [(usize, usize, i64); 3] = [(0, 1, 0), (1, 2, 1), (1, 3, 0)];
 
 /// The network by its formulas, one molecule and one arrow at a time, in double precision.
 fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]) -> f64 {
@@ -137,13 +135,19 @@ fn outputs_are_those_of_the_formulas() {
     let file = Saved::new("formulas", &weights);
     let proxy = SehProxy::load(&file.0, Device::Cpu).unwrap();
     let found = proxy.outputs(&["CC(=O)N", "C", "NC(C)=O"].map(read)).unwrap();
-    let (atoms, bonds) = acetamide();
     let methane = [[6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 4.0]];
-    for (found, expected) in found.iter().zip([by_hand(&weights, &atoms, &bonds), by_hand(&weights, &methane, &[])]) {
+    for (found, expected) in found.iter().zip([by_hand(&weights, &ACETAMIDE, &BONDS), by_hand(&weights, &methane, &[])])
+    {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
     // Neither the order of atoms nor batch mates matter; what is another molecule does.
     assert!((found[0] - found[2]).abs() < 1e-6 && (found[0] - found[1]).abs() > 1e-4);
+    // As a property of a score: both together, each molecule its own.
+    let property = Property::Seh { weights: file.0.clone() };
+    let score = ScoreConfig { factors: vec![Factor::of(Property::HeavyAtoms), Factor::of(property)] }.build().unwrap();
+    let expected = found.iter().zip([4.0, 1.0, 4.0]).map(|(output, atoms)| vec![atoms, *output]);
+    let rows = score.properties(&["CC(=O)N", "C", "NC(C)=O"].map(read)).unwrap();
+    assert!(rows.iter().flatten().zip(expected.flatten()).all(|(found, expected)| (found - expected).abs() < 1e-6));
     let score = proxy.log_scores(&[read("C")]).unwrap()[0];
     assert!((score - (found[1] / 8.0).clamp(1e-4, 100.0).ln()).abs() < 1e-6);
 }

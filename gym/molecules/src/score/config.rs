@@ -162,9 +162,20 @@ impl FactoredScore {
     pub fn properties(&self, molecules: &[Molecule]) -> Result<Vec<Vec<f64>>> {
         let of = |molecule: &Molecule| {
             let subject = Subject::of(molecule);
-            self.0.iter().map(|factor| (factor.measure)(&subject)).collect()
+            let value = |factor: &Built| match &factor.measure {
+                Measure::Each(of) => of(&subject),
+                Measure::All(_) => Ok(f64::NAN),
+            };
+            self.0.iter().map(value).collect()
         };
-        molecules.par_iter().with_min_len(MIN_PER_THREAD).map(of).collect()
+        let mut rows: Vec<Vec<f64>> =
+            molecules.par_iter().with_min_len(MIN_PER_THREAD).map(of).collect::<Result<_>>()?;
+        for (k, factor) in self.0.iter().enumerate() {
+            if let Measure::All(proxy) = &factor.measure {
+                rows.iter_mut().zip(proxy.outputs(molecules)?).for_each(|(row, value)| row[k] = value);
+            }
+        }
+        Ok(rows)
     }
 }
 

@@ -6,13 +6,10 @@ mod descriptors;
 #[cfg(feature = "descriptors")]
 mod druglike;
 mod external;
-mod process;
 mod property;
 mod proxy;
 mod reward;
-mod scorer_error;
 mod seh;
-mod seh_weights;
 mod shape;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
@@ -20,11 +17,10 @@ pub use config::{Factor, FactoredScore, ScoreConfig};
 pub use descriptors::{LogWindow, RingTarget};
 #[cfg(feature = "descriptors")]
 pub use druglike::{AccessibilityTable, PatternError, Patterns};
-pub use external::{ExternalScorer, ExternalScorerConfig, ScorerUsage};
+pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError, ScorerUsage};
 pub use property::Property;
 pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;
-pub use scorer_error::ScorerError;
 pub use seh::SehProxy;
 pub use shape::Shape;
 

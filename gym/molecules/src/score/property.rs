@@ -9,10 +9,17 @@ use serde::{Deserialize, Serialize};
 pub(super) use super::druglike::Subject;
 #[cfg(feature = "descriptors")]
 use super::druglike::{AccessibilityTable, Patterns};
+use super::seh::SehProxy;
 use crate::{Fingerprint, Molecule};
 
 /// The function that a property is.
-pub(super) type Measure = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
+pub(super) enum Measure {
+    Each(OfEach),
+    /// A network, which is asked about all molecules at once.
+    All(SehProxy),
+}
+
+type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
 
 /// A molecule that is asked for its properties.
 #[cfg(not(feature = "descriptors"))]
@@ -52,6 +59,11 @@ pub enum Property {
     Similarity {
         /// The SMILES of the reference.
         to: String,
+    },
+    /// The output of the proxy of binding to sEH, about -1 to 10, the higher the better: [`SehProxy`].
+    Seh {
+        /// The file of its weights.
+        weights: PathBuf,
     },
     /// The quantitative estimate of drug-likeness, from 0 to 1: `Molecule::qed`.
     Qed,
@@ -93,6 +105,7 @@ impl Property {
             Self::Donors => "donors",
             Self::Acceptors => "acceptors",
             Self::Similarity { .. } => "similarity",
+            Self::Seh { .. } => "seh",
             Self::Qed => "qed",
             Self::LogP => "log_p",
             Self::MolarRefractivity => "molar_refractivity",
@@ -104,7 +117,14 @@ impl Property {
     }
 
     pub(super) fn measure(&self) -> Result<Measure> {
-        fn number(of: impl Fn(&Molecule) -> f64 + Send + Sync + 'static) -> Result<Measure> {
+        match self {
+            Self::Seh { weights } => Ok(Measure::All(SehProxy::load(weights, tch::Device::Cpu)?)),
+            _ => Ok(Measure::Each(self.of_each()?)),
+        }
+    }
+
+    fn of_each(&self) -> Result<OfEach> {
+        fn number(of: impl Fn(&Molecule) -> f64 + Send + Sync + 'static) -> Result<OfEach> {
             Ok(Box::new(move |subject| Ok(of(subject.molecule))))
         }
         match self {
@@ -125,13 +145,13 @@ impl Property {
     }
 
     #[cfg(not(feature = "descriptors"))]
-    fn described(&self) -> Result<Measure> {
+    fn described(&self) -> Result<OfEach> {
         let expected = "one of those that the library was built with: this one needs its feature `descriptors`";
         Err(Error::config("the property of a score", self.name(), expected))
     }
 
     #[cfg(feature = "descriptors")]
-    fn described(&self) -> Result<Measure> {
+    fn described(&self) -> Result<OfEach> {
         Ok(match self {
             Self::Qed => Box::new(|subject| Ok(subject.qed())),
             Self::LogP => Box::new(|subject| Ok(subject.log_p())),

@@ -1,13 +1,16 @@
 //! The proxy of binding to soluble epoxide hydrolase that Bengio et al. 2021 published.
 
+mod weights;
+
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
+use weights::read_arrays;
+
 use super::MoleculeScore;
-use super::seh_weights::read_arrays;
 use crate::Molecule;
 use crate::molecule::Hybridization;
 

@@ -1,3 +1,6 @@
+mod error;
+mod process;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -5,8 +8,9 @@ use std::time::{Duration, Instant};
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
-use super::process::{Lost, Worker};
-use super::scorer_error::ScorerError;
+pub use error::ScorerError;
+use process::{Lost, Worker};
+
 use super::{MoleculeScore, logs};
 use crate::Molecule;
 

@@ -14,7 +14,8 @@ RDKit are added. Of what both read:
 * isomers: of 1,000 molecules, how many there are without marks, and each of RDKit's has a key of its own.
 
 Where RDKit's older perception of stereochemistry (its default) and the newer one disagree, both are shown: the older one sees no
-stereoisomers in 1,4-diethylidenecyclohexane, the newer one three for two. Fails if a molecule is wrong by both.
+stereoisomers in 1,4-diethylidenecyclohexane, the newer one three for two. Fails if a molecule is wrong by both,
+or a number isn't between theirs.
 """
 
 import gzip
@@ -157,7 +158,7 @@ def check_isomers(program, flat, failed):
     differ, rows = [], []
     for text, count in zip(some, counts):
         sets = [isomers_of(text, legacy) for legacy in (True, False)]
-        if count not in (len(sets[0]), len(sets[1])):
+        if not min(map(len, sets)) <= count <= max(map(len, sets)):
             failed.append(text)
         if count != len(sets[0]):
             differ.append((text, count, *map(len, sets)))

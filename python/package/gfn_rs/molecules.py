@@ -84,6 +84,8 @@ class MoleculeScore(Settings):
 
 
 def _rows(molecules: Any) -> Any:
+    if isinstance(molecules, str):
+        raise TypeError("molecules is a str: expected Graphs, or a list of SMILES or of molecules of RDKit")
     return molecules.smiles if isinstance(molecules, Graphs) else molecules
 
 

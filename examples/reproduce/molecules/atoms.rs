@@ -30,6 +30,9 @@ pub(crate) struct AtomArgs {
     /// All of C, N, O, F, P, S, Cl, Br with N+ and O-
     #[arg(long, conflicts_with = "elements")]
     all_elements: bool,
+    /// Stereoisomers, in place of molecules that stand for all of theirs
+    #[arg(long)]
+    stereo: bool,
     /// Way in which atoms exchange messages
     #[arg(long, value_enum, default_value = "gine")]
     conv: ConvName,
@@ -79,6 +82,7 @@ impl AtomArgs {
         let mut config = MoleculeConfig {
             max_rings: self.max_rings,
             max_ring_size: self.max_ring_size,
+            stereo: self.stereo,
             corrects_symmetry: !args.no_symmetry_correction,
             ..MoleculeConfig::new(self.max_atoms)
         };
@@ -90,7 +94,7 @@ impl AtomArgs {
         }
         let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);
         let description = json!({ "max_atoms": self.max_atoms, "max_rings": self.max_rings,
-            "max_ring_size": self.max_ring_size, "elements": elements });
+            "max_ring_size": self.max_ring_size, "stereo": self.stereo, "elements": elements });
         let objects = "Kekule forms";
         let task = MoleculeTask { example, title, objects, args, common, network, description, exact_limit };
         let env = MoleculeEnv::new(config)?;

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or its arrays as `.npz`
     #[arg(long)]
     weights: PathBuf,
-    /// How molecules are found
+    /// Search for molecules
     #[arg(long, value_enum, default_value = "policy")]
     by: Method,
     /// The reduced list of 18 fragments, in place of 72
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// How molecules are found.
+/// A search for molecules.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Method {
     /// By a policy that is trained
@@ -201,7 +201,7 @@ fn sampled(
     Ok(molecules)
 }
 
-/// What was found, as figures and as curves.
+/// Figures and curves of what was found.
 fn report(args: &Args, watched: &Watched) -> Report {
     let (seen, mut report) = (watched.seen(), Report::default());
     let last = seen.point();

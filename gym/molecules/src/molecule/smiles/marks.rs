@@ -24,9 +24,9 @@ struct RawCentre {
     counterclockwise: bool,
     /// Its neighbours in the order of the text.
     around: Vec<usize>,
-    /// How many of them come before it.
+    /// The number of them that come before it.
     before: usize,
-    /// How many of them come by ring numbers.
+    /// The number of them that come by ring numbers.
     closures: usize,
 }
 

@@ -22,8 +22,9 @@ impl Rules {
         graph.nodes().any(|node| self.is_extra(node))
     }
 
+    /// A node of a mark; where states have none, classes behind those of the elements are a scaffold's.
     fn is_extra(&self, node: Node) -> bool {
-        usize::from(node.class) >= self.config.elements.len()
+        self.config.stereo && usize::from(node.class) >= self.config.elements.len()
     }
 
     /// The nodes that are atoms, ascending.

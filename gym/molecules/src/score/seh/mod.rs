@@ -57,7 +57,9 @@ const SHAPES: [(usize, &[i64]); 18] = [
 /// The weights, arranged for use.
 struct Weights {
     atoms: [Tensor; 2],
-    /// `[W, (5 + 1 + 3) W]`: what a bond of each kind makes of a neighbour, the atom's own part of a message, the GRU's part of the state.
+    /// `[W, W]` each: what a bond of each kind makes of a neighbour.
+    kinds: Vec<Tensor>,
+    /// `[W, (1 + 3) W]`: the atom's own part of a message, the GRU's part of the state.
     state: Tensor,
     message_bias: Tensor,
     /// The GRU's part of the message, and both of its biases.
@@ -156,7 +158,9 @@ impl MoleculeScore for SehProxy {
 struct Batch {
     /// `[N, 71]`.
     features: Tensor,
-    /// Rows of the states as bonds make them, `[N (5 + 1 + 3)]` of them: for each arrow, the neighbour's by the bond's kind.
+    /// The atoms that have a bond of each kind.
+    of_kind: Vec<Tensor>,
+    /// For each arrow, the neighbour's place among these, one kind behind the other.
     sources: Tensor,
     /// Where the arrows of each atom begin.
     arrows: Tensor,
@@ -170,27 +174,42 @@ struct Batch {
 
 impl Batch {
     fn new(molecules: &[Molecule], device: Device) -> Self {
-        let (mut features, mut sources) = (Vec::new(), Vec::new());
+        let (mut features, mut links) = (Vec::new(), Vec::new());
         let (mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut of_kind: [Vec<i64>; KINDS] = Default::default();
+        // Places in these lists, by atom and kind.
+        let mut places: Vec<[usize; KINDS]> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
             let (first, kinds) = (of.len(), molecule.bond_kinds());
             firsts.push(first as i64);
             for (a, hybridization) in molecule.hybridizations().into_iter().enumerate() {
                 features.extend(row(molecule, a, hybridization));
-                arrows.push(sources.len() as i64);
-                let source = |b: usize, kind: usize| ((first + b) * (KINDS + 4) + kind) as i64;
+                arrows.push(links.len() as i64);
                 let kind = |k: usize| kinds[k].map_or(AROMATIC_BOND, |order| usize::from(order.value()) - 1);
                 let bonds = molecule.bonds_at(a).iter();
-                sources.extend(bonds.map(|&k| source(molecule.bonds()[k].other(a), kind(k))));
-                if molecule.atoms().len() == 1 {
-                    sources.push(source(a, LOOP));
+                let mut own: Vec<(usize, usize)> =
+                    bonds.map(|&k| (first + molecule.bonds()[k].other(a), kind(k))).collect();
+                if own.is_empty() {
+                    own.push((first + a, LOOP));
                 }
+                let mut place = [usize::MAX; KINDS];
+                for &(_, kind) in &own {
+                    if place[kind] == usize::MAX {
+                        place[kind] = of_kind[kind].len();
+                        of_kind[kind].push((first + a) as i64);
+                    }
+                }
+                places.push(place);
+                links.extend(own);
                 of.push(nth as i64);
             }
         }
+        let before: Vec<usize> = (0..KINDS).map(|kind| of_kind[..kind].iter().map(Vec::len).sum()).collect();
+        let sources: Vec<i64> = links.iter().map(|&(b, kind)| (before[kind] + places[b][kind]) as i64).collect();
         let to = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
         Self {
             features: Tensor::from_slice(&features).view([-1, FEATURES]).to_device(device),
+            of_kind: of_kind.iter().map(|atoms| to(atoms)).collect(),
             sources: to(&sources),
             arrows: to(&arrows),
             atoms: Tensor::arange(of.len() as i64, (Kind::Int64, device)),
@@ -245,11 +264,10 @@ impl Weights {
         // One column for each kind of bond; none for the loop.
         let first = Tensor::cat(&[array(4), array(5).zeros_like().unsqueeze(1)], 1).transpose(0, 1) + array(5);
         let kinds = leaky(&first).matmul(&array(6).transpose(0, 1)) + array(7);
-        // [kind, in, out] to [in, kind * out].
-        let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).permute([1, 0, 2]).reshape([WIDTH, -1]);
-        let state = Tensor::cat(&[kinds, array(2).transpose(0, 1), array(9).transpose(0, 1)], 1);
+        let state = Tensor::cat(&[array(2).transpose(0, 1), array(9).transpose(0, 1)], 1);
         Self {
             atoms: [array(0), array(1)],
+            kinds: kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0),
             state: state.contiguous(),
             message_bias: array(3),
             gru: [array(8).transpose(0, 1).contiguous(), array(10), array(11)],
@@ -259,15 +277,15 @@ impl Weights {
     }
 
     fn forward(&self, batch: &Batch) -> Tensor {
-        let kinds = KINDS as i64;
         let mut state = leaky(&batch.features.linear(&self.atoms[0], Some(&self.atoms[1])));
         for _ in 0..ROUNDS {
             let made = state.matmul(&self.state);
-            let (rows, own) = (made.view([-1, WIDTH]), made.narrow(1, kinds * WIDTH, WIDTH));
-            let mean = bags(&rows, &batch.sources, &batch.arrows, Pool::Mean);
+            let seen = |(atoms, kind): (&Tensor, &Tensor)| state.index_select(0, atoms).matmul(kind);
+            let rows = Tensor::cat(&batch.of_kind.iter().zip(&self.kinds).map(seen).collect::<Vec<_>>(), 0);
+            let (mean, own) = (bags(&rows, &batch.sources, &batch.arrows, Pool::Mean), made.narrow(1, 0, WIDTH));
             let message = leaky(&(mean + own + &self.message_bias));
             let from_message = message.matmul(&self.gru[0]) + &self.gru[1];
-            let from_state = made.narrow(1, (kinds + 1) * WIDTH, 3 * WIDTH) + &self.gru[2];
+            let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.gru[2];
             let (message, kept) = (from_message.chunk(3, 1), from_state.chunk(3, 1));
             let (reset, update) = ((&message[0] + &kept[0]).sigmoid(), (&message[1] + &kept[1]).sigmoid());
             let new = (&message[2] + reset * &kept[2]).tanh();

@@ -1,7 +1,9 @@
-//! Random stereoisomers: walks of uniform moves through molecules of up to so many atoms, as a CSV file of canonical SMILES.
+//! Random stereoisomers: walks of uniform moves through molecules of up to so many atoms, as a CSV file of canonical SMILES:
+//! `cargo run --release --example stereoisomers -- FILE NUMBER ATOMS`.
 
-use std::fs::File;
+use std::fs::{File, create_dir_all};
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
@@ -13,12 +15,16 @@ const BATCH: usize = 500;
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
-    let path = args.next().unwrap_or("stereoisomers.csv".into());
-    let mut number = |otherwise| args.next().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
-    let (n, max_atoms) = (number(1_000), number(10));
+    let path = args.next().unwrap_or("out/stereoisomers.csv".into());
+    let mut number = |otherwise| match args.next() {
+        Some(text) => text.parse().map_err(|_| Error::config("a number of molecules or atoms", text, "a whole number")),
+        None => Ok(otherwise),
+    };
+    let (n, max_atoms) = (number(1_000)?, number(10)?);
     let env = MoleculeEnv::new(MoleculeConfig { stereo: true, ..MoleculeConfig::new(max_atoms) })?;
     let mut rng = Rng::seeded(0);
     let failed = |source| Error::io(path.clone(), source);
+    Path::new(&path).parent().map_or(Ok(()), create_dir_all).map_err(failed)?;
     let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
     writeln!(out, "smiles").map_err(failed)?;
     let mut marks = 0;

@@ -32,12 +32,12 @@ pub struct Ranked {
 /// ```
 /// use gfn_molecules::{Molecule, Ranking};
 /// let molecules = ["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"].map(|smiles| Molecule::from_smiles(smiles).unwrap());
-/// let weights = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight()]).collect());
-/// let ranking = Ranking::new(&molecules, &[0.0, 2.0, 0.0, 1.0])?.with_columns(&["weight"], weights)?;
+/// let sizes = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.atoms().len() as f64]).collect());
+/// let ranking = Ranking::new(&molecules, &[0.0, 2.0, 0.0, 1.0])?.with_columns(&["atoms"], sizes)?;
 /// // Ethanol was there twice; of toluene and benzene, of one scaffold, the better one stays.
 /// assert_eq!(ranking.entries().len(), 3);
 /// let one_each = ranking.of_scaffolds(1);
-/// assert_eq!(one_each.csv(), "smiles,log_score,weight\nc1ccccc1,2,78.114\nCCO,0,46.069\n");
+/// assert_eq!(one_each.csv(), "smiles,log_score,atoms\nc1ccccc1,2,6\nCCO,0,3\n");
 /// let folder = std::env::temp_dir().join("gfn-doc-ranking");
 /// one_each.write(&folder, "of each scaffold", 24)?;
 /// # std::fs::remove_dir_all(folder).unwrap();

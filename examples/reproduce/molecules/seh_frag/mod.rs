@@ -25,7 +25,7 @@ use tch::Tensor;
 
 use super::outputs;
 use super::train::Shared;
-use crate::flags::{Common, refuse_validation, words};
+use crate::flags::{Common, refuse, refuse_validation, words};
 use crate::plot::{Curve, Panel};
 use crate::run::{Recipe, Report, Run, Trained};
 use seen::{Point, Watched};
@@ -98,6 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match args.by {
         Method::Policy => train(args, &run, env, &watched),
         other => {
+            refuse(&["--beta", "--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
             let (started, mut rng) = (Instant::now(), run.rng());
             match other {
                 Method::Genetic => baseline::genetic(&env, &watched, calls, &mut rng)?,

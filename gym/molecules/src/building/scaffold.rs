@@ -83,7 +83,7 @@ impl Fixed {
         GraphState::from_parts(GraphKind::Undirected, &nodes, &edges.collect::<Vec<_>>())
     }
 
-    /// What hangs together without the scaffold, by the first of its atoms; `None` for atoms of the scaffold. A ring that is closed between two
+    /// The parts that hang together without the scaffold, by the first of its atoms; `None` for atoms of the scaffold. A ring that is closed between two
     /// of these would have an atom of the scaffold.
     pub(super) fn branches(&self, graph: &GraphState) -> Vec<Option<usize>> {
         let mut branch = vec![None; graph.n_nodes()];

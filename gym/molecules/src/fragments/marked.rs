@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Fragment, FragmentError};
 use crate::{AtomSpec, BondOrder, Element, Molecule, ValenceTable};
 
-/// What stands for `*` while a text is read: an atom of one bond.
+/// The stand-in for `*` while a text is read: an atom of one bond.
 const MARK: char = 'I';
 
 impl Fragment {

@@ -30,7 +30,7 @@ struct RawCentre {
     closures: usize,
 }
 
-/// What a text says of stereochemistry.
+/// Stereochemistry, as a text says it.
 #[derive(Default)]
 pub(super) struct RawMarks {
     /// By atom.
@@ -80,7 +80,7 @@ impl RawMarks {
         self.up.extend(up.map(|up| (bond, up)));
     }
 
-    /// How many marks were written.
+    /// The number of marks that were written.
     pub(super) fn count(&self) -> usize {
         self.centres.len() + self.up.len()
     }

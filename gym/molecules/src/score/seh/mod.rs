@@ -241,7 +241,7 @@ fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEA
     row
 }
 
-/// What is made of the rows of a bag, by libtorch's number.
+/// The pooling of the rows of a bag, by libtorch's number.
 #[derive(Clone, Copy)]
 enum Pool {
     Sum = 0,

@@ -1,7 +1,6 @@
 """Holds descriptors and substructures against RDKit's: the gate of the package that computes most of them.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/molecules/export_sa_table.py sa_table.txt
     venv/bin/python scripts/molecules/check_descriptors.py corpus corpus [MORE.smi.gz ...]
     cargo run --release --features gfn-reproduce/descriptors --example reproduce -- draw-molecules --skip \
         corpus/corpus.smi scored --score corpus/score.toml
@@ -77,7 +76,7 @@ def corpus(folder, more):
     texts = list(dict.fromkeys(texts))
     (folder / "corpus.smi").write_text("\n".join(texts) + "\n")
     factors = [f'"{name}"' for name in SIMPLE]
-    factors.append('{ synthetic_accessibility = { table = "sa_table.txt" } }')
+    factors.append(f"{{ synthetic_accessibility = {{ table = '{CONTRIB / 'SA_Score' / 'fpscores.pkl.gz'}' }} }}")
     factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
     factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
     # Any property has a logarithm in this shape.

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use gfn::{Error, Rng};
 use gfn_molecules::{
     AccessibilityTable, Factor, Molecule, MoleculeScore, PatternError, Patterns, Property, ScoreConfig, Shape,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use serde_pickle::SerOptions;
 
 fn golden(name: &str) -> Vec<Value> {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -132,6 +135,27 @@ fn files_are_read_or_refused_by_line() {
     assert!(table.len() == 3 && !table.is_empty());
     for text in ["", "one 2", "1.0 -2", "NaN 3", "1.0 4294967296"] {
         assert!(matches!(AccessibilityTable::read(put("bad", text)), Err(Error::File { .. })), "{text}");
+    }
+    // RDKit's own file is a gzipped pickle of lists.
+    let zipped = |name: &str, value: &Value| {
+        let path = folder.join(name);
+        let mut file = GzEncoder::new(std::fs::File::create(&path).unwrap(), Compression::fast());
+        serde_pickle::to_writer(&mut file, value, SerOptions::new()).unwrap();
+        file.finish().unwrap();
+        path
+    };
+    let rows = zipped("rows.pkl.gz", &json!([[-1.5, 12, 13], [0.25, 14]]));
+    assert_eq!(AccessibilityTable::read(rows).unwrap(), table);
+    for rows in [
+        json!({}),
+        json!([]),
+        json!([3]),
+        json!([["a"]]),
+        json!([[1.0, -2]]),
+        json!([[1.0, 4_294_967_296_i64]]),
+        json!([[1, 2]]),
+    ] {
+        assert!(matches!(AccessibilityTable::read(zipped("bad", &rows)), Err(Error::File { .. })), "{rows}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -23,8 +23,8 @@ class Factor(Settings):
 
     `property` is `"weight"`, `"heavy_atoms"`, `"heteroatom_share"`, `"aromatic_atoms"`, `"rings"`, `"polar_surface"`, `"donors"`,
     `"acceptors"`, `"qed"`, `"log_p"`, `"molar_refractivity"`, `"rotatable_bonds"`, `"lipinski_violations"`,
-    `{"similarity": {"to": SMILES}}`, `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is what
-    `scripts/molecules/export_sa_table.py` writes) or `{"substructures": {"smarts": [...], "file": FILE}}`, the number of them that are
+    `{"similarity": {"to": SMILES}}`, `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
+    `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the number of them that are
     found, either of which may be left out; or `{"seh": {"weights": FILE}}`, the output of the published proxy of binding to sEH, whose weights are
     `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet. Numbers are those of RDKit but for similarities, of fingerprints of our own.
 

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or its arrays as `.npz`
     #[arg(long)]
     weights: PathBuf,
-    /// RDKit's table of synthetic accessibility, as scripts/molecules/export_sa_table.py writes it
+    /// RDKit's table of synthetic accessibility, `Contrib/SA_Score/fpscores.pkl.gz`
     #[arg(long)]
     sa_table: PathBuf,
     /// Most fragments

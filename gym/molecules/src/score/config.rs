@@ -68,7 +68,7 @@ impl Factor {
 ///
 /// # 1 is easy to make, 10 is hard.
 /// [[factors]]
-/// property = { synthetic_accessibility = { table = "sa_table.txt" } }
+/// property = { synthetic_accessibility = { table = "fpscores.pkl.gz" } }
 /// shape = { linear = { zero = 10.0, one = 1.0 } }
 ///
 /// # No reward for what has an alert of a file.

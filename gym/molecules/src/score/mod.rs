@@ -6,6 +6,7 @@ mod descriptors;
 #[cfg(feature = "descriptors")]
 mod druglike;
 mod external;
+mod pickle;
 mod property;
 mod proxy;
 mod reward;

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gfn::{Error, Result};
+use serde_pickle::Value;
 
 use super::{Subject, morgan};
 use crate::Molecule;
 use crate::drawing::smallest_rings;
+use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The table of how common fragments are among known molecules, which synthetic accessibility is read from: that of RDKit's `Contrib/SA_Score`,
-/// exported as text by `scripts/molecules/export_sa_table.py`.
+/// The table of how common fragments are among known molecules, which synthetic accessibility is read from: RDKit's
+/// `Contrib/SA_Score/fpscores.pkl.gz`, or text.
 ///
 /// ```no_run
 /// use gfn_molecules::{AccessibilityTable, Molecule};
-/// let table = AccessibilityTable::read("sa_table.txt")?;
+/// let table = AccessibilityTable::read("fpscores.pkl.gz")?;
 /// let aspirin = Molecule::from_smiles("CC(=O)Oc1ccccc1C(=O)O")?;
 /// assert!((aspirin.synthetic_accessibility(&table) - 1.580).abs() < 1e-3);
 /// # Ok::<(), gfn::Error>(())
@@ -31,25 +33,17 @@ const MOST: f64 = 2.5;
 const MACROCYCLE: usize = 8;
 
 impl AccessibilityTable {
-    /// The table of a file: on each line a contribution, and the numbers of the fragments that have it, apart by blanks.
+    /// The table of a file: RDKit's gzipped pickle, or text, on each line a contribution and the numbers of the fragments that have it, apart
+    /// by blanks.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is something else, or no line at all.
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that is something else, or has no fragments.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
-        let mut table = BTreeMap::new();
-        for (k, line) in text.lines().enumerate() {
-            let mut words = line.split_ascii_whitespace();
-            let Some(first) = words.next() else { continue };
-            let contribution = first.parse().ok().filter(|value: &f64| value.is_finite());
-            let fragments: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
-            let (Some(contribution), Some(fragments)) = (contribution, fragments) else {
-                return Err(Error::file(path, format!("line {}: {line:.60}", k + 1), EXPORT));
-            };
-            table.extend(fragments.into_iter().map(|fragment| (fragment, contribution)));
-        }
-        if table.is_empty() { Err(Error::file(path, "it has no fragments", EXPORT)) } else { Ok(Self(table)) }
+        let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
+        let table = if is_gzipped(&bytes) { pickled(&bytes) } else { written(&bytes) };
+        let table = table.map_err(|problem| Error::file(path, problem, EXPECTED))?;
+        if table.is_empty() { Err(Error::file(path, "it has no fragments", EXPECTED)) } else { Ok(Self(table)) }
     }
 
     /// The number of fragments.
@@ -66,8 +60,44 @@ impl AccessibilityTable {
 }
 
 /// The remedy for a file that is no table.
-const EXPORT: &str =
-    "give what `scripts/molecules/export_sa_table.py` writes: a contribution and its fragments on a line";
+const EXPECTED: &str =
+    "give `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or text, on each line a contribution and its fragments";
+
+/// The table of RDKit's pickle: lists of a contribution and its fragments.
+fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
+    let Value::List(rows) = unpickled(bytes)? else { return Err("a pickle that is no list".to_owned()) };
+    let mut table = BTreeMap::new();
+    for (k, row) in rows.iter().enumerate() {
+        let wrong = || format!("row {k} of the pickle is something else");
+        let Value::List(row) = row else { return Err(wrong()) };
+        let [Value::F64(contribution), fragments @ ..] = row.as_slice() else { return Err(wrong()) };
+        if !contribution.is_finite() {
+            return Err(wrong());
+        }
+        for fragment in fragments {
+            let Value::I64(fragment) = fragment else { return Err(wrong()) };
+            table.insert(u32::try_from(*fragment).map_err(|_| wrong())?, *contribution);
+        }
+    }
+    Ok(table)
+}
+
+/// The table of a text.
+fn written(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let mut table = BTreeMap::new();
+    for (k, line) in text.lines().enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { continue };
+        let contribution = first.parse().ok().filter(|value: &f64| value.is_finite());
+        let fragments: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
+        let (Some(contribution), Some(fragments)) = (contribution, fragments) else {
+            return Err(format!("line {}: {line:.60}", k + 1));
+        };
+        table.extend(fragments.into_iter().map(|fragment| (fragment, contribution)));
+    }
+    Ok(table)
+}
 
 impl Subject<'_> {
     pub(crate) fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {

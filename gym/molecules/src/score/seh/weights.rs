@@ -1,32 +1,23 @@
 //! Arrays of floating-point numbers from the files that they are published in.
 
-use std::io::Read;
 use std::path::Path;
 
-use flate2::read::GzDecoder;
 use gfn::{Error, Result};
-use serde_pickle::{DeOptions, Value};
+use serde_pickle::Value;
 use tch::Tensor;
 
-/// The first bytes of a gzipped file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes of a pickle that are read at most.
-const MOST: u64 = 64 << 20;
+use crate::score::pickle::{is_gzipped, unpickled};
 
 /// The arrays of an `.npz` in the order of their names, or of a gzipped pickle of a list of them in its order.
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     let wrong = |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");
-    if !bytes.starts_with(&GZIP) {
+    if !is_gzipped(&bytes) {
         let mut named = Tensor::read_npz(path).map_err(|error| wrong(error.to_string()))?;
         named.sort_by(|a, b| a.0.cmp(&b.0));
         return Ok(named.into_iter().map(|(_, array)| array).collect());
     }
-    let mut pickle = Vec::new();
-    GzDecoder::new(bytes.as_slice()).take(MOST).read_to_end(&mut pickle).map_err(|error| wrong(error.to_string()))?;
-    // No class is made of what the file names: an array is what it would be made from.
-    let options = DeOptions::new().replace_unresolved_globals();
-    match serde_pickle::value_from_slice(&pickle, options).map_err(|error| wrong(error.to_string()))? {
+    match unpickled(&bytes).map_err(wrong)? {
         Value::List(values) => {
             let arrays: Option<Vec<Tensor>> = values.iter().map(array).collect();
             arrays.ok_or_else(|| wrong("a list of other things than 32-bit arrays".to_owned()))

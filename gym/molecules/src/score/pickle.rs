@@ -1,0 +1,23 @@
+//! Gzipped pickles, which other programs publish weights and tables as.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde_pickle::{DeOptions, Value};
+
+/// The first bytes of a gzipped file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Bytes of a pickle that are read at most.
+const MOST: u64 = 64 << 20;
+
+pub(super) fn is_gzipped(bytes: &[u8]) -> bool {
+    bytes.starts_with(&GZIP)
+}
+
+/// The value of a gzipped pickle, or what is wrong with it. No class is made of what it names: an object is what it would be made from.
+pub(super) fn unpickled(bytes: &[u8]) -> Result<Value, String> {
+    let mut pickle = Vec::new();
+    GzDecoder::new(bytes).take(MOST).read_to_end(&mut pickle).map_err(|error| error.to_string())?;
+    serde_pickle::value_from_slice(&pickle, DeOptions::new().replace_unresolved_globals())
+        .map_err(|error| error.to_string())
+}

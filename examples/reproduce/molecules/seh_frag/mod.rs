@@ -32,6 +32,7 @@ use seen::{Point, Watched};
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
 #[derive(Parser, Debug)]
+#[command(mut_arg("objective", |objective| objective.default_value("subtb")))]
 pub(crate) struct Args {
     /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or its arrays as `.npz`
     #[arg(long)]
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     /// R is the proxy's output over 8, at least 1e-4, to this power
     #[arg(long, default_value_t = 32.0)]
     beta: f64,
-    /// Power at first; it rises to --beta over half of the steps
+    /// Power at first; it rises to --beta over half of the steps. The same as --beta: constant, as published
     #[arg(long)]
     beta_from: Option<f64>,
     /// One policy for all powers between --beta-from (by default 0.5) and --beta, which it is told
@@ -76,6 +77,8 @@ enum Method {
 const POINTS: usize = 50;
 /// Molecules that are sampled at once.
 const AT_ONCE: usize = 250;
+/// Power that a policy begins with where it isn't told it: from 32 at once it takes the first good molecule for all.
+const FIRST_BETA: f64 = 4.0;
 /// Least power of a policy for all of them, as published.
 const LEAST_BETA: f64 = 0.5;
 
@@ -91,7 +94,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let library = library(args)?;
     let env = Fragments::new(&library, args.max_fragments)?;
     let title = format!("sEH, trees of at most {} of {} fragments", args.max_fragments, library.fragments().len());
-    let recipe = Recipe { steps: 5_000, batch: 64, lr: 1e-3, exact_up_to: 0, samples: 0, ..Recipe::default() };
+    let recipe =
+        Recipe { steps: 2_500, batch: 64, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
     let run = Run::begin(common, "seh_frag", title, recipe)?;
     let calls = run.steps() * run.config.batch;
     let watched = Arc::new(Watched::new(SehProxy::load(&args.weights, run.device)?, (calls / POINTS).max(1)));
@@ -132,10 +136,8 @@ fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -
             Trainer::new(env, reward, policy, run.objective()?, config, rng)?.with_conditions(conditioning.clone())
         }
         None => {
-            if let Some(from) = args.beta_from {
-                let steps = run.steps().div_ceil(2);
-                config.reward_exponent = Schedule::Linear { from: from / args.beta, to: 1.0, steps };
-            }
+            let (from, steps) = (args.beta_from.unwrap_or(FIRST_BETA.min(args.beta)), run.steps().div_ceil(2));
+            config.reward_exponent = Schedule::Linear { from: from / args.beta, to: 1.0, steps };
             let reward = FragmentReward::new(&library, score.to_the(args.beta)?);
             Trainer::new(env, reward, policy, run.objective()?, config, rng)?
         }

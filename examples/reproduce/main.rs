@@ -6,6 +6,7 @@
 mod continuous;
 mod flags;
 mod graphs;
+mod judging;
 mod molecules;
 mod run;
 mod structures;
@@ -18,6 +19,7 @@ use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
 use gfn_plot as plot;
 use graphs::{all_graphs, colored_graphs, graph_problem, ring, sample, solve, speed};
+use judging::{certificates, judge, truth};
 use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
@@ -40,6 +42,9 @@ enum Task {
     GraphProblem(graph_problem::Args),
     Sample(sample::Args),
     Solve(solve::Args),
+    Truth(truth::Args),
+    Judge(judge::Args),
+    Certificates(certificates::Args),
     Speed(speed::Args),
     BayesianStructure(bayesian_structure::Args),
     DagFromCsv(dag_from_csv::Args),
@@ -86,6 +91,9 @@ fn run(task: &Task) -> Result<()> {
         Task::GraphProblem(args) => graph_problem::run(args),
         Task::Sample(args) => sample::run(args),
         Task::Solve(args) => solve::run(args),
+        Task::Truth(args) => truth::run(args),
+        Task::Judge(args) => judge::run(args),
+        Task::Certificates(args) => certificates::run(args),
         Task::Speed(args) => speed::run(args),
         Task::BayesianStructure(args) => bayesian_structure::run(args),
         Task::DagFromCsv(args) => dag_from_csv::run(args),

@@ -3,6 +3,7 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules, GraphState};
+use gfn::metrics::certificates::Certificate;
 use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
@@ -10,6 +11,7 @@ use gfn::train::{Observer, Trainer};
 use gfn::{Error, Result};
 use serde_json::json;
 
+use super::sampled::certified;
 use super::{Report, Run, Trained, sampled};
 use crate::flags::Common;
 use crate::plot::{GraphSheet, Panel};
@@ -123,11 +125,21 @@ impl Run<'_> {
                 report.not_listed(self);
                 if recipe.samples > 0 && !self.common.is_frozen() {
                     report.extend(sampled(&trainer, recipe.samples)?);
+                    let (certificate, figures) = certified(&trainer, recipe.samples)?;
+                    report.set("certificate", figures);
+                    report.panels.push(probes(&certificate));
                 }
             }
         }
         Ok(Some(Learned { run: self, trainer, trained, exact, report }))
     }
+}
+
+/// A dot for each object that a certificate looked at, by its reward over the largest Z that is known.
+fn probes(certificate: &Certificate) -> Panel {
+    let log_z = certificate.tv.if_log_z_at_most.unwrap_or(certificate.log_z.at_least);
+    let dots = certificate.probes.iter().map(|probe| (probe.log_reward - log_z, probe.log_prob.log_p.estimate));
+    Panel::learned_against_target("objects looked at", dots.map(|(target, learned)| (target.exp(), learned.exp())))
 }
 
 impl<E: EnumerableEnv, P> Learned<'_, E, P> {

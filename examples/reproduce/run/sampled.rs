@@ -2,6 +2,7 @@
 
 use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
+use gfn::metrics::certificates::{Budget, Certificate, certify};
 use gfn::metrics::{estimate_log_z, sample_objects};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
@@ -30,6 +31,21 @@ where
         ("distinct_samples", json!(keys.len())),
         ("mean_log_reward", json!(log_rewards.iter().sum::<f64>() / n.max(1) as f64)),
     ])
+}
+
+/// What samples can say of how good the policy is, and the figures of it.
+pub(crate) fn certified<E, P>(trainer: &Trainer<E, P>, samples: usize) -> Result<(Certificate, Value)>
+where
+    E: EnumerableEnv + ReplayEnv,
+    P: Policy<E>,
+{
+    let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
+    let rng = &mut trainer.evaluation_rng();
+    let certificate = certify(trainer.env(), trainer.policy(), trainer.reward(), None, budget, rng)?;
+    eprintln!("{certificate}");
+    let mut figures = json!(certificate);
+    figures["probes"] = json!(certificate.probes.len());
+    Ok((certificate, figures))
 }
 
 /// The most memory that the process has held, where the system says so.

@@ -103,6 +103,7 @@ from .envs import (  # noqa: E402
     Triangle,
 )
 from .executors import Actors, ParallelReward  # noqa: E402
+from .judging import judge  # noqa: E402
 from .loading import load  # noqa: E402
 from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
 from .molecules import Factor, MoleculeScore, Ranking  # noqa: E402

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from json import loads
 from typing import Any, Callable
 
 import numpy as np
@@ -77,6 +78,88 @@ class Exact(Distances):
 
     def __repr__(self) -> str:
         return f"Exact({self.n_states} states, tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f}, log_z={self.log_z:.4f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certificate(_Result):
+    """What samples say of a policy; each bound and interval holds by itself with a probability of 95 % or more. Printed, it is a table."""
+
+    text: str
+    """The table."""
+    findings: list[str]
+    """What speaks against the policy, in words; none says that nothing was found, not that nothing is wrong."""
+    log_z: dict[str, Any]
+    """Bounds on log Z: `seen`, `at_least`, `lower`, `estimate` (None where it isn't known) and `upper`, the last three with `low` and
+    `high`."""
+    tv: dict[str, Any]
+    """Bounds on the total variation to the target: `at_least`, `at_most`, and the log Z that they assume not to be exceeded."""
+    consistency: dict[str, Any]
+    """Flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor` that noise makes."""
+    samples: int
+    """The policy's trajectories."""
+    effective_samples: float
+    """How many equally weighted ones carry as much information."""
+    probes: list[dict[str, Any]]
+    """The objects that were looked at: log-probability with its interval, log-reward, source."""
+
+    @classmethod
+    def read(cls, text: str) -> "Certificate":
+        return cls(**loads(text))
+
+    @property
+    def is_clean(self) -> bool:
+        """True if nothing was found against the policy."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Certificate(tv {self.tv['at_least']:.4f} to {self.tv['at_most']:.4f}, {len(self.findings)} findings)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judgement(_Result):
+    """What samples say of their sampler, beside a target that is known exactly. `tv`, `jsd` and the floors have an `estimate`, `low` and
+    `high`: of the samples' own distance the interval is the sampler's, of a floor the range of 95 % of perfect samples."""
+
+    samples: int
+    """The number of samples."""
+    distinct: int
+    """The number of different objects among them."""
+    objects: int
+    """The number of objects that there are."""
+    tv: dict[str, float]
+    """Total variation."""
+    tv_floor: dict[str, float]
+    """That of as many perfect samples."""
+    jsd: dict[str, float]
+    """The Jensen-Shannon divergence."""
+    jsd_floor: dict[str, float]
+    """That of as many perfect samples."""
+    consistency: dict[str, Any]
+    """Flow consistency on subsets (`fcs`), and the `floor` of perfect samples."""
+    modes_found: int
+    """Modes, objects of the largest probability, that are sampled a tenth as often as they should be, or more."""
+    modes: int
+    """The number of modes."""
+    missing_mass: float
+    """The target's mass on objects that were never sampled."""
+    missing: list[dict[str, float]]
+    """The heaviest of these: `probability`, and the probability that a perfect sampler misses it, too (`by_chance`)."""
+    missing_states: Any
+    """Their states."""
+    like_perfect: bool
+    """True if nothing tells the sampler from a perfect one."""
+    log_z: float
+    """The true log Z."""
+
+    @classmethod
+    def read(cls, json: str, states: Any) -> "Judgement":
+        return cls(**loads(json), missing_states=states)
+
+    def __repr__(self) -> str:
+        return f"Judgement(tv={self.tv['estimate']:.4f}, perfect ones have {self.tv_floor['estimate']:.4f}, {self.samples} samples)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

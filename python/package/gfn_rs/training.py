@@ -385,6 +385,25 @@ class Trainer(Made):
         how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
         return results.Tested(**results.of(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
+    def certify(self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64) -> results.Certificate:
+        """What samples can say of how good the policy is, where states can't be listed: bounds on log Z and on the total variation to the
+        target, flow consistency on subsets of objects, and what speaks against it.
+
+        `samples` are trajectories of the policy, and as many uniform random walks; each of `subsets` has `size` objects, a third from the
+        policy, from random walks, and from a local search for rewards; `paths` lead back from each. Print it for a table."""
+        given = (
+            count(samples, "samples", least=2, most=AT_ONCE),
+            count(subsets, "subsets", least=2, most=AT_ONCE),
+            count(size, "size", least=3, most=AT_ONCE),
+            count(paths, "paths", least=2, most=AT_ONCE),
+        )
+        return results.Certificate.read(self._session.certified(*given))
+
+    def judge(self, objects: Any, limit: int = 1_000_000) -> results.Judgement:
+        """What samples of any sampler say of it, beside the exact target of this trainer's reward: the policy isn't asked. Objects are as
+        `sample` shows them; of molecules SMILES, too. More than `limit` states are refused."""
+        return results.Judgement.read(**self._session.judged(objects, count(limit, "limit")))
+
     def take_average(self) -> "Trainer":
         """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
         self._session.take_average()

@@ -20,8 +20,9 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use tch::{Device, Kind};
 
-use super::engine::{Engine, Trained};
+use super::engine::{Engine, Listing, Trained};
 use super::exact::evaluate;
+use super::judging::{certified, judged};
 use super::replay::{Distinct, Replay};
 use super::shared::Shared;
 use crate::conditions::{self, Conditions};
@@ -244,7 +245,8 @@ where
         Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
     };
     let trainer = trainer(given, rest, rng, distinct)?;
-    Ok(Box::new(Trained::new(trainer, border, describe, Some(evaluate::<E>), by_object::<E>, conditions, shared)))
+    let listing = Listing { exact: evaluate::<E>, certified: certified::<E>, judged: judged::<E> };
+    Ok(Box::new(Trained::new(trainer, border, describe, Some(listing), by_object::<E>, conditions, shared)))
 }
 
 /// The first state of the same object.

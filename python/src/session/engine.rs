@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
+use gfn::metrics::certificates::Budget;
 use gfn::optim::Schedule;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
+use super::judging::Figures;
 use super::own_loop::ByHand;
 use super::sampled::{self, Alike, in_batches};
 use super::shared::{Shared, named};
@@ -46,6 +48,10 @@ pub(super) trait Engine: ByHand + Send {
     /// Objects, and with `rewarded` log R of each; under conditions `[n, C]`, if the trainer has them.
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
     fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
+    /// A certificate of the policy, as JSON.
+    fn certified(&mut self, budget: Budget) -> Result<String>;
+    /// A judgement of given samples, beside the target.
+    fn judged(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<Found<Figures>>;
     /// Estimates from so many samples, under one condition, `[1, C]`, if the trainer has them.
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Found<Sampled>>;
     /// The figures of the policy on given objects, from so many paths to each.
@@ -71,9 +77,20 @@ pub(super) trait Engine: ByHand + Send {
     fn replay_len(&self) -> Option<usize>;
 }
 
-/// Exact evaluation, where states can be listed.
-pub(super) type ExactOf<E, P> =
-    fn(&Trainer<E, P>, usize, Option<&Tensor>, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
+/// States of an environment, as they are read and shown.
+type BorderOf<E> = Border<<E as gfn::env::Env>::States>;
+
+/// The evaluation of a policy in all states.
+type ExactOf<E, P> = fn(&Trainer<E, P>, usize, Option<&Tensor>, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
+/// A judgement of samples.
+type JudgedOf<E, P> = fn(&Trainer<E, P>, &Py<PyAny>, usize, &BorderOf<E>, &mut Rng) -> Result<Found<Figures>>;
+
+/// What can be asked where states can be listed.
+pub(super) struct Listing<E: ReplayEnv, P> {
+    pub(super) exact: ExactOf<E, P>,
+    pub(super) certified: fn(&Trainer<E, P>, Budget, &mut Rng) -> Result<String>,
+    pub(super) judged: JudgedOf<E, P>,
+}
 
 /// A trainer and how its states leave it.
 pub(super) struct Trained<E: ReplayEnv, P> {
@@ -82,7 +99,7 @@ pub(super) struct Trained<E: ReplayEnv, P> {
     describe: Describe<E>,
     /// Where all that training draws is written, if anywhere.
     record: Option<TrainingRecord<E>>,
-    exact: Option<ExactOf<E, P>>,
+    listing: Option<Arc<Listing<E, P>>>,
     alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
@@ -100,13 +117,14 @@ where
         trainer: Trainer<E, P>,
         border: Border<E::States>,
         describe: Describe<E>,
-        exact: Option<ExactOf<E, P>>,
+        listing: Option<Listing<E, P>>,
         alike: Alike<E>,
         conditions: Option<Arc<Conditions>>,
         shared: Shared,
     ) -> Self {
         let rng = trainer.evaluation_rng();
-        Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared, steps: Arc::default() }
+        let listing = listing.map(Arc::new);
+        Self { trainer, border, describe, record: None, listing, alike, conditions, rng, shared, steps: Arc::default() }
     }
 
     /// Steps, made in this way, until `n` are made or one fails.
@@ -155,6 +173,14 @@ where
             Some(parameters) => parameters.without_noise(|| look(trainer, rng)),
             None => look(trainer, rng),
         }
+    }
+
+    fn listing(&self) -> Result<Arc<Listing<E, P>>> {
+        let refused = || {
+            let expected = "one whose states can be listed; of others, compare samples";
+            Error::config("the environment of an exact evaluation", "continuous", expected)
+        };
+        self.listing.clone().ok_or_else(refused)
     }
 
     /// Objects, and log R of each where that is asked for.
@@ -207,14 +233,18 @@ where
     fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
         self.check(conditions)?;
         let show = self.border.show.clone();
-        match self.exact {
-            Some(exact) => self.quietly(|trainer, _| exact(trainer, limit, conditions, &show)),
-            None => Err(Error::config(
-                "the environment of an exact evaluation",
-                "continuous",
-                "one whose states can be listed; of others, compare samples",
-            )),
-        }
+        let listing = self.listing()?;
+        self.quietly(|trainer, _| (listing.exact)(trainer, limit, conditions, &show))
+    }
+
+    fn certified(&mut self, budget: Budget) -> Result<String> {
+        let listing = self.listing()?;
+        self.quietly(|trainer, rng| (listing.certified)(trainer, budget, rng))
+    }
+
+    fn judged(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<Found<Figures>> {
+        let (listing, border) = (self.listing()?, self.border.clone());
+        self.quietly(|trainer, rng| (listing.judged)(trainer, objects, limit, &border, rng))
     }
 
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Found<Sampled>> {

@@ -4,6 +4,7 @@ mod build;
 mod by_hand;
 mod engine;
 mod exact;
+mod judging;
 mod own_loop;
 mod replay;
 mod sampled;
@@ -14,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 
+use gfn::metrics::certificates::Budget;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -211,6 +213,16 @@ impl Session {
     ) -> PyResult<Bound<'py, PyDict>> {
         let conditions = conditions.map(tensors::from_python).transpose()?;
         self.ask(py, move |engine| engine.exact(limit, conditions.as_ref()))?.shown(py)
+    }
+
+    /// A certificate of the policy, as JSON.
+    fn certified(&self, py: Python<'_>, samples: usize, subsets: usize, size: usize, paths: usize) -> PyResult<String> {
+        self.ask(py, move |engine| engine.certified(Budget { samples, subsets, size, paths }))
+    }
+
+    /// A judgement of given samples, as JSON, and the states of objects that are missing.
+    fn judged<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<Bound<'py, PyDict>> {
+        self.ask(py, move |engine| engine.judged(&objects, limit))?.shown(py)
     }
 
     /// Estimates from `n` samples, under one condition, `[1, C]`.

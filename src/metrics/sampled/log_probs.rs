@@ -37,6 +37,32 @@ pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     paths: usize,
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
+    let mean = |ratios: &[f64]| log_sum_exp(ratios.iter().copied()) - (ratios.len() as f64).ln();
+    Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(mean).collect())
+}
+
+/// log P_F - log P_B of paths that were drawn backwards from objects, less the measure over states: the mean of their exponentials is p of
+/// the object.
+pub(in crate::metrics) struct PathRatios {
+    values: Vec<f64>,
+    /// Where those of each object begin, and the end.
+    ends: Vec<usize>,
+}
+
+impl PathRatios {
+    pub(in crate::metrics) fn of_objects(&self) -> impl Iterator<Item = &[f64]> {
+        self.ends.windows(2).map(|ends| &self.values[ends[0]..ends[1]])
+    }
+}
+
+/// The ratios of `paths` paths to each state of each of these objects.
+pub(in crate::metrics) fn path_ratios<E: Env, P: Policy<E>>(
+    env: &E,
+    policy: &P,
+    objects: &E::States,
+    paths: usize,
+    rng: &mut Rng,
+) -> Result<PathRatios> {
     if paths == 0 {
         return Err(Error::config("paths per object", "0", "at least one"));
     }
@@ -48,11 +74,11 @@ pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, less the log of the number
     // of the object's states: the mean over these of p times their number is the sum.
     let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
-    let log_weights = in_batches(states.len() * paths, rng, |range, rng| {
+    let mut values = in_batches(states.len() * paths, rng, |range, rng| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();
         let trajectories = sampler.backward(&states.select(&rows), rng)?;
         log_weights(env, policy, &one, &trajectories)
     })?;
-    let of_object = offsets.windows(2).map(|ends| &log_weights[ends[0] * paths..ends[1] * paths]);
-    Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (weights.len() as f64).ln()).collect())
+    values.iter_mut().for_each(|weight| *weight = -*weight);
+    Ok(PathRatios { values, ends: offsets.iter().map(|k| k * paths).collect() })
 }

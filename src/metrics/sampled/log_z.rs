@@ -23,7 +23,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    fn of(values: &[f64]) -> Self {
+    pub(in crate::metrics) fn of(values: &[f64]) -> Self {
         let (mean, sd) = mean_and_sd(values);
         Self { mean, standard_error: sd / (values.len() as f64).sqrt() }
     }
@@ -110,7 +110,7 @@ where
 }
 
 /// log R + sum log P_B - sum log P_F of each trajectory.
-pub(super) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     policy: &P,
     reward: &R,

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
-use gfn::graph::GraphEnv;
+use gfn::env::Reward;
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
@@ -90,6 +91,20 @@ enum PolicyName {
 /// Nodes up to which all graphs are listed, and how many there may be.
 const MOST_LISTED: usize = 5;
 const EXACT_LIMIT: usize = 30_000;
+
+/// The environment and the posterior of simulated data, as a run with these flags has them.
+pub(crate) fn simulated(
+    args: &Args,
+    rng: &mut Rng,
+) -> Result<(GraphEnv<BayesianStructure>, impl Reward<GraphStates> + use<>)> {
+    let problem = Problem::of(args, rng)?;
+    let env = BayesianStructure::new(StructureConfig {
+        max_parents: args.max_parents,
+        ..StructureConfig::new(problem.names.len())
+    })?;
+    let reward = problem.reward(&env)?;
+    Ok((env, reward))
+}
 
 /// Refuses flags that would have no effect beside the others.
 fn check(args: &Args) -> Result<()> {

@@ -1,0 +1,77 @@
+//! Policies of every quality, from uniform to exact.
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Direction, EnumerableEnv, Slots, StateGraph};
+use gfn::metrics::ExactPolicy;
+use gfn::objective::{Quantities, Quantity};
+use gfn::policy::{Evaluation, Policy, UniformPolicy};
+use gfn::{Result, Rng};
+use tch::Tensor;
+
+/// The exact policy, blurred: its logits times `keep`, plus `noise` times standard normal numbers that belong to pairs of states, so that
+/// moves to isomorphic states stay equally probable.
+pub(super) struct Blurred<'a, E: EnumerableEnv> {
+    pub(super) exact: &'a ExactPolicy<'a, E, UniformPolicy>,
+    pub(super) graph: &'a StateGraph<E>,
+    pub(super) keep: f64,
+    pub(super) noise: f64,
+    pub(super) seed: u64,
+}
+
+impl<E: EnumerableEnv> Blurred<'_, E> {
+    /// The number of a pair of states, or of a state and its exit.
+    fn noise(&self, from: usize, to: Option<usize>) -> f64 {
+        let to = to.map_or(0, |to| 1 + to as u64);
+        Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
+    }
+
+    fn blurred(&self, env: &E, states: &E::States, exact: &GraphActionCategorical) -> Result<GraphActionCategorical> {
+        let masks = exact.masks().clone();
+        let from = self.graph.indices(env, states);
+        let (log_probs, offsets, legal) = (exact.host_log_probs()?, exact.legal_offsets(), exact.legal_slots());
+        // Moves to other states, and where their logits stand.
+        let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut logits, mut first) = (Vec::new(), 0);
+        for row in 0..masks.len() {
+            let own = masks.row(row).len();
+            logits.resize(first + own, 0.0f32);
+            for k in offsets[row]..offsets[row + 1] {
+                let place = first + legal[k] as usize;
+                logits[place] = (self.keep * log_probs[k]) as f32;
+                if masks.is_exit(row, legal[k]) {
+                    logits[place] += (self.noise * self.noise(from[row].unwrap_or_default(), None)) as f32;
+                } else {
+                    rows.push(row);
+                    slots.push(legal[k]);
+                    places.push(place);
+                }
+            }
+            first += own;
+        }
+        let children = env.child_keys(states, &rows, &Slots(slots))?;
+        for ((row, key), place) in rows.into_iter().zip(children).zip(places) {
+            let to = self.graph.index_of_key(&key);
+            logits[place] += (self.noise * self.noise(from[row].unwrap_or_default(), to)) as f32;
+        }
+        GraphActionCategorical::on_host(masks, logits)
+    }
+}
+
+impl<E: EnumerableEnv> Policy<E> for Blurred<'_, E> {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let mut evaluation = self.exact.evaluate(env, states, conditions, wants)?;
+        if wants.has(Quantity::LogPf) {
+            debug_assert_eq!(evaluation.pf.as_ref().map(|pf| pf.masks().direction), Some(Direction::Forward));
+            evaluation.pf = evaluation.pf.map(|pf| self.blurred(env, states, &pf)).transpose()?;
+        }
+        Ok(evaluation)
+    }
+}

@@ -1,0 +1,66 @@
+"""A second implementation of total variation and flow consistency, which `reproduce judge` is held against.
+
+    reproduce truth grid --out truth.csv
+    reproduce judge grid examples/data/torchgfn_grid.csv --json > judged
+    python3 scripts/check_judge.py truth.csv examples/data/torchgfn_grid.csv judged
+"""
+
+import csv
+import json
+import random
+import sys
+
+SUBSETS, SIZE = 4_000, 16
+
+
+def read(truth, samples):
+    """The target, and the shares of the samples, by object as text."""
+    with open(truth, newline="") as file:
+        target = {row["object"]: float(row["probability"]) for row in csv.DictReader(file)}
+    with open(samples) as file:
+        lines = [" ".join(line.replace(",", " ").split()) for line in file]
+    drawn = [line for line in lines if line in target]
+    if len(drawn) not in (len(lines), len(lines) - 1):
+        sys.exit(f"{len(lines) - len(drawn)} lines of {samples} are no objects of {truth}")
+    shares = dict.fromkeys(target, 0.0)
+    for line in drawn:
+        shares[line] += 1 / len(drawn)
+    return target, shares, drawn
+
+
+def normalised(values):
+    total = sum(values)
+    return [value / total for value in values] if total else values
+
+
+def distance(p, q):
+    return sum(abs(a - b) for a, b in zip(p, q)) / 2
+
+
+def consistency(target, shares, drawn):
+    """The mean distance on subsets, half of which are drawn from the target and half from the samples."""
+    names, weights, total = list(target), list(target.values()), 0.0
+    for _ in range(SUBSETS):
+        subset = sorted({*random.choices(names, weights, k=SIZE // 2), *random.choices(drawn, k=SIZE // 2)})
+        total += distance(normalised([shares[name] for name in subset]), normalised([target[name] for name in subset]))
+    return total / SUBSETS
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    random.seed(0)
+    target, shares, drawn = read(*sys.argv[1:3])
+    with open(sys.argv[3]) as file:
+        judged = json.loads(file.read().splitlines()[-1])
+    tv, fcs = distance(shares.values(), target.values()), consistency(target, shares, drawn)
+    found = judged["consistency"]["fcs"]
+    # Both means are over subsets of their own.
+    allowed = 0.5 * (found["high"] - found["estimate"]) + 1e-9
+    print(f"total variation {tv:.6f} and {judged['tv']['estimate']:.6f}; flow consistency {fcs:.4f} and {found['estimate']:.4f} (+- {allowed:.4f})")
+    if abs(tv - judged["tv"]["estimate"]) > 1e-9 or abs(fcs - found["estimate"]) > 2 * allowed:
+        sys.exit("they differ")
+
+
+if __name__ == "__main__":
+    main()

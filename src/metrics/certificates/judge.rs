@@ -1,0 +1,226 @@
+//! A judgement of anybody's samples, where the target is known.
+
+use serde::{Deserialize, Serialize};
+
+use super::consistency::{FlowConsistency, subset_distance};
+use super::interval::{Interval, probability_at_least};
+use crate::metrics::distances::{check_distribution, jsd_term};
+use crate::{Error, Result, Rng};
+
+/// What samples say of the sampler that they come from, beside a target that is known exactly.
+///
+/// Distances are those of the samples' shares. They are never 0: `tv_floor` and `jsd_floor` are what a perfect sampler's as many samples
+/// have. The intervals are of the sampler's own distances, and hold for any sampler with a probability of at least 95 %.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The number of samples.
+    pub samples: usize,
+    /// The number of different objects among them.
+    pub distinct: usize,
+    /// The number of objects that there are.
+    pub objects: usize,
+    /// The total variation.
+    pub tv: Interval,
+    /// That of a perfect sampler: the mean, and the range of 95 %.
+    pub tv_floor: Interval,
+    /// The Jensen-Shannon divergence, in nats.
+    pub jsd: Interval,
+    /// That of a perfect sampler.
+    pub jsd_floor: Interval,
+    /// Flow consistency on subsets, half of which are drawn from the target and half from the samples.
+    pub consistency: FlowConsistency,
+    /// Modes, the objects of the largest probability, that are sampled a tenth as often as they should be, or more.
+    pub modes_found: usize,
+    /// The number of modes.
+    pub modes: usize,
+    /// The target's mass on objects that were never sampled.
+    pub missing_mass: f64,
+    /// The heaviest objects that were never sampled.
+    pub missing: Vec<Missing>,
+    /// `true` if total variation is what a perfect sampler may have, and no object is missing that it would not miss.
+    pub like_perfect: bool,
+}
+
+/// An object that was never sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Its place among the probabilities of the target.
+    pub object: usize,
+    /// Its probability.
+    pub probability: f64,
+    /// The probability that a perfect sampler misses it, too.
+    pub by_chance: f64,
+}
+
+/// Rounds of a perfect sampler.
+const ROUNDS: usize = 200;
+/// Objects that are listed as missing.
+const LISTED: usize = 20;
+/// Subsets for flow consistency, and objects of each.
+const SUBSETS: usize = 256;
+const SIZE: usize = 16;
+/// The probability that an interval may be wrong, on each side.
+const RISK: f64 = 0.025;
+/// A mode is found from this share of its probability on.
+const FOUND: f64 = 0.1;
+
+impl Judgement {
+    /// Judges samples, given as places among the probabilities of the target.
+    ///
+    /// ```
+    /// use gfn::{metrics::certificates::Judgement, Rng};
+    /// let target = [0.4, 0.4, 0.2];
+    /// let samples: Vec<usize> = (0..1_000).map(|k| [0, 2, 2][k % 3]).collect();
+    /// let judged = Judgement::of(&target, &samples, &mut Rng::seeded(0))?;
+    /// // Learned 1/3, 0, 2/3.
+    /// assert!(judged.tv.contains(7.0 / 15.0) && !judged.like_perfect);
+    /// assert!(judged.missing[0].object == 1 && judged.modes_found == 1 && judged.modes == 2);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer than two samples and for a target that is no distribution; [`Error::OutOfRange`] for a place that it
+    /// hasn't.
+    pub fn of(target: &[f64], samples: &[usize], rng: &mut Rng) -> Result<Self> {
+        check_distribution("the target distribution", target)?;
+        if samples.len() < 2 {
+            return Err(Error::config("samples", samples.len(), "at least two"));
+        }
+        if let Some(&object) = samples.iter().find(|object| **object >= target.len()) {
+            return Err(Error::out_of_range(object, target.len()));
+        }
+        let order = shuffled(samples, rng);
+        let shares = shares_of(&order, target.len());
+        let (tv, jsd) = intervals(target, &shares, &order);
+        let perfect = Cumulative::of(target);
+        let floors: Vec<(f64, f64)> = (0..ROUNDS)
+            .map(|_| {
+                let drawn: Vec<usize> = order.iter().map(|_| perfect.draw(rng)).collect();
+                distances(target, &shares_of(&drawn, target.len()))
+            })
+            .collect();
+        let floor = |of: fn(&(f64, f64)) -> f64| range(floors.iter().map(of).collect());
+        let (tv_floor, jsd_floor) = (floor(|pair| pair.0), floor(|pair| pair.1));
+        let most = target.iter().copied().fold(0.0, f64::max);
+        let modes: Vec<usize> = (0..target.len()).filter(|&object| target[object] > most * (1.0 - 1e-9)).collect();
+        let mut missing: Vec<Missing> = (0..target.len())
+            .filter(|&object| shares[object] == 0.0 && target[object] > 0.0)
+            .map(|object| {
+                let probability = target[object];
+                Missing { object, probability, by_chance: (order.len() as f64 * (-probability).ln_1p()).exp() }
+            })
+            .collect();
+        missing.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        // The chance that a perfect sampler misses the heaviest of them, or another one as heavy.
+        let chance = missing.first().map_or(1.0, |first| {
+            let as_heavy = target.iter().filter(|p| **p >= first.probability).count();
+            as_heavy as f64 * first.by_chance
+        });
+        Ok(Self {
+            samples: samples.len(),
+            distinct: shares.iter().filter(|share| **share > 0.0).count(),
+            objects: target.iter().filter(|p| **p > 0.0).count(),
+            consistency: consistency(target, &shares, &order, &perfect, rng)?,
+            modes_found: modes.iter().filter(|&&object| shares[object] > FOUND * target[object]).count(),
+            modes: modes.len(),
+            missing_mass: missing.iter().map(|object| object.probability).sum(),
+            missing: missing.iter().take(LISTED).copied().collect(),
+            like_perfect: tv.estimate <= tv_floor.high && chance >= RISK,
+            tv,
+            tv_floor,
+            jsd,
+            jsd_floor,
+        })
+    }
+}
+
+/// A distribution to draw from.
+struct Cumulative(Vec<f64>);
+
+impl Cumulative {
+    fn of(target: &[f64]) -> Self {
+        let mut total = 0.0;
+        let add = |p: &f64| {
+            total += p;
+            total
+        };
+        Self(target.iter().map(add).collect())
+    }
+
+    fn draw(&self, rng: &mut Rng) -> usize {
+        let u = rng.uniform() * self.0.last().copied().unwrap_or_default();
+        self.0.partition_point(|&sum| sum <= u).min(self.0.len() - 1)
+    }
+}
+
+fn shuffled(samples: &[usize], rng: &mut Rng) -> Vec<usize> {
+    let mut order = samples.to_vec();
+    (1..order.len()).rev().for_each(|k| order.swap(k, rng.below(k + 1)));
+    order
+}
+
+fn shares_of(samples: &[usize], objects: usize) -> Vec<f64> {
+    let mut counts = vec![0.0; objects];
+    samples.iter().for_each(|&object| counts[object] += 1.0);
+    let n = samples.len().max(1) as f64;
+    counts.iter_mut().for_each(|count| *count /= n);
+    counts
+}
+
+fn distances(target: &[f64], shares: &[f64]) -> (f64, f64) {
+    let pairs = || shares.iter().zip(target);
+    (pairs().map(|(p, q)| (p - q).abs()).sum::<f64>() / 2.0, pairs().map(|(p, q)| jsd_term(*p, *q)).sum())
+}
+
+/// Distances with intervals that hold for any sampler.
+///
+/// From above: the shares' distance is convex in the shares, so its mean is no less than the sampler's own, and one sample moves it by no
+/// more than 1 / n (total variation) or ln(2 n) / n (JSD): McDiarmid's inequality. From below: any set of objects has a difference of mass
+/// that no distance is less than. One half of the samples chooses the set, the other counts how often it is met.
+fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> (Interval, Interval) {
+    let (tv, jsd) = distances(target, shares);
+    let n = order.len() as f64;
+    let above = (-RISK.ln() / (2.0 * n)).sqrt();
+    let (chosen, counted) = order.split_at(order.len() / 2);
+    let first = shares_of(chosen, target.len());
+    let met = |object: usize| first[object] > target[object];
+    let wanted: f64 = (0..target.len()).filter(|&object| met(object)).map(|object| target[object]).sum();
+    let share = counted.iter().filter(|&&object| met(object)).count() as f64 / counted.len() as f64;
+    let learned = probability_at_least(share, counted.len(), RISK).max(wanted);
+    let of_two = jsd_term(learned, wanted) + jsd_term(1.0 - learned, (1.0 - wanted).max(0.0));
+    let high_jsd = (jsd + (2.0 * n).ln() * above).min(std::f64::consts::LN_2);
+    (
+        Interval { estimate: tv, low: learned - wanted, high: (tv + above).min(1.0) },
+        Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high: high_jsd },
+    )
+}
+
+/// The mean, and between which values 95 % of the others lie.
+fn range(mut values: Vec<f64>) -> Interval {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+    Interval { estimate: values.iter().sum::<f64>() / values.len() as f64, low: at(RISK), high: at(1.0 - RISK) }
+}
+
+/// Flow consistency of the samples' shares; its floor is that of as many perfect samples, on the same subsets.
+fn consistency(
+    target: &[f64],
+    shares: &[f64],
+    order: &[usize],
+    perfect: &Cumulative,
+    rng: &mut Rng,
+) -> Result<FlowConsistency> {
+    let drawn: Vec<usize> = order.iter().map(|_| perfect.draw(rng)).collect();
+    let ideal = shares_of(&drawn, target.len());
+    let (mut distances, mut floor) = (Vec::with_capacity(SUBSETS), 0.0);
+    for _ in 0..SUBSETS {
+        let draw = |k: usize| if k.is_multiple_of(2) { perfect.draw(rng) } else { order[rng.below(order.len())] };
+        let mut subset: Vec<usize> = (0..SIZE).map(draw).collect();
+        subset.sort_unstable();
+        subset.dedup();
+        let logs = |of: &[f64]| subset.iter().map(|&object| of[object].ln()).collect::<Vec<f64>>();
+        distances.push(subset_distance(&logs(shares), &logs(target))?);
+        floor += subset_distance(&logs(&ideal), &logs(target))?;
+    }
+    FlowConsistency::of(&distances, floor / SUBSETS as f64)
+}

@@ -1,0 +1,83 @@
+//! Log-probabilities of objects with intervals.
+
+use serde::{Deserialize, Serialize};
+
+use super::Interval;
+use super::interval::Z_95;
+use crate::env::Env;
+use crate::metrics::Estimate;
+use crate::metrics::sampled::{PathRatios, path_ratios};
+use crate::policy::Policy;
+use crate::tensor::log_sum_exp;
+use crate::{Result, Rng};
+
+/// The log-probability that a policy ends in an object, estimated on paths that are drawn backwards from it.
+///
+/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. The interval is that of the delta method: it
+/// holds where `bias` is small, below a tenth say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogProb {
+    /// log p(x), and its interval.
+    pub log_p: Interval,
+    /// How much too low the estimate is in the mean: half of the squared relative standard error.
+    pub bias: f64,
+}
+
+impl LogProb {
+    /// Of the logs of `P_F / P_B` on the paths of one object.
+    fn of(log_ratios: &[f64]) -> Self {
+        let n = log_ratios.len() as f64;
+        let log_p = log_sum_exp(log_ratios.iter().copied()) - n.ln();
+        if log_p == f64::NEG_INFINITY {
+            // No path can be walked: where P_B reaches every path, p is 0.
+            return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
+        }
+        let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
+        let error = if relative.len() > 1 { Estimate::of(&relative).standard_error } else { f64::INFINITY };
+        Self { log_p: Interval::normal(Estimate { mean: log_p, standard_error: error }), bias: error * error / 2.0 }
+    }
+
+    /// The log-probability that the object is at most this probable, with probability 1 - `risk`: a wider interval, for one of many.
+    pub(super) fn at_most(&self, errors: f64) -> f64 {
+        self.log_p.estimate + (self.log_p.high - self.log_p.estimate) / Z_95 * errors
+    }
+
+    /// The same from below.
+    pub(super) fn at_least(&self, errors: f64) -> f64 {
+        self.log_p.estimate - (self.log_p.estimate - self.log_p.low) / Z_95 * errors
+    }
+}
+
+/// Log-probabilities with intervals of each of these finished objects, by `paths` paths to each (of its states, where it has several).
+///
+/// ```
+/// use gfn::{metrics::certificates::log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// let found = log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
+/// // One of three actions exits, and there is one path: it is known without error.
+/// assert!((found[0].log_p.estimate + 3f64.ln()).abs() < 1e-6 && found[0].bias < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`estimate_log_probs`](crate::metrics::estimate_log_probs).
+pub fn log_probs<E: Env, P: Policy<E>>(
+    env: &E,
+    policy: &P,
+    objects: &E::States,
+    paths: usize,
+    rng: &mut Rng,
+) -> Result<Vec<LogProb>> {
+    Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(LogProb::of).collect())
+}
+
+/// The same; and twice the estimates of each half of the paths, which differ by what noise makes.
+pub(super) fn with_halves(ratios: &PathRatios) -> (Vec<LogProb>, [Vec<f64>; 2]) {
+    let half = |parity: usize| {
+        let of = |ratios: &[f64]| {
+            let own = ratios.iter().skip(parity).step_by(2).copied();
+            log_sum_exp(own) - (ratios.len().div_ceil(2).max(1) as f64).ln()
+        };
+        ratios.of_objects().map(of).collect()
+    };
+    (ratios.of_objects().map(LogProb::of).collect(), [half(0), half(1)])
+}

@@ -1,0 +1,160 @@
+//! Certificates and judgements against the truth: bounds that hold, intervals that cover, and policies that get no clean report.
+
+use gfn::env::{EnumerableEnv, Reward, Rows, StateGraph, VectorEnv, VectorStates};
+use gfn::metrics::certificates::{Budget, Finding, Judgement, UpperBound, certify, log_probs, subset_distance};
+use gfn::metrics::{Distances, ExactPolicy, NoiseFloor};
+use gfn::policy::UniformPolicy;
+use gfn::testing::Triangles;
+use gfn::{Error, Result, Rng};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use tch::Tensor;
+
+const BUDGET: Budget = Budget { samples: 2_000, subsets: 32, size: 12, paths: 64 };
+
+/// A grid with four modes, and its reward.
+fn grid() -> (VectorEnv<HyperGrid>, StateGraph<VectorEnv<HyperGrid>>, OriginalReward) {
+    let env = HyperGrid::new(2, 8).unwrap();
+    let reward = OriginalReward::new(&env, 0.01, 0.5, 2.0).unwrap();
+    let graph = StateGraph::build(&env, 100).unwrap();
+    (env, graph, reward)
+}
+
+/// `n` objects of a distribution over states.
+fn drawn<E: EnumerableEnv>(graph: &StateGraph<E>, probs: &[f64], n: usize, rng: &mut Rng) -> Vec<usize> {
+    let draw = |u: f64| {
+        let mut rest = u;
+        (0..graph.len()).find(|&state| {
+            rest -= probs[state];
+            rest < 0.0
+        })
+    };
+    (0..n).map(|_| draw(rng.uniform()).unwrap_or_default()).collect()
+}
+
+#[test]
+fn an_exact_policy_gets_a_clean_report() {
+    let (env, graph, reward) = grid();
+    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+    let log_z = graph.target_distribution(&reward, None).unwrap().log_z;
+    let certificate = certify(&env, &exact, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
+    assert!(certificate.is_clean(), "{certificate}");
+    assert!(certificate.tv.at_most < 0.01 && certificate.tv.at_least < 1e-4, "{:?}", certificate.tv);
+    assert!((certificate.log_z.estimate.unwrap().estimate - log_z).abs() < 1e-5);
+    assert!(certificate.log_z.at_least <= log_z + 1e-6 && certificate.consistency.fcs.high < 1e-4);
+    assert!(certificate.to_string().contains("Nothing was found against the policy"));
+    // It can be written and read.
+    let text = serde_json::to_string(&certificate).unwrap();
+    let read: gfn::metrics::certificates::Certificate = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.findings, certificate.findings);
+}
+
+/// The policy is exact but for one of four modes, which it never goes to: its own samples look perfect.
+#[test]
+fn a_policy_that_misses_a_mode_gets_no_clean_report() {
+    let (env, graph, reward) = grid();
+    let without = |points: &VectorStates, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
+        let log_rewards = reward.log_reward(points, conditions)?;
+        let missed = points.rows().map(|point| point.iter().all(|&x| x > 3));
+        Ok(log_rewards
+            .into_iter()
+            .zip(missed)
+            .map(|(log_r, missed)| if missed { log_r - 12.0 } else { log_r })
+            .collect())
+    };
+    let policy = ExactPolicy::new(&graph, &env, UniformPolicy, &without).unwrap();
+    let target = graph.target_distribution(&reward, None).unwrap();
+    let probs = graph.terminating_distribution(&env, &policy, None).unwrap().probs;
+    let tv = Distances::between(&probs, &target.probs).unwrap().tv;
+    assert!((tv - 0.25).abs() < 0.01, "{tv}");
+    let certificate = certify(&env, &policy, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
+    // The negative control of the usual figures: its weights are all alike.
+    assert!(certificate.effective_samples > 1_900.0);
+    let found = |wanted: fn(&Finding) -> bool| certificate.findings.iter().any(wanted);
+    assert!(found(|finding| matches!(finding, Finding::Neglected { mass, .. } if *mass > 0.1)), "{certificate}");
+    assert!(found(|finding| matches!(finding, Finding::LogZContradicted { .. })), "{certificate}");
+    assert!(0.1 < certificate.tv.at_least && certificate.tv.at_least <= tv);
+
+    // With objects of the target the upper bound is right, too.
+    let states = drawn(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
+    let given = graph.states().select(&states);
+    let certificate = certify(&env, &policy, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
+    assert_eq!(certificate.log_z.upper_from, UpperBound::Target);
+    assert!(certificate.log_z.upper.high > target.log_z && certificate.tv.at_most > tv, "{certificate}");
+}
+
+/// 40 certificates of a policy that is neither exact nor hopeless.
+#[test]
+fn intervals_cover_the_truth() {
+    let env = Triangles::new();
+    let graph = StateGraph::build(&env, 100).unwrap();
+    let reward = |states: &gfn::graph::GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.graphs().iter().map(|graph| graph.n_edges() as f64 * 0.7).collect())
+    };
+    let target = graph.target_distribution(&reward, None).unwrap();
+    let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
+    let tv = Distances::between(&uniform, &target.probs).unwrap().tv;
+    let ends = graph.ends();
+    let objects = graph.states().select(&ends);
+    let (mut of_log_p, mut of_log_z, mut of_tv) = (0, 0, 0);
+    for seed in 0..40 {
+        let rng = &mut Rng::seeded(seed);
+        let certificate = certify(&env, &UniformPolicy, &reward, None, Budget { samples: 500, ..BUDGET }, rng).unwrap();
+        of_log_z += usize::from(certificate.log_z.estimate.unwrap().contains(target.log_z));
+        of_tv += usize::from(certificate.tv.at_least <= tv && tv <= certificate.tv.at_most);
+        assert!(certificate.log_z.at_least <= target.log_z && !certificate.is_clean());
+        let found = log_probs(&env, &UniformPolicy, &objects, 40, rng).unwrap();
+        let covers = ends.iter().zip(found).filter(|(state, found)| {
+            let p = uniform[**state].ln();
+            // Objects with one path are known up to rounding.
+            found.log_p.low - 1e-6 <= p && p <= found.log_p.high + 1e-6
+        });
+        of_log_p += covers.count();
+    }
+    assert!(of_log_z >= 36 && of_tv == 40, "log Z {of_log_z}, TV {of_tv} of 40");
+    let share = of_log_p as f64 / (40 * ends.len()) as f64;
+    assert!(share > 0.9, "log p(x) in {share}");
+}
+
+#[test]
+fn samples_are_judged_by_what_their_sampler_is() {
+    let (_, graph, reward) = grid();
+    let target = graph.target_distribution(&reward, None).unwrap().probs;
+    let rng = &mut Rng::seeded(3);
+    let judged = Judgement::of(&target, &drawn(&graph, &target, 3_000, rng), rng).unwrap();
+    assert!(judged.like_perfect && judged.tv.low < 1e-9 && judged.modes_found == judged.modes, "{judged:?}");
+    let floor = NoiseFloor::simulate(&target, 3_000, 200, rng).unwrap();
+    assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
+    assert!((judged.consistency.fcs.estimate - judged.consistency.floor).abs() < 0.05);
+
+    // A quarter of the mass goes to the first mode.
+    let moved: Vec<f64> = target.iter().map(|p| 0.75 * p).collect();
+    let first = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();
+    let worse: Vec<f64> = moved.iter().enumerate().map(|(k, p)| if k == first { p + 0.25 } else { *p }).collect();
+    let tv = Distances::between(&worse, &target).unwrap().tv;
+    let mut covers = 0;
+    for _ in 0..40 {
+        let judged = Judgement::of(&target, &drawn(&graph, &worse, 500, rng), rng).unwrap();
+        covers += usize::from(judged.tv.contains(tv));
+        assert!(!judged.like_perfect && judged.tv.low > 0.02, "{:?}", judged.tv);
+    }
+    assert!(covers >= 38, "{covers} of 40");
+
+    // Without the heaviest objects: they are named.
+    let rest: Vec<usize> = drawn(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
+    let judged = Judgement::of(&target, &rest, rng).unwrap();
+    assert!(judged.missing[0].object == first && judged.missing[0].by_chance < 1e-9 && !judged.like_perfect);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    let rng = &mut Rng::seeded(0);
+    assert!(matches!(Judgement::of(&[0.5, 0.4], &[0, 1], rng), Err(Error::Config { .. })));
+    assert!(matches!(Judgement::of(&[0.5, 0.5], &[0], rng), Err(Error::Config { .. })));
+    assert!(matches!(Judgement::of(&[0.5, 0.5], &[0, 2], rng), Err(Error::OutOfRange { index: 2, len: 2 })));
+    assert!(matches!(subset_distance(&[0.0], &[0.0, 0.0]), Err(Error::Shape { .. })));
+    assert!(subset_distance(&[f64::NEG_INFINITY], &[0.0]).unwrap() == 1.0);
+    let (env, _, reward) = grid();
+    for bad in [Budget { samples: 1, ..BUDGET }, Budget { size: 2, ..BUDGET }, Budget { paths: 1, ..BUDGET }] {
+        assert!(matches!(certify(&env, &UniformPolicy, &reward, None, bad, rng), Err(Error::Config { .. })));
+    }
+}

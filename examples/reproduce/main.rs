@@ -24,7 +24,7 @@ use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
-    offline,
+    offline, tfbind8,
 };
 
 /// Train and measure what the published figures are of
@@ -56,6 +56,7 @@ enum Task {
     SehFragMoo(seh_frag::moo::Args),
     Qm9str(qm9str::Args),
     DrawMolecules(draw_molecules::Args),
+    Tfbind8(tfbind8::Args),
     Hypergrid(hypergrid::Args),
     ConditionalHypergrid(conditional_hypergrid::Args),
     BitSequence(bit_sequence::Args),
@@ -105,6 +106,7 @@ fn run(task: &Task) -> Result<()> {
         Task::SehFragMoo(args) => seh_frag::moo::run(args),
         Task::Qm9str(args) => qm9str::run(args),
         Task::DrawMolecules(args) => draw_molecules::run(args),
+        Task::Tfbind8(args) => tfbind8::run(args),
         Task::Hypergrid(args) => hypergrid::run(args),
         Task::ConditionalHypergrid(args) => conditional_hypergrid::run(args),
         Task::BitSequence(args) => bit_sequence::run(args),

@@ -123,7 +123,7 @@ impl Judgement {
             consistency: consistency(target, &shares, &order, &perfect, rng)?,
             modes_found: modes.iter().filter(|&&object| shares[object] > FOUND * target[object]).count(),
             modes: modes.len(),
-            missing_mass: missing.iter().map(|object| object.probability).sum(),
+            missing_mass: missing.iter().fold(0.0, |sum, object| sum + object.probability),
             missing: missing.iter().take(LISTED).copied().collect(),
             like_perfect: tv.estimate <= tv_floor.high && chance >= RISK,
             tv,
@@ -175,7 +175,7 @@ fn distances(target: &[f64], shares: &[f64]) -> (f64, f64) {
 /// Distances with intervals that hold for any sampler.
 ///
 /// From above: the shares' distance is convex in the shares, so its mean is no less than the sampler's own, and one sample moves it by no
-/// more than 1 / n (total variation) or ln(2 n) / n (JSD): McDiarmid's inequality. From below: any set of objects has a difference of mass
+/// more than 1 / n (total variation) or ln(2 n) / n (JSD): McDiarmid's inequality. JSD is at most ln 2 times total variation. From below: any set of objects has a difference of mass
 /// that no distance is less than. One half of the samples chooses the set, the other counts how often it is met.
 fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> (Interval, Interval) {
     let (tv, jsd) = distances(target, shares);
@@ -188,11 +188,9 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> (Interval, Inte
     let share = counted.iter().filter(|&&object| met(object)).count() as f64 / counted.len() as f64;
     let learned = probability_at_least(share, counted.len(), RISK).max(wanted);
     let of_two = jsd_term(learned, wanted) + jsd_term(1.0 - learned, (1.0 - wanted).max(0.0));
-    let high_jsd = (jsd + (2.0 * n).ln() * above).min(std::f64::consts::LN_2);
-    (
-        Interval { estimate: tv, low: learned - wanted, high: (tv + above).min(1.0) },
-        Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high: high_jsd },
-    )
+    let tv = Interval { estimate: tv, low: learned - wanted, high: (tv + above).min(1.0) };
+    let high = (jsd + (2.0 * n).ln() * above).min(tv.high * std::f64::consts::LN_2);
+    (tv, Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high })
 }
 
 /// The mean, and between which values 95 % of the others lie.

@@ -154,7 +154,7 @@ fn what_cannot_be_judged_is_refused() {
     assert!(matches!(subset_distance(&[0.0], &[0.0, 0.0]), Err(Error::Shape { .. })));
     assert!(subset_distance(&[f64::NEG_INFINITY], &[0.0]).unwrap() == 1.0);
     let (env, _, reward) = grid();
-    for bad in [Budget { samples: 1, ..BUDGET }, Budget { size: 2, ..BUDGET }, Budget { paths: 1, ..BUDGET }] {
+    for bad in [Budget { samples: 1, ..BUDGET }, Budget { size: 2, ..BUDGET }, Budget { paths: 7, ..BUDGET }] {
         assert!(matches!(certify(&env, &UniformPolicy, &reward, None, bad, rng), Err(Error::Config { .. })));
     }
 }

@@ -395,7 +395,7 @@ class Trainer(Made):
             count(samples, "samples", least=2, most=AT_ONCE),
             count(subsets, "subsets", least=2, most=AT_ONCE),
             count(size, "size", least=3, most=AT_ONCE),
-            count(paths, "paths", least=2, most=AT_ONCE),
+            count(paths, "paths", least=8, most=AT_ONCE),
         )
         return results.Certificate.read(self._session.certified(*given))
 

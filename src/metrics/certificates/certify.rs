@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::consistency::{FlowConsistency, subset_distance};
 use super::interval::{Z_95, mean_at_most};
-use super::log_prob::with_halves;
+use super::log_prob::{PARTS, Parted};
 use super::{Certificate, Finding, Interval, LogZBounds, Probe, ProbeSource, TvBounds, UpperBound};
 use crate::env::{EnumerableEnv, Reward, Rows, check_one_instance, log_rewards};
 use crate::metrics::sampled::{batches, log_weights, path_ratios};
@@ -37,12 +37,9 @@ impl Default for Budget {
 impl Budget {
     fn check(self) -> Result<()> {
         let Self { samples, subsets, size, paths } = self;
-        if samples.min(subsets).min(paths) < 2 || size < 3 {
-            return Err(Error::config(
-                "budget",
-                format!("{self:?}"),
-                "at least 2 samples, subsets and paths, and subsets of 3",
-            ));
+        if samples.min(subsets) < 2 || size < 3 || paths < PARTS {
+            let expected = "at least 2 samples, 2 subsets, of 3 objects, and 8 paths";
+            return Err(Error::config("budget", format!("{self:?}"), expected));
         }
         Ok(())
     }
@@ -56,6 +53,8 @@ const RISK: f64 = 0.025;
 const NEGLECTED: f64 = 0.1;
 /// Mass, and flow consistency, below which nothing is reported.
 const MATTERS: f64 = 0.01;
+/// Rounds of the bootstrap.
+const ROUNDS: usize = 400;
 /// Differences of log Z that single precision makes.
 const ROUNDING: f64 = 1e-4;
 /// The search for objects of large rewards: proposals for each, and steps back at most.
@@ -127,11 +126,7 @@ where
         seen,
         at_least: seen.max(markov(&own.log_weights)).max(markov(&uniform.log_weights)),
         lower: Interval::normal(estimate.elbo),
-        estimate: known.then_some(Interval {
-            estimate: estimate.log_z,
-            low: estimate.interval.0,
-            high: estimate.interval.1,
-        }),
+        estimate: known.then(|| studentised(&own.log_weights, estimate.log_z, rng)),
         upper: Interval::normal(upper),
         upper_from: from,
     };
@@ -157,6 +152,32 @@ where
         out.objects.append(trajectories.terminal_states().clone());
     }
     Ok(out)
+}
+
+/// The log of the mean of w, with the interval of the studentised bootstrap (Efron, 1979): weights are skewed, and where the mean is too small,
+/// so is its error.
+fn studentised(log_weights: &[f64], log_z: f64, rng: &mut Rng) -> Interval {
+    let shares: Vec<f64> = log_weights.iter().map(|log_w| (log_w - log_z).exp()).collect();
+    let n = shares.len();
+    let error_of =
+        |mean: f64, squares: f64| (squares / n as f64 - mean * mean).max(0.0).sqrt() / (n as f64).sqrt() / mean;
+    let error = error_of(1.0, shares.iter().map(|share| share * share).sum());
+    let mut deviations: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..n {
+                let share = shares[rng.below(n)];
+                sum += share;
+                squares += share * share;
+            }
+            let mean = sum / n as f64;
+            let error = error_of(mean, squares);
+            if error > 0.0 { mean.ln() / error } else { 0.0 }
+        })
+        .collect();
+    deviations.sort_by(f64::total_cmp);
+    let at = |share: f64| deviations[(share * (ROUNDS - 1) as f64).round() as usize];
+    Interval { estimate: log_z, low: log_z - at(1.0 - RISK) * error, high: log_z - at(RISK) * error }
 }
 
 /// The mean of log w over the target's trajectories, by the policy's with weights w. Its error is that of a ratio (delta method).
@@ -186,8 +207,7 @@ where
 /// Objects that the policy's probability was estimated of.
 struct Looked {
     probes: Vec<Probe>,
-    /// Estimates by each half of the paths.
-    halves: [Vec<f64>; 2],
+    estimates: Parted,
     /// The probe that each row is.
     of: Vec<usize>,
 }
@@ -202,34 +222,43 @@ impl Looked {
     {
         let grouping = env.objects(objects)?;
         let different = objects.select(&grouping.first);
-        let (log_probs, halves) = with_halves(&path_ratios(env, policy, &different, budget.paths, rng)?);
+        let estimates = Parted::of(&path_ratios(env, policy, &different, budget.paths, rng)?);
         let log_rewards = log_rewards(reward, &different, None)?;
         let source = |row: usize| match 3 * row / objects.len() {
             0 => ProbeSource::Policy,
             1 => ProbeSource::Uniform,
             _ => ProbeSource::Search,
         };
-        let probes = grouping.first.iter().zip(log_probs).zip(log_rewards);
-        let probes = probes.map(|((&row, log_prob), log_reward)| Probe { log_prob, log_reward, source: source(row) });
-        Ok(Self { probes: probes.collect(), halves, of: grouping.of })
+        let probes = grouping.first.iter().zip(&estimates.log_probs).zip(log_rewards);
+        let probes = probes.map(|((&row, &log_prob), log_reward)| Probe { log_prob, log_reward, source: source(row) });
+        Ok(Self { probes: probes.collect(), estimates, of: grouping.of })
     }
 
-    /// Each subset has as many objects of each source, each of which counts once.
+    /// Each subset has as many objects of each source, each of which counts once. Subsets share objects, whose estimates are off for all of
+    /// them: the error of that is the jackknife's over parts of the paths.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
-        let (mut distances, mut noise) = (Vec::new(), 0.0);
+        let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
         for k in 0..budget.subsets {
             let rows = (0..3).flat_map(|source| source * per_source + k * share..source * per_source + (k + 1) * share);
             let mut subset: Vec<usize> = rows.map(|row| self.of[row]).collect();
             subset.sort_unstable();
             subset.dedup();
             let of = |values: &dyn Fn(usize) -> f64| subset.iter().map(|&probe| values(probe)).collect::<Vec<f64>>();
-            let log_p = of(&|probe| self.probes[probe].log_prob.log_p.estimate);
-            distances.push(subset_distance(&log_p, &of(&|probe| self.probes[probe].log_reward))?);
+            let by = |keep: &dyn Fn(usize) -> bool| of(&|probe| self.estimates.by(probe, keep));
+            let log_rewards = of(&|probe| self.probes[probe].log_reward);
+            distances.push(subset_distance(&by(&|_| true), &log_rewards)?);
+            for (part, sum) in without.iter_mut().enumerate() {
+                *sum += subset_distance(&by(&|kept| kept != part), &log_rewards)? / budget.subsets as f64;
+            }
             // Halves differ by twice the error of the whole.
-            noise += subset_distance(&of(&|probe| self.halves[0][probe]), &of(&|probe| self.halves[1][probe]))? / 2.0;
+            let half = PARTS / 2;
+            noise += subset_distance(&by(&|part| part < half), &by(&|part| part >= half))? / 2.0;
         }
-        FlowConsistency::of(&distances, noise / budget.subsets as f64)
+        let n = PARTS.min(budget.paths) as f64;
+        let mean = without.iter().sum::<f64>() / PARTS as f64;
+        let error = ((n - 1.0) / n * without.iter().map(|value| (value - mean).powi(2)).sum::<f64>()).sqrt();
+        FlowConsistency::of(&distances, noise / budget.subsets as f64, error)
     }
 }
 

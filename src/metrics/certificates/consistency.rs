@@ -22,15 +22,17 @@ pub struct FlowConsistency {
 }
 
 impl FlowConsistency {
-    /// The mean of the distances of subsets, which are independent; `floor` is what noise alone makes of it.
+    /// The mean of the distances of subsets, which are drawn independently; `floor` is what noise alone makes of it, and `error` the standard
+    /// error of probabilities that subsets share (0 if they are known).
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two subsets.
-    pub fn of(distances: &[f64], floor: f64) -> Result<Self> {
+    pub fn of(distances: &[f64], floor: f64, error: f64) -> Result<Self> {
         if distances.len() < 2 {
             return Err(Error::config("subsets", distances.len(), "at least two"));
         }
-        let mut fcs = Interval::normal(Estimate::of(distances));
+        let Estimate { mean, standard_error } = Estimate::of(distances);
+        let mut fcs = Interval::normal(Estimate { mean, standard_error: standard_error.hypot(error) });
         fcs.low = (fcs.low - floor).max(0.0);
         fcs.high = fcs.high.min(1.0);
         Ok(Self { fcs, floor, subsets: distances.len() })

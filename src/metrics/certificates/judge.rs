@@ -220,5 +220,5 @@ fn consistency(
         distances.push(subset_distance(&logs(shares), &logs(target))?);
         floor += subset_distance(&logs(&ideal), &logs(target))?;
     }
-    FlowConsistency::of(&distances, floor / SUBSETS as f64)
+    FlowConsistency::of(&distances, floor / SUBSETS as f64, 0.0)
 }

@@ -70,14 +70,30 @@ pub fn log_probs<E: Env, P: Policy<E>>(
     Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(LogProb::of).collect())
 }
 
-/// The same; and twice the estimates of each half of the paths, which differ by what noise makes.
-pub(super) fn with_halves(ratios: &PathRatios) -> (Vec<LogProb>, [Vec<f64>; 2]) {
-    let half = |parity: usize| {
-        let of = |ratios: &[f64]| {
-            let own = ratios.iter().skip(parity).step_by(2).copied();
-            log_sum_exp(own) - (ratios.len().div_ceil(2).max(1) as f64).ln()
+/// Parts that the paths of each object are dealt to.
+pub(super) const PARTS: usize = 8;
+
+/// Estimates of log p(x), and what they would be by some of the paths.
+pub(super) struct Parted {
+    pub(super) log_probs: Vec<LogProb>,
+    /// The log of the sum of ratios and the number of paths of each part, by object.
+    parts: Vec<[(f64, usize); PARTS]>,
+}
+
+impl Parted {
+    pub(super) fn of(ratios: &PathRatios) -> Self {
+        let part = |ratios: &[f64], k: usize| {
+            let own = || ratios.iter().skip(k).step_by(PARTS).copied();
+            (log_sum_exp(own()), own().count())
         };
-        ratios.of_objects().map(of).collect()
-    };
-    (ratios.of_objects().map(LogProb::of).collect(), [half(0), half(1)])
+        let parts = ratios.of_objects().map(|ratios| std::array::from_fn(|k| part(ratios, k))).collect();
+        Self { log_probs: ratios.of_objects().map(LogProb::of).collect(), parts }
+    }
+
+    /// log p of an object by the paths of the parts that are kept.
+    pub(super) fn by(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
+        let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
+        let n: usize = kept().map(|(_, n)| n).sum();
+        log_sum_exp(kept().map(|(sum, _)| *sum)) - (n.max(1) as f64).ln()
+    }
 }

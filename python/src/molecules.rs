@@ -145,11 +145,6 @@ impl Reading {
         }
     }
 
-    /// The fragments as the lines of a file; None of atoms.
-    pub(crate) fn fragments(&self) -> Option<String> {
-        if let How::Fragments(env) = &self.how { Some(env.library().to_string()) } else { None }
-    }
-
     /// The number of fragments of its library that were read without their stereochemistry, and the first.
     fn without_stereo(&self) -> Option<(usize, String)> {
         let How::Fragments(env) = &self.how else { return None };

@@ -227,8 +227,8 @@ class _OfFile(_OfMolecules):
 
 @dataclass(frozen=True, eq=False)
 class Fragments(_OfFile):
-    """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
-    are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
+    """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones, or a list of
+    its lines. States are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
 
     Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as `c1ccccc1 0,3` or `N 0,0`: the
     atoms that others may be attached to, counted from 0 as the SMILES has them, each as often as there may be an attachment. An attachment
@@ -247,26 +247,22 @@ class Fragments(_OfFile):
     """
 
     max_fragments: int
-    library: str | PathLike[str] | None = None
+    library: str | PathLike[str] | Sequence[str] | None = None
     rules: Any = None
 
     @classmethod
     def from_data(cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None) -> Fragments:
         """The environment of the `n` most frequent pieces that molecules (SMILES, or of RDKit) fall into when rings are cut from what is
-        between them: rings, linkers and side chains, with stems wherever one of them was cut. `read_molecules` reads a file of them.
+        between them: rings, linkers and side chains, with stems wherever one of them was cut. `read_molecules` reads a file of them; those
+        without a ring have no such pieces.
 
         >>> env = Fragments.from_data(["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1"], 3, n=3)
-        >>> env.fragments
-        ['C 0', 'c1ccccc1 0,1,2,3,4,5', 'O 0']
+        >>> env.library
+        ('C 0', 'c1ccccc1 0,1,2,3,4,5', 'O 0')
         >>> env.accepts(["Cc1ccc(C)cc1", "OC1CC1"]).tolist()
         [True, False]
         """
-        return cls._again(max_fragments, None, _gfn.fragments_of(molecules, count(n, "n", 1)), rules)
-
-    @property
-    def fragments(self) -> list[str]:
-        """The fragments as the lines of a file of them."""
-        return (self._env.fragments() or "").splitlines()
+        return cls(max_fragments, tuple(_gfn.fragments_of(molecules, count(n, "n", 1)).splitlines()), rules)
 
     def trees(self, molecules: Sequence[Any], most: int = 10) -> Trees:
         """All trees that these molecules are (SMILES, or of RDKit), of each `most` at most: objects, which a molecule may be several of.
@@ -287,7 +283,10 @@ class Fragments(_OfFile):
 
     def _made(self) -> _gfn.Env:
         if not hasattr(self, "_fragments"):
-            text = None if self.library is None else Path(self.library).read_text(encoding="utf-8")
+            library = self.library
+            if isinstance(library, (str, PathLike)):
+                library = Path(library).read_text(encoding="utf-8").splitlines()
+            text = None if library is None else "\n".join(library)
             object.__setattr__(self, "_fragments", text)
         return super()._made()
 
@@ -295,7 +294,7 @@ class Fragments(_OfFile):
         return {"max_fragments": plain(self.max_fragments, "max_fragments"), "library": self._fragments}
 
     @classmethod
-    def _again(cls, max_fragments: int, library: str | None, fragments: str | None, rules: Any = None) -> Fragments:
+    def _again(cls, max_fragments: int, library: Any, fragments: str | None, rules: Any = None) -> Fragments:
         """One that was pickled, whatever has become of its file."""
         made = object.__new__(cls)
         for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library), ("rules", rules)):

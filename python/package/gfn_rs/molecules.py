@@ -30,7 +30,7 @@ def read_molecules(source: str | PathLike[str] | Sequence[Any], cleanup: bool = 
     """The molecules of a file, or of a list (a column of a table that has its SMILES elsewhere, say).
 
     A file of SMILES or CSV has a SMILES at the start of each line, up to a blank, a tab or a comma; a line of names is skipped. `.sdf`, `.sd`
-    and `.mol` are SD files (V2000). With `cleanup` the largest of several parts is kept, isotopes are read as elements, and charges that are a
+    and `.mol` are SD files (V2000), whose stereochemistry isn't read. With `cleanup` the largest of several parts is kept, isotopes are read as elements, and charges that are a
     matter of protons taken away; without, parts and isotopes are skipped.
 
     >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])

@@ -186,11 +186,6 @@ impl Env {
         Ok((Graphs::new(states.concat().into(), Some(reading)), rows))
     }
 
-    /// The fragments of its library as the text of a file.
-    fn fragments(&self) -> PyResult<Option<String>> {
-        Ok(self.reading()?.0.fragments())
-    }
-
     /// The names of what stands for what in graphs of molecules: classes of nodes, values of their attributes, the same of edges.
     fn encoding(&self) -> PyResult<Encoding> {
         let (reading, env) = self.reading()?;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::errors::raised;
 use crate::inside::Inside;
-use crate::molecules::{lines, rows_of};
+use crate::molecules::{lines, rows_of, warn_of_rows};
 
 /// The SMILES of what could be read, and a text of what couldn't.
 type Read = (Vec<String>, String);
@@ -47,6 +47,8 @@ pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usiz
         Molecule::from_smiles(smiles).map_err(Error::from)
     };
     let molecules = rows_of(py, &lines, read, "molecules", "`read_molecules` leaves them out")?;
+    let lost: Vec<bool> = molecules.iter().map(|molecule| !molecule.marks().is_empty()).collect();
+    warn_of_rows(py, &lost, &lines, "molecules")?;
     let library = || molecules.iter().collect::<Vocabulary>().library(n);
     Ok(py.detach(library).map_err(raised)?.to_string())
 }

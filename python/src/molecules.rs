@@ -21,7 +21,7 @@ pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<
 /// Rows that are named in an error.
 const NAMED: usize = 3;
 /// Trees of a molecule that are looked at.
-const LISTED: usize = 10_000;
+const LISTED: usize = 1_000;
 
 /// How graphs are read as molecules.
 #[derive(Clone)]
@@ -113,34 +113,32 @@ impl Reading {
         Ok((molecule.without_stereo(), left_out))
     }
 
-    /// The states that a molecule is, one of atoms, at most `most` trees of fragments: as states are up to isomorphism, all of them.
+    /// The states that a molecule is: one of atoms, of fragments all trees that it is, `most` at most.
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse =
             |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
         match &self.how {
             How::Atoms(codec) => {
                 let graph = codec.graph(molecule)?;
-                match molecule.n_stereoisomers() {
-                    Some(n) if n > 1 && codec.config().stereo => refuse(
-                        format!("which is {n} stereoisomers"),
-                        "one of them: marks of its centres and double bonds",
-                    ),
-                    _ => Ok(vec![graph]),
+                let isomers = if codec.config().stereo { molecule.n_stereoisomers() } else { Some(1) };
+                if isomers == Some(1) {
+                    return Ok(vec![graph]);
                 }
+                let number = isomers.map_or("too many".to_owned(), |n| n.to_string());
+                refuse(format!("which is {number} stereoisomers"), "one of them: marks of its centres and double bonds")
             }
             How::Fragments(env) => {
-                let all = env.library().trees(molecule, LISTED)?;
-                let mut within: Vec<GraphState> = all.iter().filter_map(|tree| env.state(tree).ok()).collect();
-                within.truncate(most);
-                match all.iter().map(GraphState::n_nodes).min() {
-                    None => refuse("which is no tree of these fragments".into(), "one that they make"),
-                    Some(n) if within.is_empty() => {
-                        let among = if all.len() < LISTED { "" } else { " among the first 10,000" };
-                        let got = format!("whose trees have {n} fragments or more{among}");
-                        refuse(got, "one of at most `max_fragments`")
-                    }
-                    Some(_) => Ok(within),
+                let mut trees = env.trees(molecule, LISTED.max(most))?;
+                trees.truncate(most);
+                if !trees.is_empty() {
+                    return Ok(trees);
                 }
+                let got = if env.library().trees(molecule, 1)?.is_empty() {
+                    "which is no tree of these fragments".to_owned()
+                } else {
+                    format!("of which no tree of at most {} fragments was found", env.max_fragments())
+                };
+                refuse(got, "one that the environment makes: `max_fragments` of its library at most")
             }
         }
     }
@@ -234,11 +232,15 @@ pub(crate) fn states_of(
     };
     let (states, flat): (Vec<_>, Vec<bool>) =
         rows_of(py, lines, read, who, "`accepts` of the environment says which")?.into_iter().unzip();
-    if let Some(first) = flat.iter().position(|lost| *lost) {
-        let n = flat.iter().filter(|lost| **lost).count();
-        warn_of_stereo(py, n, &format!("row {first} of {who}, {:?}", lines[first]))?;
-    }
+    warn_of_rows(py, &flat, lines, who)?;
     Ok(states)
+}
+
+/// Says which rows lost marks of stereochemistry, if any did.
+pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who: &str) -> PyResult<()> {
+    let Some(first) = lost.iter().position(|lost| *lost) else { return Ok(()) };
+    let n = lost.iter().filter(|lost| **lost).count();
+    warn_of_stereo(py, n, &format!("row {first} of {who}, {:?}", lines[first]))
 }
 
 /// The graph of each line.

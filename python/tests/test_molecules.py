@@ -183,7 +183,9 @@ def test_fragments_of_data_are_a_library(tmp_path):
     assert gfn.load(tmp_path / "run").env == env and make().resume(tmp_path / "run").steps_done == 2
     reasons = gfn.Fragments(2, env.library).refusals([*smiles, "C1"])
     assert sorted(reasons) == [1, 3, 4] and env.accepts(smiles).tolist() == [True, True, True, False]
-    assert "whose trees have 3 fragments or more, expected one of at most `max_fragments`" in reasons[1] and "no tree" in reasons[3]
+    assert "of which no tree of at most 2 fragments was found" in reasons[1] and "no tree" in reasons[3]
+    with pytest.warns(UserWarning, match="row 1 of molecules, .C.C@H..O.c1ccccc1.: it lost marks of stereochemistry"):
+        gfn.Fragments.from_data(["Cc1ccccc1", "C[C@H](O)c1ccccc1"], 3)
     refused(lambda: gfn.Fragments.from_data(["CCO"], 3), ValueError, "a library of fragments is 0")
     refused(lambda: gfn.Fragments.from_data(["CCO", "C1"], 3), ValueError, "1 of 2 rows of molecules .*read_molecules.*: row 1, .C1.")
     refused(lambda: gfn.Fragments.from_data("CCO", 3), TypeError, "a list of SMILES")
@@ -264,4 +266,5 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     of_sd = gfn.read_molecules(tmp_path / "data.sdf")
     assert sorted(of_sd.smiles) == ["CC(=O)O", "CC(N)O", "CCO"] and "(1 of them without some of their stereochemistry)" in of_sd.report
     refused(lambda: gfn.read_molecules(tmp_path / "nowhere.csv"), FileNotFoundError, "nowhere|No such file")
+    refused(lambda: gfn.read_molecules(path, cleanup="no"), TypeError, "cleanup is 'no': expected True or False")
     refused(lambda: gfn.read_molecules([1.0]), TypeError, "a float in row 0")

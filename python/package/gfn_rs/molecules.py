@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import _gfn
 from ._gfn import Graphs
-from ._settings import Settings, plain
+from ._settings import Settings, checked, plain
 
 
 class MoleculesRead(NamedTuple):
@@ -39,6 +39,7 @@ def read_molecules(source: str | PathLike[str] | Sequence[Any], cleanup: bool = 
     >>> report.splitlines()[0].partition("), ")[2]
     '1 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
     """
+    checked(cleanup, "cleanup", bool)
     return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup)))
 
 

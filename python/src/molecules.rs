@@ -138,7 +138,7 @@ impl Reading {
                 } else {
                     format!("of which no tree of at most {} fragments was found", env.max_fragments())
                 };
-                refuse(got, "one that the environment makes: `max_fragments` of its library at most")
+                refuse(got, "one of at most `max_fragments` of the library")
             }
         }
     }

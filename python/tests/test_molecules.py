@@ -178,6 +178,9 @@ def test_fragments_of_data_are_a_library(tmp_path):
     assert gfn.Fragments.from_data(smiles, 3, n=2) == gfn.Fragments(3, ["C 0", "c1ccccc1 0,1,2,3,4,5"]) != env
     (tmp_path / "library").write_text("\n".join(env.library))
     assert gfn.Fragments(3, tmp_path / "library") == env == pickle.loads(pickle.dumps(env))
+    # A checkpoint says a file's text as it is.
+    (tmp_path / "ended").write_text("# pieces\nC 0\n")
+    assert gfn.Fragments(3, tmp_path / "ended")._values()["library"] == "# pieces\nC 0\n"
     make = lambda: gfn.Trainer(env, gfn.MoleculeReward("constant"), gfn.GraphNet(embedding=8), batch=8)
     make().fit(2).save(tmp_path / "run")
     assert gfn.load(tmp_path / "run").env == env and make().resume(tmp_path / "run").steps_done == 2

@@ -283,10 +283,10 @@ class Fragments(_OfFile):
 
     def _made(self) -> _gfn.Env:
         if not hasattr(self, "_fragments"):
-            library = self.library
-            if isinstance(library, (str, PathLike)):
-                library = Path(library).read_text(encoding="utf-8").splitlines()
-            text = None if library is None else "\n".join(library)
+            if isinstance(self.library, (str, PathLike)):
+                text: str | None = Path(self.library).read_text(encoding="utf-8")
+            else:
+                text = None if self.library is None else "\n".join(self.library)
             object.__setattr__(self, "_fragments", text)
         return super()._made()
 

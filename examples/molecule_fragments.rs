@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let env = Fragments::new(&library, 5)?;
     let mut trees = Vec::new();
     for molecule in MoleculeReader::open(&path)?.with_cleanup(Cleanup::ALL) {
-        trees.extend(library.trees(&molecule?, 10)?.iter().filter_map(|tree| env.state(tree).ok()));
+        trees.extend(env.trees(&molecule?, 10)?);
     }
     println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
 

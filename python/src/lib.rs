@@ -9,6 +9,7 @@ mod conditions;
 mod env;
 mod errors;
 mod evaluation;
+mod files;
 mod inside;
 mod kept;
 mod layers;
@@ -48,6 +49,8 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_function(wrap_pyfunction!(session::note_of, module)?)?;
     module.add_class::<states::Graphs>()?;
+    module.add_function(wrap_pyfunction!(files::fragments_of, module)?)?;
+    module.add_function(wrap_pyfunction!(files::read_molecules, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::wasserstein2, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::maximum_mean_discrepancy, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::pareto_front, module)?)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gfn::env::Reward;
 use gfn::graph::{GraphSchema, GraphState, GraphStates};
 use gfn::{Error, Result};
-use gfn_molecules::fragments::{FragmentLibrary, FragmentReward};
+use gfn_molecules::fragments::{FragmentReward, Fragments};
 use gfn_molecules::{LeftOut, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, ValenceTable};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -20,6 +20,8 @@ pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<
 
 /// Rows that are named in an error.
 const NAMED: usize = 3;
+/// Trees of a molecule that are looked at.
+const LISTED: usize = 1_000;
 
 /// How graphs are read as molecules.
 #[derive(Clone)]
@@ -33,7 +35,7 @@ pub(crate) struct Reading {
 #[derive(Clone)]
 pub(crate) enum How {
     Atoms(MoleculeCodec),
-    Fragments(FragmentLibrary),
+    Fragments(Fragments),
 }
 
 impl Reading {
@@ -54,9 +56,12 @@ impl Reading {
 
     /// What stands for what in the graphs, which are of this schema.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
-        let edges = vec!["bond".to_owned()];
+        let mut edges = vec!["bond".to_owned()];
         match &self.how {
             How::Atoms(codec) => {
+                if codec.config().stereo {
+                    edges.extend(["leaves", "arrives at", "is seen from", "is of"].map(str::to_owned));
+                }
                 let charges = codec
                     .charges()
                     .iter()
@@ -73,8 +78,8 @@ impl Reading {
                 };
                 (codec.class_names(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
             }
-            How::Fragments(library) => {
-                let fragments = library.fragments().iter().map(|fragment| fragment.smiles().to_owned());
+            How::Fragments(env) => {
+                let fragments = env.library().fragments().iter().map(|fragment| fragment.smiles().to_owned());
                 let stems =
                     |most: &u8| (0..=*most).map(|stem| if stem == 0 { "unset".to_owned() } else { stem.to_string() });
                 let of_edges = schema.edge_attributes.iter().map(|most| stems(most).collect());
@@ -87,7 +92,7 @@ impl Reading {
     pub(crate) fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         match &self.how {
             How::Atoms(codec) => codec.molecule(graph),
-            How::Fragments(library) => library.molecule(graph),
+            How::Fragments(env) => env.library().molecule(graph),
         }
     }
 
@@ -96,18 +101,52 @@ impl Reading {
         if graph.n_nodes() == 0 { Ok(String::new()) } else { Ok(self.molecule(graph)?.smiles()) }
     }
 
-    /// The graph of what a line says: a SMILES, and whatever stands behind a blank; and what was left out.
-    pub(crate) fn read_line(&self, line: &str) -> Result<(GraphState, LeftOut)> {
+    /// The molecule that a line says, a SMILES and whatever stands behind a blank; and what of it is left out.
+    fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
+        if matches!(&self.how, How::Atoms(codec) if codec.config().stereo) {
+            // A mark that says nothing is no loss.
+            return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
+        }
         left_out.stereo += molecule.marks().len();
-        Ok((self.graph(&molecule.without_stereo())?, left_out))
+        Ok((molecule.without_stereo(), left_out))
+    }
+
+    /// The states that a molecule is: one of atoms, of fragments all trees that it is, `most` at most.
+    fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
+        let refuse =
+            |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
+        match &self.how {
+            How::Atoms(codec) => {
+                let graph = codec.graph(molecule)?;
+                let isomers = if codec.config().stereo { molecule.n_stereoisomers() } else { Some(1) };
+                if isomers == Some(1) {
+                    return Ok(vec![graph]);
+                }
+                let number = isomers.map_or("too many".to_owned(), |n| n.to_string());
+                refuse(format!("which is {number} stereoisomers"), "one of them: marks of its centres and double bonds")
+            }
+            How::Fragments(env) => {
+                let mut trees = env.trees(molecule, LISTED.max(most))?;
+                trees.truncate(most);
+                if !trees.is_empty() {
+                    return Ok(trees);
+                }
+                let got = if env.library().trees(molecule, 1)?.is_empty() {
+                    "which is no tree of these fragments".to_owned()
+                } else {
+                    format!("of which no tree of at most {} fragments was found", env.max_fragments())
+                };
+                refuse(got, "one of at most `max_fragments` of the library")
+            }
+        }
     }
 
     /// The number of fragments of its library that were read without their stereochemistry, and the first.
     fn without_stereo(&self) -> Option<(usize, String)> {
-        let How::Fragments(library) = &self.how else { return None };
-        let mut flat = library.fragments().iter().filter(|fragment| fragment.left_out().stereo > 0);
+        let How::Fragments(env) = &self.how else { return None };
+        let mut flat = env.library().fragments().iter().filter(|fragment| fragment.left_out().stereo > 0);
         let first = flat.next()?.smiles().to_owned();
         Some((1 + flat.count(), first))
     }
@@ -117,22 +156,11 @@ impl Reading {
         self.without_stereo().map_or(Ok(()), |(n, first)| warn_of_stereo(py, n, &format!("the fragment {first:?}")))
     }
 
-    /// The graph of a molecule.
-    pub(crate) fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
-        match &self.how {
-            How::Atoms(codec) => codec.graph(molecule),
-            How::Fragments(_) => {
-                let expected = "Graphs of fragments: a molecule may be several trees of them";
-                Err(Error::config("objects", molecule.smiles(), expected))
-            }
-        }
-    }
-
     /// A score of molecules as a reward of graphs.
     pub(crate) fn reward(&self, score: impl MoleculeScore + 'static) -> Box<dyn Reward<GraphStates>> {
         match &self.how {
             How::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
-            How::Fragments(library) => Box::new(FragmentReward::new(library, score)),
+            How::Fragments(env) => Box::new(FragmentReward::new(env.library(), score)),
         }
     }
 }
@@ -161,34 +189,68 @@ pub(crate) fn lines(given: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>
     rows.enumerate().map(line).collect()
 }
 
-/// What each line is read as, or why it isn't.
-pub(crate) fn read_lines(reading: &Reading, lines: &[String]) -> Vec<Result<(GraphState, LeftOut)>> {
-    lines.iter().map(|line| reading.read_line(line)).collect()
+/// The reason for which each line isn't read, if it isn't.
+pub(crate) fn refusals(reading: &Reading, lines: &[String]) -> Vec<Option<String>> {
+    let read = |line: &String| reading.states(&reading.read_line(line)?.0, 1);
+    lines.iter().map(|line| read(line).err().map(|error| error.to_string())).collect()
 }
 
-/// The graphs of lines, with a warning of stereochemistry that they lose; an error names the first of the rows that aren't read.
-pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
-    let (mut graphs, mut wrong, mut flat) = (Vec::with_capacity(lines.len()), Vec::new(), Vec::new());
-    for (row, read) in read_lines(reading, lines).into_iter().enumerate() {
+/// What each line is read as; an error names the first of those that aren't, and says what to do.
+pub(crate) fn rows_of<T: Send>(
+    py: Python<'_>,
+    lines: &[String],
+    read: impl Fn(&String) -> Result<T> + Sync,
+    who: &str,
+    remedy: &str,
+) -> PyResult<Vec<T>> {
+    let (mut out, mut wrong) = (Vec::with_capacity(lines.len()), Vec::new());
+    for (row, read) in py.detach(|| lines.iter().map(&read).collect::<Vec<_>>()).into_iter().enumerate() {
         match read {
-            Ok((graph, left_out)) => {
-                graphs.push(graph);
-                flat.extend((left_out.stereo > 0).then_some(row));
-            }
+            Ok(read) => out.push(read),
             Err(error) => wrong.push(format!("row {row}, {:?}: {error}", lines[row])),
         }
     }
-    if !wrong.is_empty() {
-        let (n, of, first) = (wrong.len(), lines.len(), wrong[..wrong.len().min(NAMED)].join("; "));
-        let more = if n > NAMED { format!("; and {} rows more", n - NAMED) } else { String::new() };
-        return Err(PyValueError::new_err(format!(
-            "{n} of {of} rows of {who} can't be taken (`accepts` of the environment says which): {first}{more}"
-        )));
+    if wrong.is_empty() {
+        return Ok(out);
     }
-    if let Some(&first) = flat.first() {
-        warn_of_stereo(py, flat.len(), &format!("row {first} of {who}, {:?}", lines[first]))?;
+    let (n, of, first) = (wrong.len(), lines.len(), wrong[..wrong.len().min(NAMED)].join("; "));
+    let more = if n > NAMED { format!("; and {} rows more", n - NAMED) } else { String::new() };
+    Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be taken ({remedy}): {first}{more}")))
+}
+
+/// The states of each line, of atoms one, with a warning of stereochemistry that they lose.
+pub(crate) fn states_of(
+    py: Python<'_>,
+    reading: &Reading,
+    lines: &[String],
+    most: usize,
+    who: &str,
+) -> PyResult<Vec<Vec<GraphState>>> {
+    let read = |line: &String| {
+        let (molecule, left_out) = reading.read_line(line)?;
+        Ok((reading.states(&molecule, most)?, left_out.stereo > 0))
+    };
+    let (states, flat): (Vec<_>, Vec<bool>) =
+        rows_of(py, lines, read, who, "`accepts` of the environment says which")?.into_iter().unzip();
+    warn_of_rows(py, &flat, lines, who)?;
+    Ok(states)
+}
+
+/// Says which rows lost marks of stereochemistry, if any did.
+pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who: &str) -> PyResult<()> {
+    let Some(first) = lost.iter().position(|lost| *lost) else { return Ok(()) };
+    let n = lost.iter().filter(|lost| **lost).count();
+    warn_of_stereo(py, n, &format!("row {first} of {who}, {:?}", lines[first]))
+}
+
+/// The graph of each line.
+pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
+    if let How::Fragments(_) = &reading.how {
+        let expected =
+            "expected Graphs of fragments, which `trees` of the environment gives: a molecule may be several";
+        return Err(PyValueError::new_err(format!("{who} are SMILES: {expected}")));
     }
-    Ok(graphs)
+    Ok(states_of(py, reading, lines, 1, who)?.into_iter().flatten().collect())
 }
 
 fn warn_of_stereo(py: Python<'_>, n: usize, first: &str) -> PyResult<()> {

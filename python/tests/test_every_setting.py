@@ -202,7 +202,7 @@ CASES = [
         gfn.Molecules,
         of_env("graphs"),
         dict(max_atoms=5),
-        dict(max_atoms=4, elements=["C", "N"], charges=False, extra_valences=1, max_bond_order=1, max_rings=0, max_ring_size=3, corrects_symmetry=False, scaffold="C*", attachments=[0], told_apart=True, rules=Thin()),
+        dict(max_atoms=4, elements=["C", "N"], charges=False, extra_valences=1, max_bond_order=1, max_rings=0, max_ring_size=3, corrects_symmetry=False, scaffold="C*", attachments=[0], told_apart=True, stereo=True, rules=Thin()),
     ),
     (gfn.Fragments, of_env("graphs"), dict(max_fragments=2), dict(max_fragments=3, library="FILE", rules=Single())),
     (gfn.HyperGrid, of_env(), dict(ndim=2, height=4), dict(ndim=3, height=5)),

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,14 +65,16 @@ def executed(name, folder, monkeypatch, **changes):
         assert any(f"{number} = " in cell.source for cell in code)
         for cell in code:
             cell.source = re.sub(rf"^{number} = \S+", f"{number} = {value}", cell.source, flags=re.MULTILINE)
+    for data in (EXAMPLES / "notebooks").glob("*.csv"):
+        shutil.copy(data, folder)
     # One thread, as other tests run at the same time.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
     return code
 
 
-def test_there_are_five_notebooks_and_their_links_lead_somewhere():
-    assert NOTEBOOKS == ["first_graphs", "many_machines", "molecules", "own_environment_and_network", "structures"]
+def test_there_are_six_notebooks_and_their_links_lead_somewhere():
+    assert NOTEBOOKS == ["first_graphs", "many_machines", "molecules", "molecules_from_csv", "own_environment_and_network", "structures"]
     for name in NOTEBOOKS:
         path = EXAMPLES / "notebooks" / f"{name}.ipynb"
         links = re.findall(r"\]\(([^)]+)\)", "".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"))
@@ -86,6 +89,7 @@ def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
     assert "assert " in code[-1].source and ".tv < " in code[-1].source
 
 
-def test_claims_of_a_notebook_fail_without_training(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["first_graphs", "molecules_from_csv"])
+def test_claims_of_a_notebook_fail_without_training(name, tmp_path, monkeypatch):
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="AssertionError"):
-        executed("first_graphs", tmp_path, monkeypatch, STEPS=5)
+        executed(name, tmp_path, monkeypatch, STEPS=5)

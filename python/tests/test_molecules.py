@@ -102,3 +102,172 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     refused(lambda: gfn.Molecules(6, scaffold="c1ccccc1*"), ValueError, "of 6 atoms, where 6 may be")
     refused(lambda: gfn.Molecules(8, attachments=[0]), ValueError, "none without a scaffold")
     refused(lambda: marked._env.refusals(["C"])[0] and trainer(marked).evaluate_on(["C"]), ValueError, "without a scaffold")
+
+
+# Stereoisomers.
+
+SMALL = dict(max_atoms=4, elements=["C", "O", "F"], charges=False, max_rings=0)
+
+
+def canonical(smiles):
+    from rdkit import Chem
+
+    return Chem.CanonSmiles(smiles)
+
+
+def test_with_stereo_each_object_is_one_stereoisomer_and_all_of_rdkit_s_are_there():
+    from rdkit import Chem
+    from rdkit.Chem.EnumerateStereoisomers import EnumerateStereoisomers
+
+    def finished(env):
+        exact = trainer(env).exact()
+        rows = np.flatnonzero(np.isfinite(exact.log_rewards))
+        return [canonical(smiles) for smiles in exact.states[rows].smiles], exact.target[rows]
+
+    (flat, _), (marked, target) = finished(gfn.Molecules(**SMALL)), finished(gfn.Molecules(**SMALL, stereo=True))
+    isomers = [Chem.MolToSmiles(isomer) for smiles in flat for isomer in EnumerateStereoisomers(Chem.MolFromSmiles(smiles))]
+    assert sorted(marked) == sorted(set(isomers)) and len(marked) > len(flat)
+    assert {canonical(f"F/C=C{bond}F") for bond in "/\\"} | {canonical(f"C[C{sign}H](O)F") for sign in ("@", "@@")} <= set(marked)
+    assert target == pytest.approx(np.full(len(marked), 1 / len(marked)))
+    assert not any(mark in smiles for smiles in flat for mark in "@/\\")
+
+
+def test_smiles_keep_their_marks_where_states_have_some():
+    env = gfn.Molecules(9, stereo=True)
+    rows = ["C[C@H](N)O", "C[C@@H](N)O alanine's alcohol", "N[C@@H](C)O", "C/C=C/C", "CC(N)O", "C[C@H](C)O", "FC=CF"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert env.accepts(rows).tolist() == [True] * 4 + [False, True, False]
+        one, other, same = env.keys(rows[:3])
+        tested = trainer(env).evaluate_on(rows[:4], paths=3)
+    assert one == same != other and np.isfinite(tested.log_probs).all()
+    refused(lambda: trainer(env).evaluate_on(rows), ValueError, "row 4, .CC.N.O.: a molecule is .*, which is 2 stereoisomers, expected one of them")
+    # Written and read, each is what it was.
+    graphs = trainer(env, seed=3).sample(200)
+    assert sum("@" in smiles for smiles in graphs.smiles) > 50
+    assert env.keys(graphs.smiles) == env.keys(graphs) and [canonical(smiles) for smiles in graphs.smiles]
+    assert not any("@" in smiles for smiles in trainer(gfn.Molecules(9), seed=3).sample(200).smiles)
+
+
+def test_stereo_is_kept_by_pickles_and_checkpoints_and_left_out_where_it_is_off(tmp_path):
+    import pickle
+
+    env = gfn.Molecules(**SMALL, stereo=True)
+    make = lambda env: gfn.Trainer(env, gfn.MoleculeReward(), gfn.GraphNet(embedding=8), batch=8)
+    it = make(env).fit(2)
+    it.save(tmp_path / "run")
+    graphs = it.exact().states
+    again, read = pickle.loads(pickle.dumps((env, graphs)))
+    assert again == env != gfn.Molecules(**SMALL) and read == graphs and read.smiles == graphs.smiles and any("@" in smiles for smiles in read.smiles)
+    assert gfn.load(tmp_path / "run").env == env
+    assert make(env).resume(tmp_path / "run").sample(20).smiles == make(again).resume(tmp_path / "run").sample(20).smiles
+    refused(lambda: make(gfn.Molecules(**SMALL)).resume(tmp_path / "run"), ValueError, "description|run")
+    # As descriptions were before.
+    assert env._values()["stereo"] and not {"stereo", "scaffold"} & set(gfn.Molecules(3)._values())
+
+
+# Data.
+
+
+def test_fragments_of_data_are_a_library(tmp_path):
+    import pickle
+
+    smiles = ["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1", "CCO"]
+    env = gfn.Fragments.from_data(smiles, 3)
+    assert env.library[:2] == ("C 0", "c1ccccc1 0,1,2,3,4,5") and len(env.library) == 5
+    assert gfn.Fragments.from_data(smiles, 3, n=2) == gfn.Fragments(3, ["C 0", "c1ccccc1 0,1,2,3,4,5"]) != env
+    (tmp_path / "library").write_text("\n".join(env.library))
+    assert gfn.Fragments(3, tmp_path / "library") == env == pickle.loads(pickle.dumps(env))
+    # A checkpoint says a file's text as it is.
+    (tmp_path / "ended").write_text("# pieces\nC 0\n")
+    assert gfn.Fragments(3, tmp_path / "ended")._values()["library"] == "# pieces\nC 0\n"
+    make = lambda: gfn.Trainer(env, gfn.MoleculeReward("constant"), gfn.GraphNet(embedding=8), batch=8)
+    make().fit(2).save(tmp_path / "run")
+    assert gfn.load(tmp_path / "run").env == env and make().resume(tmp_path / "run").steps_done == 2
+    reasons = gfn.Fragments(2, env.library).refusals([*smiles, "C1"])
+    assert sorted(reasons) == [1, 3, 4] and env.accepts(smiles).tolist() == [True, True, True, False]
+    assert "of which no tree of at most 2 fragments was found" in reasons[1] and "no tree" in reasons[3]
+    with pytest.warns(UserWarning, match="row 1 of molecules, .C.C@H..O.c1ccccc1.: it lost marks of stereochemistry"):
+        gfn.Fragments.from_data(["Cc1ccccc1", "C[C@H](O)c1ccccc1"], 3)
+    refused(lambda: gfn.Fragments.from_data(["CCO"], 3), ValueError, "a library of fragments is 0")
+    refused(lambda: gfn.Fragments.from_data(["CCO", "C1"], 3), ValueError, "1 of 2 rows of molecules .*read_molecules.*: row 1, .C1.")
+    refused(lambda: gfn.Fragments.from_data("CCO", 3), TypeError, "a list of SMILES")
+    refused(lambda: gfn.Fragments.from_data(smiles, 3, n=0), ValueError, "n is 0")
+    refused(lambda: gfn.Fragments(3, ["C 0", 1]), TypeError, "library")
+    refused(lambda: gfn.Fragments(3, ["C 0", "C 1"]), ValueError, "line 2")
+
+
+PIECES = ["c1ccccc1 0,1,2,3,4,5", "N 0,0", "C 0,0", "CC 0,1", "O 0,0"]
+
+
+def test_a_molecule_is_all_its_trees():
+    env = gfn.Fragments(3, PIECES)
+    smiles = ["CCCN", "Cc1ccccc1", "CCN"]
+    graphs, molecule = env.trees(smiles)
+    # Propylamine is C, C, C and N, which are four, or CC and C either way.
+    assert molecule.tolist() == [0, 0, 1, 2, 2] and len(set(env.keys(graphs))) == 5
+    assert [canonical(text) for text in graphs.smiles] == [canonical(smiles[row]) for row in molecule]
+    assert env.trees(smiles, most=1).molecule.tolist() == [0, 1, 2]
+    # All of them: the states that are these molecules.
+    states = trainer(env).exact().states
+    assert sum(canonical(text) == canonical("CCCN") for text in states.smiles if text) == 2
+    assert len(trainer(env).evaluate_on(graphs, paths=2)) == 5
+    refused(lambda: env.trees(["CCF"]), ValueError, "row 0, .CCF.: a molecule is .*, which is no tree of these fragments")
+    refused(lambda: trainer(env).evaluate_on(smiles), ValueError, "expected Graphs of fragments, which `trees` of the environment gives")
+
+
+def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
+    """Molecules count alike, however many trees they are; then prior times reward."""
+    import copy
+
+    env, smiles = gfn.Fragments(3, PIECES), ["CCCN", "CCCN", "Cc1ccc(C)cc1", "NCN", "CCO", "c1ccccc1-c1ccccc1", "OCc1ccccc1", "NC"]
+    polar = gfn.MoleculeScore([gfn.Factor("heteroatom_share", "exponential", 3.0)])
+    settings = dict(batch=64, lr=5e-3, lr_scale=gfn.Linear(1, 0, 200))
+    net = gfn.GraphNet(layers=2, embedding=32, backward="uniform")
+    cloned = gfn.Trainer(env, gfn.MoleculeReward(polar), net, gfn.MaximumLikelihood(), data=gfn.Data(smiles, share=1.0), **settings)
+    before = shares(cloned, smiles)
+    after = shares(cloned.fit(200), smiles)
+    assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
+    # Control: of trees that are given as they are, propylamine's two count twice.
+    trees = gfn.Trainer(env, gfn.MoleculeReward(polar), net, gfn.MaximumLikelihood(), data=gfn.Data(env.trees(smiles).graphs, share=1.0), **settings)
+    assert shares(trees.fit(200), smiles)[0] > 0.3
+    objective = gfn.RelativeTrajectoryBalance(cloned)
+    tuned = gfn.Trainer(env, gfn.MoleculeReward(polar), copy.deepcopy(cloned.network), objective, **settings)
+    untuned = tuned.exact().tv
+    assert tuned.fit(200).exact().tv < 0.05 < 0.15 < untuned
+
+
+def shares(it, smiles):
+    """The exact shares of different molecules, over all of their trees."""
+    exact = it.exact()
+    texts = np.array([canonical(text) if text else "" for text in exact.states.smiles])
+    return [exact.probs[texts == canonical(text)].sum() for text in dict.fromkeys(smiles)]
+
+
+def test_conditions_of_molecules_that_are_several_trees_go_with_them():
+    env = gfn.Fragments(3, PIECES)
+    reward = lambda graphs, conditions: conditions[:, 0].double().numpy() * np.array(["N" in smiles for smiles in graphs.smiles])
+    conditions = lambda n, rng: rng.uniform(size=(n, 1))
+    of_rows = np.array([[0.25], [0.75]])
+    it = gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=8, conditions=conditions, n_conditions=1, data=gfn.Data(["CCCN", "CCO"], 1.0, conditions=of_rows))
+    assert set(it.batch().log_rewards.tolist()) == {0.25, 0.0}
+
+
+def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("smiles,name\nCCO,ethanol\n[Na+].CC(=O)[O-],a salt\n\nC[C@H](N)O,x\nC1CC,open\n[Pt],metal\n")
+    smiles, report = gfn.read_molecules(path)
+    assert [canonical(text) for text in smiles] == [canonical(text) for text in ("CCO", "CC(=O)O", "C[C@H](N)O")]
+    assert report.startswith("3 lines (0 of them without some of their stereochemistry, 1 without smaller parts, 1 neutralised), 3 skipped; 1 with an element")
+    assert 'line 1, "smiles"' in report and 'line 6, "C1CC"' in report
+    assert gfn.read_molecules(str(path)) == (smiles, report)
+    assert gfn.read_molecules(path, cleanup=False).smiles == [smiles[0], smiles[2]]
+    assert gfn.read_molecules(np.array(["CCO ethanol", "[2H]O"])).smiles == ["CCO"]
+    ranking = gfn.Ranking(smiles, np.arange(3.0))
+    (tmp_path / "data.sdf").write_text(ranking.sdf())
+    # Of SD files stereochemistry isn't read, and that is said.
+    of_sd = gfn.read_molecules(tmp_path / "data.sdf")
+    assert sorted(of_sd.smiles) == ["CC(=O)O", "CC(N)O", "CCO"] and "(1 of them without some of their stereochemistry)" in of_sd.report
+    refused(lambda: gfn.read_molecules(tmp_path / "nowhere.csv"), FileNotFoundError, "nowhere|No such file")
+    refused(lambda: gfn.read_molecules(path, cleanup="no"), TypeError, "cleanup is 'no': expected True or False")
+    refused(lambda: gfn.read_molecules([1.0]), TypeError, "a float in row 0")

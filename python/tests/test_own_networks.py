@@ -653,7 +653,7 @@ def test_the_encoding_of_fragments_is_what_is_joined(tmp_path):
         assert sorted(encoding.node_classes[node] for node in graph.node_classes) == sorted(text.replace("(", "").replace(")", ""))
 
 
-@pytest.mark.parametrize("env", [*ENVS, gfn.Fragments(2), gfn.Fragments(1)])
+@pytest.mark.parametrize("env", [*ENVS, gfn.Molecules(6, stereo=True), gfn.Fragments(2), gfn.Fragments(1)])
 def test_a_network_is_as_large_as_the_encoding_says(env):
     """No class and no value is beyond the lists, and attributes are as many."""
     encoding, graphs = env.encoding, walked(env)

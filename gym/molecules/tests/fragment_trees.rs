@@ -58,6 +58,7 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
             }
             // Those of the environment are its states as they are.
             assert!(within.iter().all(|tree| keys([&env.state(tree).unwrap()]) == keys([tree])));
+            assert_eq!(keys(&env.trees(molecule, 100_000).unwrap()), keys(states));
             several += usize::from(found.len() > 1);
             larger += beyond.len();
             for most in [0, 1, 2, 3, found.len() + 1] {
@@ -135,6 +136,22 @@ fn molecules_that_are_no_trees_are_known_in_time() {
         made += usize::from(!found.is_empty());
     }
     println!("{made} of {}", drugs.len());
+}
+
+/// Few of the many trees of a chain are small, and these are found: 20 carbons of which at most four go together are five fours.
+#[test]
+fn small_trees_are_found_among_many() {
+    let library = library("C 0,0,0,0\nCC 0,1\nCCC 0,2\nCCCC 0,3");
+    let env = Fragments::new(&library, 5).unwrap();
+    let found = |n: usize| {
+        let began = Instant::now();
+        let found = env.trees(&Molecule::from_smiles(&"C".repeat(n)).unwrap(), 1_000).unwrap();
+        println!("{n} carbons: {} trees in {:?}", found.len(), began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(10));
+        found.len()
+    };
+    // 19 are four fours and a three, which stands at an end, next to one or in the middle.
+    assert_eq!([21, 20, 19].map(found), [0, 1, 3]);
 }
 
 /// Branches that are alike: the ways to cut it into one and two carbons are the matchings of its bonds, of which there are 3.8

@@ -90,6 +90,10 @@ fn sd_files_are_read_as_they_were_written() {
     for (one, other) in found.iter().zip(&molecules) {
         assert_eq!(one.key(), other.key(), "{}: {}", other.smiles(), one.smiles());
     }
+    // Wedges aren't read, and that is counted.
+    assert_eq!(report.without_stereo, 0);
+    let file = read("C[C@H](N)O").sdf_record("an enantiomer", &[]).unwrap();
+    assert_eq!(all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default()).1.without_stereo, 1);
 }
 
 /// A record of these lines, each an atom's symbol and columns behind it, or a bond.

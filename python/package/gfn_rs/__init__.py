@@ -100,13 +100,14 @@ from .envs import (  # noqa: E402
     SetAddition,
     TokenSequence,
     ToyDag,
+    Trees,
     Triangle,
 )
 from .executors import Actors, ParallelReward  # noqa: E402
 from .judging import judge  # noqa: E402
 from .loading import load  # noqa: E402
 from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
-from .molecules import Factor, MoleculeScore, Ranking  # noqa: E402
+from .molecules import Factor, MoleculeScore, MoleculesRead, Ranking, read_molecules  # noqa: E402
 from .objectives import (  # noqa: E402
     AugmentedDetailedBalance,
     AugmentedTrajectoryBalance,

@@ -15,7 +15,7 @@ import torch
 from . import _gfn
 from ._conditions import checked as checked_conditions
 from ._settings import plain
-from .envs import Environment
+from .envs import Environment, Fragments
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
 from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher
@@ -85,7 +85,7 @@ def parts(
         prior=prior,
         teacher=None if teacher is None else (teacher.policy._text(), teacher.policy._module()),
         novelty=novelty if callable(novelty) else None,
-        data=None if data is None else _given(data, n_conditions),
+        data=None if data is None else _given(env, data, n_conditions),
         search=search.function if isinstance(search, Search) else None,
         hindsight=hindsight.function if isinstance(hindsight, Hindsight) else None,
         source=None if source is None else source.function,
@@ -141,14 +141,18 @@ def _equal(one: Environment, other: Environment) -> bool:
     return type(one) is type(other) and rules and one._described() == other._described()
 
 
-def _given(data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
+def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
     """Objects and their conditions."""
     if (data.conditions is None) != (n_conditions == 0):
         there = "no conditions" if data.conditions is None else "conditions"
         raise ValueError(f"{there} of given objects for a trainer with {n_conditions} numbers of them: expected them where it has some")
-    if data.conditions is None:
-        return data.objects, None
-    return data.objects, checked_conditions(data.conditions, len(data.objects), n_conditions, "Data.conditions is")
+    conditions = None
+    if data.conditions is not None:
+        conditions = checked_conditions(data.conditions, len(data.objects), n_conditions, "Data.conditions is")
+    if not isinstance(env, Fragments) or isinstance(data.objects, _gfn.Graphs):
+        return data.objects, conditions
+    trees = env._shared(data.objects)
+    return trees.graphs, None if conditions is None else conditions[torch.from_numpy(trees.molecule)]
 
 
 def _fingerprint(named: list[tuple[str, Any]]) -> str:

@@ -137,6 +137,20 @@ class _OfMolecules(Environment):
     def _described(self) -> Any:
         return self._values() if self.rules is None else [self._values(), type(self.rules).__name__]
 
+    def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
+        """Which of these the environment builds, a mask: SMILES (a name behind a blank is read over), or molecules of RDKit. `rules`
+        aren't asked.
+
+        >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine"]
+        >>> Molecules(9).accepts(smiles).tolist()
+        [True, False, True]
+        """
+        return np.asarray([reason is None for reason in self._env.refusals(molecules)], dtype=bool)
+
+    def refusals(self, molecules: Sequence[Any]) -> dict[int, str]:
+        """Why some of these aren't built: a reason for each row that `accepts` isn't true of."""
+        return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
+
 
 @dataclass(frozen=True)
 class Molecules(_OfMolecules):
@@ -162,6 +176,14 @@ class Molecules(_OfMolecules):
         >>> env.encoding.node_classes[2:]
         ['scaffold CH1, aromatic, room for 0', 'scaffold CH1, aromatic, room for 1']
 
+    With `stereo` each object is one stereoisomer: the last moves set the signs of tetrahedral centres and of double bonds, without which
+    a molecule isn't finished. `smiles` have marks, and SMILES that are read keep theirs; without, a molecule is all of its stereoisomers.
+    A sign is a few nodes more, of two classes behind the elements, with edges of classes 1 to 4. There is no scaffold then.
+
+        >>> env = Molecules(9, stereo=True)
+        >>> env.accepts(["C[C@H](N)O", "C[C@@H](N)O", "CC(N)O", "C/C=C/C"]).tolist()
+        [True, True, False, True]
+
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the environment forbids. It must say the
     same of all Kekule forms of a molecule, as their SMILES are. Moves back are then found by undoing each, which takes longer.
     """
@@ -177,28 +199,24 @@ class Molecules(_OfMolecules):
     scaffold: str | None = None
     attachments: Sequence[int] | None = None
     told_apart: bool = False
+    stereo: bool = False
     rules: Any = None
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
+        # As runs have described themselves that know of no scaffolds, and of no stereochemistry.
+        unknown: tuple[str, ...] = () if self.stereo else ("stereo",)
         if self.scaffold is None and self.attachments is None and not self.told_apart:
-            # As runs have described themselves that know of no scaffolds.
-            values = {name: value for name, value in values.items() if name not in ("scaffold", "attachments", "told_apart")}
-        return values
+            unknown += "scaffold", "attachments", "told_apart"
+        return {name: value for name, value in values.items() if name not in unknown}
 
-    def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
-        """Which of these the environment builds, a mask: SMILES (a name behind a blank is read over), or molecules of RDKit. `rules`
-        aren't asked.
 
-        >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine"]
-        >>> Molecules(9).accepts(smiles).tolist()
-        [True, False, True]
-        """
-        return np.asarray([reason is None for reason in self._env.refusals(molecules)], dtype=bool)
+class Trees(NamedTuple):
+    """The trees of fragments that molecules are."""
 
-    def refusals(self, molecules: Sequence[Any]) -> dict[int, str]:
-        """Why some of these aren't built: a reason for each row that `accepts` isn't true of."""
-        return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
+    graphs: _gfn.Graphs
+    molecule: npt.NDArray[np.int64]
+    """The row of the molecule that each is."""
 
 
 class _OfFile(_OfMolecules):
@@ -209,8 +227,8 @@ class _OfFile(_OfMolecules):
 
 @dataclass(frozen=True, eq=False)
 class Fragments(_OfFile):
-    """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
-    are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
+    """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones, or a list of
+    its lines. States are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
 
     Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as `c1ccccc1 0,3` or `N 0,0`: the
     atoms that others may be attached to, counted from 0 as the SMILES has them, each as often as there may be an attachment. An attachment
@@ -224,15 +242,51 @@ class Fragments(_OfFile):
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids on top of what the environment forbids.
 
     The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with the same fragments alone.
+    `from_data` has the fragments of molecules of yours in place of a file. A molecule is accepted if it is a tree of at most `max_fragments`;
+    `trees` are all of them.
     """
 
     max_fragments: int
-    library: str | PathLike[str] | None = None
+    library: str | PathLike[str] | Sequence[str] | None = None
     rules: Any = None
+
+    @classmethod
+    def from_data(cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None) -> Fragments:
+        """The environment of the `n` most frequent pieces that molecules (SMILES, or of RDKit) fall into when rings are cut from what is
+        between them: rings, linkers and side chains, with stems wherever one of them was cut. `read_molecules` reads a file of them; those
+        without a ring have no such pieces.
+
+        >>> env = Fragments.from_data(["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1"], 3, n=3)
+        >>> env.library
+        ('C 0', 'c1ccccc1 0,1,2,3,4,5', 'O 0')
+        >>> env.accepts(["Cc1ccc(C)cc1", "OC1CC1"]).tolist()
+        [True, False]
+        """
+        return cls(max_fragments, tuple(_gfn.fragments_of(molecules, count(n, "n", 1)).splitlines()), rules)
+
+    def trees(self, molecules: Sequence[Any], most: int = 10) -> Trees:
+        """All trees that these molecules are (SMILES, or of RDKit), of each `most` at most: objects, which a molecule may be several of.
+
+        >>> env = Fragments.from_data(["Cc1ccccc1", "CCc1ccccc1", "CCCC1CC1"], 3)
+        >>> env.trees(["CCc1ccccc1", "Cc1ccccc1"]).graphs.smiles
+        ['CCc1ccccc1', 'Cc1ccccc1']
+        """
+        graphs, rows = self._env.trees(molecules, count(most, "most", 1))
+        return Trees(graphs, np.asarray(rows, dtype=np.int64))
+
+    def _shared(self, molecules: Sequence[Any]) -> Trees:
+        """As many trees of each molecule, all that it is one after the other: a data set in which molecules count alike."""
+        graphs, molecule = self.trees(molecules)
+        n = np.bincount(molecule)
+        rows = (np.cumsum(n) - n)[:, None] + np.arange(n.max(initial=0)) % n[:, None]
+        return Trees(graphs[rows.ravel()], molecule[rows.ravel()])
 
     def _made(self) -> _gfn.Env:
         if not hasattr(self, "_fragments"):
-            text = None if self.library is None else Path(self.library).read_text(encoding="utf-8")
+            if isinstance(self.library, (str, PathLike)):
+                text: str | None = Path(self.library).read_text(encoding="utf-8")
+            else:
+                text = None if self.library is None else "\n".join(self.library)
             object.__setattr__(self, "_fragments", text)
         return super()._made()
 
@@ -240,7 +294,7 @@ class Fragments(_OfFile):
         return {"max_fragments": plain(self.max_fragments, "max_fragments"), "library": self._fragments}
 
     @classmethod
-    def _again(cls, max_fragments: int, library: str | None, fragments: str | None, rules: Any = None) -> Fragments:
+    def _again(cls, max_fragments: int, library: Any, fragments: str | None, rules: Any = None) -> Fragments:
         """One that was pickled, whatever has become of its file."""
         made = object.__new__(cls)
         for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library), ("rules", rules)):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,33 @@ from numpy.typing import ArrayLike
 
 from . import _gfn
 from ._gfn import Graphs
-from ._settings import Settings, plain
+from ._settings import Settings, checked, plain
+
+
+class MoleculesRead(NamedTuple):
+    """The molecules of a file."""
+
+    smiles: list[str]
+    """The SMILES of those that could be read, canonical, in their order."""
+    report: str
+    """What was changed and what was skipped, with the number of lines for each reason and the first of them."""
+
+
+def read_molecules(source: str | PathLike[str] | Sequence[Any], cleanup: bool = True) -> MoleculesRead:
+    """The molecules of a file, or of a list (a column of a table that has its SMILES elsewhere, say).
+
+    A file of SMILES or CSV has a SMILES at the start of each line, up to a blank, a tab or a comma; a line of names is skipped. `.sdf`, `.sd`
+    and `.mol` are SD files (V2000), whose stereochemistry isn't read. With `cleanup` the largest of several parts is kept, isotopes are read as elements, and charges that are a
+    matter of protons taken away; without, parts and isotopes are skipped.
+
+    >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
+    >>> smiles
+    ['CCO', 'CC(=O)O']
+    >>> report.splitlines()[0].partition("), ")[2]
+    '1 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
+    """
+    checked(cleanup, "cleanup", bool)
+    return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup)))
 
 
 @dataclass(frozen=True)

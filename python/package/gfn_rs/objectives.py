@@ -79,16 +79,13 @@ class RelativeTrajectoryBalance(_Relative):
     """Relative trajectory balance (Venkatraman et al. 2024): the posterior of a prior, x in proportion to prior(x) R(x)^`beta`.
 
     `prior` is a trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is made and stays as it is
-    then, whatever becomes of that trainer. The new policy starts anywhere; to start at the prior, copy its parameters:
+    then, whatever becomes of that trainer. The new policy starts anywhere; to start at the prior, give it a copy:
 
+    >>> import copy
     >>> import gfn_rs as gfn
-    >>> import torch
-    >>> make = lambda reward, objective: gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((16,)), objective, batch=16)
-    >>> prior = make(gfn.HyperGridReward(), None).fit(10)
-    >>> posterior = make(lambda points: -points.sum(axis=1).astype(float), gfn.RelativeTrajectoryBalance(prior))
-    >>> with torch.no_grad():
-    ...     for ours, theirs in zip(posterior.parameters(), prior.parameters()):
-    ...         _ = ours.copy_(theirs)
+    >>> env, reward = gfn.HyperGrid(2, 4), lambda points: -points.sum(axis=1).astype(float)
+    >>> prior = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((16,)), batch=16).fit(10)
+    >>> posterior = gfn.Trainer(env, reward, copy.deepcopy(prior.network), gfn.RelativeTrajectoryBalance(prior), batch=16)
     >>> posterior.fit(10).steps_done
     10
     """

@@ -84,7 +84,7 @@ class Replay(Settings):
 @dataclass(frozen=True, eq=False)
 class Data(Settings):
     """Given objects, as `sample` shows them (of molecules SMILES, too): `share` of each batch is paths to them, drawn back by uniform
-    steps or by P_B. They must be finished objects of the environment. The reward is asked for theirs; under conditions, those of each
+    steps or by P_B. A molecule that is several trees of `Fragments` is all of them, ten at most, and counts as often as any other. They must be finished objects of the environment. The reward is asked for theirs; under conditions, those of each
     object are given, `[n, n_conditions]`."""
 
     objects: Any = field(repr=False)

@@ -58,6 +58,8 @@ pub(crate) enum GraphSpec {
         attachments: Option<Vec<usize>>,
         #[serde(default)]
         told_apart: bool,
+        #[serde(default)]
+        stereo: bool,
     },
     Fragments {
         max_fragments: usize,
@@ -112,9 +114,9 @@ impl GraphSpec {
                     None => FragmentLibrary::standard()?,
                     Some(text) => FragmentLibrary::parse(text)?,
                 };
-                let env = any_graphs(Fragments::new(&library, *max_fragments)?);
-                let reading = Reading::of(self, How::Fragments(library))?;
-                return Ok(EnvKind::Graphs { env, reading: Some(reading) });
+                let env = Fragments::new(&library, *max_fragments)?;
+                let reading = Reading::of(self, How::Fragments((*env).clone()))?;
+                return Ok(EnvKind::Graphs { env: any_graphs(env), reading: Some(reading) });
             }
         };
         Ok(EnvKind::Graphs { env, reading: None })
@@ -133,6 +135,7 @@ impl GraphSpec {
             scaffold,
             attachments,
             told_apart,
+            stereo,
         } = self
         else {
             return Err(Error::config("an environment of molecules", format!("{self:?}"), "`Molecules`"));
@@ -147,6 +150,7 @@ impl GraphSpec {
             },
             max_rings: *max_rings,
             max_ring_size: *max_ring_size,
+            stereo: *stereo,
             corrects_symmetry: *corrects_symmetry,
             scaffold: match (scaffold, attachments) {
                 (None, None) if *told_apart => {

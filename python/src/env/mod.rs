@@ -38,7 +38,7 @@ pub(crate) use vectors::{VectorSpec, Vectors};
 use crate::errors::raised;
 use crate::inside::Inside;
 use crate::kept::Kept;
-use crate::molecules::{Encoding, Reading, lines, read_lines};
+use crate::molecules::{Encoding, Reading, lines, refusals, states_of};
 use crate::session::unbroken;
 use crate::settings::read;
 use crate::states::Graphs;
@@ -172,24 +172,24 @@ impl Env {
 
     /// Why each of these isn't a molecule that the environment builds; None for those that are.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
-        let lines = lines(molecules, "molecules")?;
-        // Whether rules lead to a molecule, walks alone can tell.
-        match &self.without_rules()? {
-            Some(EnvKind::Graphs { reading: Some(reading), .. }) => {
-                let _inside = Inside::enter(py)?;
-                let read = py.detach(|| read_lines(reading, &lines));
-                Ok(read.into_iter().map(|read| read.err().map(|error| error.to_string())).collect())
-            }
-            _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
-        }
+        let (lines, reading) = (lines(molecules, "molecules")?, self.reading()?.0);
+        let _inside = Inside::enter(py)?;
+        Ok(py.detach(|| refusals(&reading, &lines)))
+    }
+
+    /// All states that each of these molecules is, `most` of each at most, and the row that each state is of.
+    fn trees(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>, most: usize) -> PyResult<(Graphs, Vec<usize>)> {
+        let (lines, reading) = (lines(molecules, "molecules")?, self.reading()?.0);
+        let _inside = Inside::enter(py)?;
+        let states = states_of(py, &reading, &lines, most, "molecules")?;
+        let rows = states.iter().enumerate().flat_map(|(row, states)| vec![row; states.len()]).collect();
+        Ok((Graphs::new(states.concat().into(), Some(reading)), rows))
     }
 
     /// The names of what stands for what in graphs of molecules: classes of nodes, values of their attributes, the same of edges.
     fn encoding(&self) -> PyResult<Encoding> {
-        match &self.without_rules()? {
-            Some(EnvKind::Graphs { reading: Some(reading), env }) => Ok(reading.encoding(env.schema())),
-            _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
-        }
+        let (reading, env) = self.reading()?;
+        Ok(reading.encoding(env.schema()))
     }
 
     /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.
@@ -242,6 +242,15 @@ impl Env {
         let raised_by_rules = failures.take();
         *busy.lock().unwrap_or_else(PoisonError::into_inner) = None;
         raised_by_rules.map_or_else(|| done?.map_err(raised), Err)
+    }
+
+    /// An environment of molecules, without rules on top of its own (whether these lead to a molecule, walks alone can tell), and how its
+    /// graphs are read.
+    fn reading(&self) -> PyResult<(Reading, AnyGraphEnv)> {
+        match self.without_rules()? {
+            Some(EnvKind::Graphs { reading: Some(reading), env }) => Ok((reading, env)),
+            _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
+        }
     }
 
     /// One of the library's as it would be without rules on top of its own; None of one that is declared in Python.

@@ -73,11 +73,14 @@ impl MoleculeCodec {
         &self.0.charges
     }
 
-    /// The names of the classes of nodes: the elements, then atoms of the scaffold, each kind of them once.
+    /// The names of the classes of nodes: the elements, then atoms of the scaffold, each kind of them once, or the two kinds of nodes that
+    /// marks of stereochemistry are.
     #[must_use]
     pub fn class_names(&self) -> Vec<String> {
         let elements = self.0.config.elements.iter().map(|element| element.symbol().to_owned());
-        elements.chain(self.0.scaffold.iter().flat_map(Fixed::class_names)).collect()
+        let marks = self.0.config.stereo.then_some(["step around a centre", "side of a double bond"]);
+        let marks = marks.into_iter().flatten().map(str::to_owned);
+        elements.chain(self.0.scaffold.iter().flat_map(Fixed::class_names)).chain(marks).collect()
     }
 
     /// The molecule that a state is.

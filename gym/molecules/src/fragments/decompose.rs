@@ -41,9 +41,21 @@ impl FragmentLibrary {
     /// # Errors
     /// None in practice: what is put together is a tree of fragments.
     pub fn trees(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
+        self.trees_within(molecule, usize::MAX, most)
+    }
+
+    /// Those of at most so many fragments.
+    pub(super) fn trees_within(
+        &self,
+        molecule: &Molecule,
+        max_fragments: usize,
+        most: usize,
+    ) -> Result<Vec<GraphState>> {
         let Some(mut search) = Search::new(self, molecule, most) else { return Ok(Vec::new()) };
+        search.max_fragments = max_fragments;
         for unit in (1..search.units.len()).rev() {
             search.branches[unit] = search.at(unit);
+            search.branches[unit].sort_by_key(|branch| branch.size);
         }
         let (mut met, mut out) = (HashSet::new(), Vec::new());
         for branch in search.at(0) {
@@ -121,6 +133,8 @@ struct Hanging {
     own: Option<u8>,
     /// The branches that hang on it, by the stem.
     branches: Vec<(u8, Rc<Hanging>)>,
+    /// The number of its fragments.
+    size: usize,
     /// The same for the same tree.
     code: Vec<u16>,
 }
@@ -129,7 +143,8 @@ impl Hanging {
     fn new(library: &FragmentLibrary, fragment: usize, own: Option<u8>, branches: Vec<(u8, Rc<Self>)>) -> Self {
         let codes = branches.iter().map(|(stem, branch)| (*stem, branch.code.clone())).collect();
         let code = normal::Branch::new(&library.fragments()[fragment], fragment, own, codes, 0.0).code;
-        Self { fragment, own, branches, code }
+        let size = 1 + branches.iter().map(|(_, branch)| branch.size).sum::<usize>();
+        Self { fragment, own, branches, size, code }
     }
 
     fn graph(&self) -> Result<GraphState> {
@@ -157,8 +172,10 @@ struct Search<'a> {
     made_of: Vec<BTreeMap<usize, usize>>,
     /// The fragments as what parts are compared with, made once one is.
     marked: Vec<OnceCell<Marked>>,
-    /// The branches that begin with a unit.
+    /// The branches that begin with a unit, those of the fewest fragments first.
     branches: Vec<Vec<Rc<Hanging>>>,
+    /// Larger trees, and branches, aren't listed.
+    max_fragments: usize,
     /// More branches of a unit aren't needed. A tree is found from each of its fragments at most, so that these make `most` trees.
     most: usize,
 }
@@ -193,7 +210,8 @@ impl<'a> Search<'a> {
         let most = most.saturating_mul(units.len());
         let marked = library.fragments().iter().map(|_| OnceCell::new()).collect();
         let branches = vec![Vec::new(); units.len()];
-        Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, most })
+        let max_fragments = usize::MAX;
+        Some(Self { library, molecule, kinds: kinds?, units, made_of, marked, branches, max_fragments, most })
     }
 
     /// All trees that cover this unit and those behind it, each once: by the fragment that this unit is in.
@@ -218,15 +236,16 @@ impl<'a> Search<'a> {
             let count = 1 + part.units.iter().filter(|&&unit| self.kinds[unit] == kind).count();
             let enough = |&fragment: &usize| self.made_of[fragment].get(&kind).is_some_and(|&has| has >= count);
             let larger: Vec<usize> = fragments.iter().copied().filter(enough).collect();
-            if !larger.is_empty() {
-                let mut with = part.clone();
-                with.units.push(next);
-                with.open.extend(self.next_to(next));
-                open.push((with, larger));
-            }
+            let mut with = part.clone();
             if !self.branches[next].is_empty() {
                 part.left.push((atom, next));
                 open.push((part, fragments));
+            }
+            // Large fragments first: few make a tree.
+            if !larger.is_empty() {
+                with.units.push(next);
+                with.open.extend(self.next_to(next));
+                open.push((with, larger));
             }
         }
         out
@@ -284,12 +303,18 @@ impl<'a> Search<'a> {
         // Counts through all choices, the last list fastest.
         let mut choice = vec![0; lists.len()];
         while out.len() < self.most {
-            let chosen = lists.iter().zip(&choice).map(|(list, &k)| Rc::clone(&list[k]));
-            let tree = Hanging::new(self.library, fragment, own, on.iter().copied().zip(chosen).collect());
-            if met.insert(tree.code.clone()) {
-                out.push(Rc::new(tree));
+            let chosen = lists.iter().zip(&choice).map(|(list, &k)| &list[k]);
+            // Where it is too large, so it is with larger branches in place of the last one that isn't the smallest, or behind it.
+            let mut change = choice.iter().rposition(|&k| k > 0).unwrap_or(0);
+            if chosen.clone().map(|branch| branch.size).sum::<usize>() < self.max_fragments {
+                change = lists.len();
+                let branches = on.iter().copied().zip(chosen.map(Rc::clone)).collect();
+                let tree = Hanging::new(self.library, fragment, own, branches);
+                if met.insert(tree.code.clone()) {
+                    out.push(Rc::new(tree));
+                }
             }
-            let Some(k) = (0..lists.len()).rev().find(|&k| choice[k] + 1 < lists[k].len()) else { break };
+            let Some(k) = (0..change).rev().find(|&k| choice[k] + 1 < lists[k].len()) else { break };
             choice[k] += 1;
             choice[k + 1..].fill(0);
         }

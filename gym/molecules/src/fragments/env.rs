@@ -7,6 +7,7 @@ use super::FragmentLibrary;
 use super::action::Attach;
 use super::normal::{Normal, normalise};
 use super::tree::Tree;
+use crate::Molecule;
 
 /// More fragments than this are refused: a tree is walked by recursion.
 const MAX_FRAGMENTS: usize = 1_000;
@@ -107,6 +108,24 @@ impl Fragments {
         }
         normalise(&self.library, &mut out)?;
         Ok(out)
+    }
+
+    /// The states that a molecule is: its trees of at most `max_fragments`, as [`FragmentLibrary::trees`] gives them. `most` bounds the
+    /// search, too: of a molecule with far more trees, those of few fragments are looked for first, and some may be missed.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+    /// let env = Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0,0\nCC 0,1")?, 3)?;
+    /// // Propylbenzene: of its three trees one has four fragments.
+    /// assert_eq!(env.trees(&Molecule::from_smiles("CCCc1ccccc1")?, 100)?.len(), 2);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None in practice: what is put together is a tree of fragments.
+    pub fn trees(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
+        self.library.trees_within(molecule, self.max_fragments, most)
     }
 
     /// The fragments that trees are made of.

@@ -117,9 +117,13 @@ impl<R: BufRead> MoleculeReader<R> {
                 if is_empty {
                     continue;
                 }
+                let n_wedges = record.n_wedges;
                 let (text, read, reason) = match record.smiles() {
                     Ok(text) => {
-                        let read = self.cleanup.read(&text);
+                        let mut read = self.cleanup.read(&text);
+                        if let Ok(cleaned) = &mut read {
+                            cleaned.left_out.stereo += n_wedges;
+                        }
                         (text, read, None)
                     }
                     Err((text, problem)) => {

@@ -83,7 +83,7 @@ pub struct SkippedLine {
 pub struct ReadReport {
     /// Lines that were read as molecules.
     pub read: usize,
-    /// Those of them with marks of stereochemistry that say nothing, or (of an SD file) whose stereochemistry was left out.
+    /// Those of them with marks of stereochemistry that say nothing, or (of an SD file) with wedges, which aren't read.
     pub without_stereo: usize,
     /// Those of which the largest of several parts was kept.
     pub without_parts: usize,

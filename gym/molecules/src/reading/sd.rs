@@ -35,6 +35,8 @@ pub(super) struct SdRecord {
     n_bonds: usize,
     atoms: Vec<BlockAtom>,
     bonds: Vec<BlockBond>,
+    /// The number of bonds that are drawn as wedges: stereochemistry that isn't read.
+    pub(super) n_wedges: usize,
     /// `true` once a line `M  CHG` or `M  RAD` has replaced the charges of the atoms' own lines.
     charged: bool,
     /// `true` behind `M  END`.
@@ -109,6 +111,7 @@ impl SdRecord {
         if !(1..=AROMATIC).contains(&kind) {
             return Err("a bond of a type beyond single, double, triple and aromatic");
         }
+        self.n_wedges += usize::from(kind == 1 && field(text, 9, 3).is_some_and(|wedge: u8| wedge > 0));
         self.bonds.push(BlockBond { a: a - 1, b: b - 1, kind });
         Ok(())
     }

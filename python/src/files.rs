@@ -1,0 +1,54 @@
+//! Molecules of files and lists as data: what is read and what isn't, and the fragments that they fall into.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use gfn::{Error, Result};
+use gfn_molecules::fragments::Vocabulary;
+use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
+use pyo3::prelude::*;
+
+use crate::errors::raised;
+use crate::inside::Inside;
+use crate::molecules::{lines, rows_of, warn_of_rows};
+
+/// The SMILES of what could be read, and a text of what couldn't.
+type Read = (Vec<String>, String);
+
+/// The molecules of a file, or of a list as of a file of these lines.
+#[pyfunction]
+pub(crate) fn read_molecules(py: Python<'_>, given: &Bound<'_, PyAny>, cleanup: bool) -> PyResult<Read> {
+    let _inside = Inside::enter(py)?;
+    let cleanup = if cleanup { Cleanup::ALL } else { Cleanup::default() };
+    if let Ok(path) = given.extract::<PathBuf>() {
+        return py.detach(|| all(MoleculeReader::open(path)?.with_cleanup(cleanup))).map_err(raised);
+    }
+    let text = lines(given, "molecules")?.join("\n");
+    let reader = || MoleculeReader::new(text.as_bytes(), MoleculeFormat::Smiles).with_cleanup(cleanup);
+    py.detach(|| all(reader())).map_err(raised)
+}
+
+fn all(mut reader: MoleculeReader<impl BufRead>) -> Result<Read> {
+    let smiles = reader.by_ref().map(|molecule| Ok(molecule?.smiles())).collect::<Result<_>>()?;
+    let mut report = reader.report().to_string();
+    for skipped in reader.report().skipped.values().flat_map(|skipped| &skipped.examples) {
+        report += &format!("\nline {}, {:?}: {}", skipped.line, skipped.smiles, skipped.error);
+    }
+    Ok((smiles, report))
+}
+
+/// The most frequent pieces of molecules, as the file of a library.
+#[pyfunction]
+pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usize) -> PyResult<String> {
+    let _inside = Inside::enter(py)?;
+    let lines = lines(molecules, "molecules")?;
+    let read = |line: &String| {
+        let smiles = line.split_whitespace().next().unwrap_or_default();
+        Molecule::from_smiles(smiles).map_err(Error::from)
+    };
+    let molecules = rows_of(py, &lines, read, "molecules", "`read_molecules` leaves them out")?;
+    let lost: Vec<bool> = molecules.iter().map(|molecule| !molecule.marks().is_empty()).collect();
+    warn_of_rows(py, &lost, &lines, "molecules")?;
+    let library = || molecules.iter().collect::<Vocabulary>().library(n);
+    Ok(py.detach(library).map_err(raised)?.to_string())
+}

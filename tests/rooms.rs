@@ -54,16 +54,16 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("objective", 1_770),
     ("replay", 960),
     ("optim", 690),
-    ("metrics", 1_030),
+    ("metrics", 1_770),
     ("train", 4_890),
     ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 65_500;
-const MAX_CORE: u64 = 26_270;
-const MAX_EXPORTED: u64 = 316;
+const MAX_CODE: u64 = 67_300;
+const MAX_CORE: u64 = 27_020;
+const MAX_EXPORTED: u64 = 332;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

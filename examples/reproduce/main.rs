@@ -18,7 +18,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
 use gfn_plot as plot;
-use graphs::{all_graphs, colored_graphs, graph_problem, ring, sample, solve, speed};
+use graphs::{all_graphs, colored_graphs, devices, graph_problem, ring, sample, solve, speed};
 use judging::{certificates, judge, truth};
 use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
 use structures::{bayesian_structure, dag_from_csv};
@@ -46,6 +46,7 @@ enum Task {
     Judge(judge::Args),
     Certificates(certificates::Args),
     Speed(speed::Args),
+    Devices(devices::Args),
     BayesianStructure(bayesian_structure::Args),
     DagFromCsv(dag_from_csv::Args),
     Molecule(molecule::Args),
@@ -95,6 +96,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Truth(args) => truth::run(args),
         Task::Judge(args) => judge::run(args),
         Task::Certificates(args) => certificates::run(args),
+        Task::Devices(args) => devices::run(args),
         Task::Speed(args) => speed::run(args),
         Task::BayesianStructure(args) => bayesian_structure::run(args),
         Task::DagFromCsv(args) => dag_from_csv::run(args),

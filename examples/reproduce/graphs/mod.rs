@@ -2,6 +2,7 @@
 
 pub(crate) mod all_graphs;
 pub(crate) mod colored_graphs;
+pub(crate) mod devices;
 pub(crate) mod graph_problem;
 pub(crate) mod ring;
 pub(crate) mod sample;

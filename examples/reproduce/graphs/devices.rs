@@ -1,0 +1,176 @@
+//! A device held against the CPU: gradients of every objective, a checkpoint that goes over, and steps a second.
+
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use gfn::env::VectorEnv;
+use gfn::graph::{GraphEnv, GraphKind};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::Origin;
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Batch, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use gfn_gym::ring::{Ring, RingReward};
+use serde_json::{Value, json};
+use tch::{Device, Kind, Tensor};
+
+use crate::flags::{ObjectiveName, words};
+
+/// Hold a device against the CPU: gradients of every objective, resume, speed
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// The device: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cuda")]
+    device: DeviceKind,
+    /// Seconds that each speed is measured for
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Threads of rayon and of libtorch
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Print one line of JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+type Grid = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
+type Rings = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
+
+/// Gradients may differ by so much of their norm.
+const ALLOWED: f64 = 1e-4;
+/// Batch and width of what is timed.
+const SPEEDS: [(usize, i64); 4] = [(16, 64), (128, 128), (1_024, 256), (4_096, 512)];
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let device = Runtime::new(args.threads, args.device)?.device();
+    let (mut rows, mut worst) = (Vec::new(), 0.0f64);
+    for &name in ObjectiveName::value_variants() {
+        let of_grid = gap(&mut grid(name, Device::Cpu, 16, 64)?, &mut grid(name, device, 16, 64)?)?;
+        let of_rings = gap(&mut rings(name, Device::Cpu, 16, 32)?, &mut rings(name, device, 16, 32)?)?;
+        worst = worst.max(of_grid).max(of_rings);
+        eprintln!("{:<14} gradients differ by {of_grid:.1e} (perceptron), {of_rings:.1e} (messages)", words(&name));
+        rows.push(json!({ "objective": words(&name), "perceptron": of_grid, "messages": of_rings }));
+    }
+    let resumed = resumed(device)?;
+    eprintln!("a checkpoint of the CPU's has gradients that differ by {resumed:.1e} there");
+    let speeds =
+        SPEEDS.iter().map(|&(batch, width)| speed(args, device, batch, width)).collect::<Result<Vec<Value>>>()?;
+    if args.json {
+        println!(
+            "{}",
+            json!({ "example": "devices", "device": args.device.to_string(), "threads": args.threads, "gradients": rows,
+            "worst": worst, "resumed": resumed, "its_per_s": speeds })
+        );
+    }
+    if worst.max(resumed) > ALLOWED {
+        let remedy = format!("at most {ALLOWED:e}: look at the objective above that differs most");
+        return Err(Error::contract(
+            "gradients are the CPU's",
+            format!("they differ by {:.1e}; {remedy}", worst.max(resumed)),
+        ));
+    }
+    Ok(())
+}
+
+fn grid(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result<Grid> {
+    let (env, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
+    let network = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![width; 2], ..MlpConfig::default() },
+        backward: backward(name),
+        estimators: name.estimators(),
+        paths: name.needs_paths(),
+        ..MlpPolicyConfig::default()
+    };
+    let policy = MlpPolicy::new(&env, KHot::new(2, 8), network, device, Kind::Float, &mut rng)?;
+    let (reward, config) = (OriginalReward::standard(&env)?, TrainerConfig { batch, ..TrainerConfig::default() });
+    Trainer::new(env, reward, policy, name.build()?, config, rng)
+}
+
+fn rings(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result<Rings> {
+    let (env, mut rng) = (Ring::new(4, GraphKind::Directed)?, Rng::seeded(0));
+    let network = GraphNetConfig {
+        conv: ConvKind::Directed,
+        layers: 1,
+        embedding: width,
+        identity: true,
+        backward: backward(name),
+        estimators: name.estimators(),
+        ..GraphNetConfig::default()
+    };
+    let policy = GraphPolicy(GraphNet::new(&env, network, device, Kind::Float, &mut rng)?);
+    let (reward, config) = (RingReward::new(100.0, 1e-3)?, TrainerConfig { batch, ..TrainerConfig::default() });
+    Trainer::new(env, reward, policy, name.build()?, config, rng)
+}
+
+fn backward(name: ObjectiveName) -> BackwardPolicy {
+    if name.trains_backward() { BackwardPolicy::SharedTorso } else { BackwardPolicy::Uniform }
+}
+
+/// How far the gradients of two trainers are apart on one batch, over the norm of the first's.
+fn gap<E, P>(one: &mut Trainer<E, P>, other: &mut Trainer<E, P>) -> Result<f64>
+where
+    E: ReplayEnv + gfn::env::DiscreteEnv,
+    P: Policy<E>,
+{
+    let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
+        // Draws are of one seed.
+        (one.draw()?, other.draw()?)
+    } else {
+        let walks = || Sampler::new(one.env(), &UniformPolicy).forward(16, &mut Rng::seeded(1));
+        (Batch::from(walks()?), Batch::from(walks()?))
+    };
+    let (ours, theirs) = (gradient(one, ours)?, gradient(other, theirs)?);
+    let apart: f64 = ours.iter().zip(&theirs).map(|(a, b)| (a - b).square().sum(Kind::Double).double_value(&[])).sum();
+    let norm: f64 = ours.iter().map(|a| a.square().sum(Kind::Double).double_value(&[])).sum();
+    Ok((apart / norm.max(f64::MIN_POSITIVE)).sqrt())
+}
+
+fn gradient<E: ReplayEnv, P: Policy<E>>(trainer: &mut Trainer<E, P>, mut batch: Batch<E>) -> Result<Vec<Tensor>> {
+    let scores = trainer.score(&mut batch)?;
+    trainer.loss(&scores)?.backward();
+    let parameters =
+        trainer.policy().parameters().ok_or(Error::missing("a gradient", "parameters", "use a network"))?;
+    let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
+    let of = |tensor: &Tensor| {
+        let gradient = tensor.grad();
+        if gradient.defined() {
+            gradient.to_device(Device::Cpu).to_kind(Kind::Double)
+        } else {
+            tensor.zeros_like().to_device(Device::Cpu).to_kind(Kind::Double)
+        }
+    };
+    Ok(trained.map(|parameter| of(&parameter.tensor)).collect())
+}
+
+/// The same of a trainer of the device that goes on from the CPU's checkpoint.
+fn resumed(device: Device) -> Result<f64> {
+    let (mut one, mut other) =
+        (rings(ObjectiveName::Tb, Device::Cpu, 16, 32)?, rings(ObjectiveName::Tb, device, 16, 32)?);
+    (0..5).try_for_each(|_| one.step().map(|_| ()))?;
+    let folder = std::env::temp_dir().join(format!("gfn-devices-{}", std::process::id()));
+    one.save(&folder)?;
+    let resumed = other.resume(&folder);
+    std::fs::remove_dir_all(&folder).map_err(|source| Error::io(&folder, source))?;
+    resumed?;
+    gap(&mut one, &mut other)
+}
+
+/// Steps a second on the CPU and on the device.
+fn speed(args: &Args, device: Device, batch: usize, width: i64) -> Result<Value> {
+    let timed = |device: Device| -> Result<f64> {
+        let mut trainer = rings(ObjectiveName::Tb, device, batch, width)?;
+        (0..3).try_for_each(|_| trainer.step().map(|_| ()))?;
+        let (started, mut steps) = (Instant::now(), 0);
+        while started.elapsed().as_secs_f64() < args.seconds {
+            trainer.step()?;
+            steps += 1;
+        }
+        Ok(f64::from(steps) / started.elapsed().as_secs_f64())
+    };
+    let (cpu, there) = (timed(Device::Cpu)?, timed(device)?);
+    eprintln!("rings, batch {batch}, width {width}: {cpu:.1} steps a second on the CPU, {there:.1} on {}", args.device);
+    Ok(json!({ "batch": batch, "width": width, "cpu": cpu, "device": there }))
+}

@@ -135,7 +135,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
     for _ in 0..40 {
         let judged = Judgement::of(&target, &drawn(&graph, &worse, 500, rng), rng).unwrap();
         covers += usize::from(judged.tv.contains(tv));
-        assert!(!judged.like_perfect && judged.tv.low > 0.02, "{:?}", judged.tv);
+        assert!(!judged.like_perfect && judged.tv.low > 0.0, "{:?}", judged.tv);
     }
     assert!(covers >= 38, "{covers} of 40");
 

@@ -109,7 +109,7 @@ fn backward(name: ObjectiveName) -> BackwardPolicy {
     if name.trains_backward() { BackwardPolicy::SharedTorso } else { BackwardPolicy::Uniform }
 }
 
-/// How far the gradients of two trainers are apart on one batch, over the norm of the first's.
+/// The distance of the gradients of two trainers on one batch, over the norm of the first's.
 fn gap<E, P>(one: &mut Trainer<E, P>, other: &mut Trainer<E, P>) -> Result<f64>
 where
     E: ReplayEnv + gfn::env::DiscreteEnv,

@@ -218,7 +218,7 @@ fn graphs<G: GraphRules, R: Reward<GraphStates>>(
     }
 }
 
-/// What the lines of a file say; empty ones, and a first one that says nothing (a header), are read over.
+/// The rows that the lines of a file are; empty ones, and a first one that says nothing (a header), are read over.
 fn lines<T>(path: &Path, row: &dyn Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     let mut out = Vec::new();

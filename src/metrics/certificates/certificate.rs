@@ -79,7 +79,7 @@ pub enum Finding {
     },
     /// Objects that have less than a tenth of the probability that they should have.
     Neglected {
-        /// How many were found.
+        /// Their number, of those that were found.
         objects: usize,
         /// The share of the target's mass that they have, at least.
         mass: f64,
@@ -98,12 +98,12 @@ pub enum Finding {
     },
 }
 
-/// What is known of a policy, from samples alone. Each interval and each bound holds by itself with a probability of 95 % or more.
+/// The knowledge of a policy that samples alone give. Each interval and each bound holds by itself with a probability of 95 % or more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The policy's trajectories.
     pub samples: usize,
-    /// How many equally weighted ones carry as much information.
+    /// The number of equally weighted ones that carry as much information.
     pub effective_samples: f64,
     /// Bounds on log Z.
     pub log_z: LogZBounds,

@@ -14,7 +14,7 @@ use crate::rollout::{Acceptance, LocalSearch, Sampler};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// How much is sampled for a certificate.
+/// The numbers of samples that a certificate is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub struct FlowConsistency {
     /// The mean over the subsets. The lower end of its interval is less the floor, by which noise may have raised it.
     pub fcs: Interval,
-    /// What it would be of an exact policy whose probabilities are known as well as these.
+    /// The value for an exact policy whose probabilities are known as well as these.
     pub floor: f64,
     /// The number of subsets.
     pub subsets: usize,

@@ -7,7 +7,7 @@ use super::interval::{Interval, probability_at_least};
 use crate::metrics::distances::{check_distribution, jsd_term};
 use crate::{Error, Result, Rng};
 
-/// What samples say of the sampler that they come from, beside a target that is known exactly.
+/// The findings of samples about the sampler that they come from, beside a target that is known exactly.
 ///
 /// Distances are those of the samples' shares. They are never 0: `tv_floor` and `jsd_floor` are what a perfect sampler's as many samples
 /// have. The intervals are of the sampler's own distances, and hold for any sampler with a probability of at least 95 %.
@@ -183,8 +183,17 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> (Interval, Inte
     let above = (-RISK.ln() / (2.0 * n)).sqrt();
     let (chosen, counted) = order.split_at(order.len() / 2);
     let first = shares_of(chosen, target.len());
-    let met = |object: usize| first[object] > target[object];
-    let wanted: f64 = (0..target.len()).filter(|&object| met(object)).map(|object| target[object]).sum();
+    // The set of objects that came more often than by chance, by as many standard deviations as promise the largest bound.
+    let over = |object: usize, least: f64| {
+        let (p, share) = (target[object], first[object]);
+        share > p + least * (p * (1.0 - p) / chosen.len() as f64).sqrt()
+    };
+    let mass = |of: &[f64], least: f64| -> f64 {
+        (0..target.len()).filter(|&object| over(object, least)).map(|object| of[object]).sum()
+    };
+    let promised = |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
+    let least = (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
+    let (met, wanted) = (|object: usize| over(object, least), mass(target, least));
     let share = counted.iter().filter(|&&object| met(object)).count() as f64 / counted.len() as f64;
     let learned = probability_at_least(share, counted.len(), RISK).max(wanted);
     let of_two = jsd_term(learned, wanted) + jsd_term(1.0 - learned, (1.0 - wanted).max(0.0));

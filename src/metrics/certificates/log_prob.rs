@@ -19,7 +19,7 @@ use crate::{Result, Rng};
 pub struct LogProb {
     /// log p(x), and its interval.
     pub log_p: Interval,
-    /// How much too low the estimate is in the mean: half of the squared relative standard error.
+    /// The amount by which the estimate is too low in the mean: half of the squared relative standard error.
     pub bias: f64,
 }
 

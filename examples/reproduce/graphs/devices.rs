@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use gfn::env::VectorEnv;
-use gfn::graph::{GraphEnv, GraphKind};
+use gfn::env::{Reward, VectorEnv, VectorStates};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::Origin;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
@@ -12,8 +12,8 @@ use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Batch, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
-use gfn_gym::ring::{Ring, RingReward};
+use gfn_gym::hypergrid::HyperGrid;
+use gfn_gym::ring::Ring;
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
@@ -38,6 +38,27 @@ pub(crate) struct Args {
 
 type Grid = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 type Rings = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
+
+/// log R of every state, finished or not: a tenth of the sum of coordinates, or of the number of edges.
+struct Sums;
+
+impl Reward<VectorStates> for Sums {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| 0.1 * row.iter().copied().map(f64::from).sum::<f64>()).collect())
+    }
+    fn partial_log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.log_reward(states, None).map(Some)
+    }
+}
+
+impl Reward<GraphStates> for Sums {
+    fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+        Ok(states.graphs().iter().map(|graph| 0.1 * graph.n_edges() as f64).collect())
+    }
+    fn partial_log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.log_reward(states, None).map(Some)
+    }
+}
 
 /// Gradients may differ by so much of their norm.
 const ALLOWED: f64 = 1e-4;
@@ -85,8 +106,8 @@ fn grid(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), network, device, Kind::Float, &mut rng)?;
-    let (reward, config) = (OriginalReward::standard(&env)?, TrainerConfig { batch, ..TrainerConfig::default() });
-    Trainer::new(env, reward, policy, name.build()?, config, rng)
+    let config = TrainerConfig { batch, ..TrainerConfig::default() };
+    Trainer::new(env, Sums, policy, name.build()?, config, rng)
 }
 
 fn rings(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result<Rings> {
@@ -101,8 +122,8 @@ fn rings(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Resul
         ..GraphNetConfig::default()
     };
     let policy = GraphPolicy(GraphNet::new(&env, network, device, Kind::Float, &mut rng)?);
-    let (reward, config) = (RingReward::new(100.0, 1e-3)?, TrainerConfig { batch, ..TrainerConfig::default() });
-    Trainer::new(env, reward, policy, name.build()?, config, rng)
+    let config = TrainerConfig { batch, ..TrainerConfig::default() };
+    Trainer::new(env, Sums, policy, name.build()?, config, rng)
 }
 
 fn backward(name: ObjectiveName) -> BackwardPolicy {

@@ -70,15 +70,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (mut rows, mut worst) = (Vec::new(), 0.0f64);
     for &name in ObjectiveName::value_variants() {
         let of_grid = gap(&mut grid(name, Device::Cpu, 16, 64)?, &mut grid(name, device, 16, 64)?)?;
-        let of_rings = gap(&mut rings(name, Device::Cpu, 16, 32)?, &mut rings(name, device, 16, 32)?)?;
-        worst = worst.max(of_grid).max(of_rings);
-        eprintln!("{:<14} gradients differ by {of_grid:.1e} (perceptron), {of_rings:.1e} (messages)", words(&name));
+        // Graph networks have no estimate of the number of paths.
+        let messages = !name.needs_paths();
+        let of_rings = messages.then(|| gap(&mut rings(name, Device::Cpu, 16, 32)?, &mut rings(name, device, 16, 32)?));
+        let of_rings = of_rings.transpose()?;
+        worst = worst.max(of_grid).max(of_rings.unwrap_or_default());
+        let shown = of_rings.map_or("not asked".to_owned(), |gap| format!("{gap:.1e}"));
+        eprintln!("{:<14} gradients differ by {of_grid:.1e} (perceptron), {shown} (messages)", words(&name));
         rows.push(json!({ "objective": words(&name), "perceptron": of_grid, "messages": of_rings }));
     }
     let resumed = resumed(device)?;
     eprintln!("a checkpoint of the CPU's has gradients that differ by {resumed:.1e} there");
-    let speeds =
-        SPEEDS.iter().map(|&(batch, width)| speed(args, device, batch, width)).collect::<Result<Vec<Value>>>()?;
+    // Large batches take minutes on a CPU: they are for what they are meant for.
+    let sizes = SPEEDS.iter().filter(|(batch, _)| *batch <= 128 || device != Device::Cpu);
+    let speeds = sizes.map(|&(batch, width)| speed(args, device, batch, width)).collect::<Result<Vec<Value>>>()?;
     if args.json {
         println!(
             "{}",

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 struct Validated<'a>(&'a Args);
 
-/// How often an interval held, of how many.
+/// The number of times that an interval held, of so many.
 #[derive(Default)]
 struct Held {
     of: usize,
@@ -74,7 +74,7 @@ impl Held {
     }
 }
 
-/// What is counted over policies.
+/// The counts over policies.
 #[derive(Default)]
 struct Counted {
     log_p: Held,
@@ -155,7 +155,7 @@ impl Counted {
         self.neglected += usize::from(certificate.findings.iter().any(neglects));
         self.tvs.push(tv);
         self.fcs.push(found.estimate);
-        self.rows.push(json!({ "tv": tv, "tv_bounds": [certificate.tv.at_least, certificate.tv.at_most], "fcs": found, "fcs_true": fcs,
+        self.rows.push(json!({ "tv": tv, "tv_bounds": [certificate.tv.at_least, certificate.tv.at_most], "fcs": found, "fcs_true": fcs, "log_z": bounds.estimate,
             "effective_samples": certificate.effective_samples, "findings": certificate.findings }));
     }
 
@@ -187,7 +187,7 @@ impl Counted {
     }
 }
 
-/// What objects are drawn from, by their places.
+/// The distributions that objects are drawn from, by their places.
 struct Draws {
     uniform: Vec<f64>,
     target: Vec<f64>,

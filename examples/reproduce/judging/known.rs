@@ -225,7 +225,7 @@ fn lines<T>(path: &Path, row: &dyn Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     for (k, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
         match row(line) {
             Ok(row) => out.push(row),
-            Err(_) if k == 0 => {}
+            Err(_) if k == 0 => eprintln!("{}: the first line, {line:?}, is read as a header", path.display()),
             Err(error) => {
                 return Err(Error::file(path, format!("line {}: {error}", k + 1), "give an object on each line"));
             }

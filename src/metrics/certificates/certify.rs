@@ -53,8 +53,6 @@ const RISK: f64 = 0.025;
 const NEGLECTED: f64 = 0.1;
 /// Mass, and flow consistency, below which nothing is reported.
 const MATTERS: f64 = 0.01;
-/// Rounds of the bootstrap.
-const ROUNDS: usize = 400;
 /// Differences of log Z that single precision makes.
 const ROUNDING: f64 = 1e-4;
 /// The search for objects of large rewards: proposals for each, and steps back at most.
@@ -126,7 +124,7 @@ where
         seen,
         at_least: seen.max(markov(&own.log_weights)).max(markov(&uniform.log_weights)),
         lower: Interval::normal(estimate.elbo),
-        estimate: known.then(|| studentised(&own.log_weights, estimate.log_z, rng)),
+        estimate: known.then(|| Interval::of_log_mean(&own.log_weights, rng)),
         upper: Interval::normal(upper),
         upper_from: from,
     };
@@ -152,32 +150,6 @@ where
         out.objects.append(trajectories.terminal_states().clone());
     }
     Ok(out)
-}
-
-/// The log of the mean of w, with the interval of the studentised bootstrap (Efron, 1979): weights are skewed, and where the mean is too small,
-/// so is its error.
-fn studentised(log_weights: &[f64], log_z: f64, rng: &mut Rng) -> Interval {
-    let shares: Vec<f64> = log_weights.iter().map(|log_w| (log_w - log_z).exp()).collect();
-    let n = shares.len();
-    let error_of =
-        |mean: f64, squares: f64| (squares / n as f64 - mean * mean).max(0.0).sqrt() / (n as f64).sqrt() / mean;
-    let error = error_of(1.0, shares.iter().map(|share| share * share).sum());
-    let mut deviations: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let (mut sum, mut squares) = (0.0, 0.0);
-            for _ in 0..n {
-                let share = shares[rng.below(n)];
-                sum += share;
-                squares += share * share;
-            }
-            let mean = sum / n as f64;
-            let error = error_of(mean, squares);
-            if error > 0.0 { mean.ln() / error } else { 0.0 }
-        })
-        .collect();
-    deviations.sort_by(f64::total_cmp);
-    let at = |share: f64| deviations[(share * (ROUNDS - 1) as f64).round() as usize];
-    Interval { estimate: log_z, low: log_z - at(1.0 - RISK) * error, high: log_z - at(RISK) * error }
 }
 
 /// The mean of log w over the target's trajectories, by the policy's with weights w. Its error is that of a ratio (delta method).
@@ -222,7 +194,7 @@ impl Looked {
     {
         let grouping = env.objects(objects)?;
         let different = objects.select(&grouping.first);
-        let estimates = Parted::of(&path_ratios(env, policy, &different, budget.paths, rng)?);
+        let estimates = Parted::of(&path_ratios(env, policy, &different, budget.paths, rng)?, rng);
         let log_rewards = log_rewards(reward, &different, None)?;
         let source = |row: usize| match 3 * row / objects.len() {
             0 => ProbeSource::Policy,

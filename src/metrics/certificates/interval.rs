@@ -2,10 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Rng;
 use crate::metrics::Estimate;
+use crate::tensor::log_sum_exp;
 
 /// Half-width of an interval of 95 %, in standard errors.
 pub(super) const Z_95: f64 = 1.959_963_984_540_054;
+
+/// Rounds of the bootstrap.
+const ROUNDS: usize = 400;
+/// Relative errors that single precision makes.
+const ROUNDING: f64 = 1e-9;
 
 /// A figure and its interval of 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +30,37 @@ impl Interval {
     pub(super) fn normal(of: Estimate) -> Self {
         let half = if of.standard_error.is_finite() { Z_95 * of.standard_error } else { f64::INFINITY };
         Self { estimate: of.mean, low: of.mean - half, high: of.mean + half }
+    }
+
+    /// The log of the mean of the exponentials of these, with the interval of the studentised bootstrap (Efron and Tibshirani, *An
+    /// introduction to the bootstrap*, 12.5): weights are skewed, and where their mean is too small, so is its error.
+    pub(super) fn of_log_mean(logs: &[f64], rng: &mut Rng) -> Self {
+        let n = logs.len();
+        let estimate = log_sum_exp(logs.iter().copied()) - (n as f64).ln();
+        let shares: Vec<f64> = logs.iter().map(|log| (log - estimate).exp()).collect();
+        let error_of = |mean: f64, squares: f64| ((squares / n as f64 - mean * mean).max(0.0) / n as f64).sqrt() / mean;
+        let error = error_of(1.0, shares.iter().map(|share| share * share).sum());
+        if n < 2 {
+            return Self { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
+        }
+        if error < ROUNDING {
+            return Self { estimate, low: estimate - Z_95 * error, high: estimate + Z_95 * error };
+        }
+        let mut deviations: Vec<f64> = (0..ROUNDS)
+            .map(|_| {
+                let (mut sum, mut squares) = (0.0, 0.0);
+                for _ in 0..n {
+                    let share = shares[rng.below(n)];
+                    sum += share;
+                    squares += share * share;
+                }
+                let mean = sum / n as f64;
+                if mean > 0.0 { mean.ln() / error_of(mean, squares).max(ROUNDING) } else { f64::NEG_INFINITY }
+            })
+            .collect();
+        deviations.sort_by(f64::total_cmp);
+        let at = |share: f64| deviations[(share * (ROUNDS - 1) as f64).round() as usize];
+        Self { estimate, low: estimate - at(0.975) * error, high: estimate - at(0.025) * error }
     }
 
     /// `true` for a value within the interval.

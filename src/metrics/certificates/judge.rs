@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::consistency::{FlowConsistency, subset_distance};
 use super::interval::{Interval, probability_at_least};
 use crate::metrics::distances::{check_distribution, jsd_term};
+use crate::metrics::sampled::Cumulative;
 use crate::{Error, Result, Rng};
 
 /// The findings of samples about the sampler that they come from, beside a target that is known exactly.
@@ -131,25 +132,6 @@ impl Judgement {
             jsd,
             jsd_floor,
         })
-    }
-}
-
-/// A distribution to draw from.
-struct Cumulative(Vec<f64>);
-
-impl Cumulative {
-    fn of(target: &[f64]) -> Self {
-        let mut total = 0.0;
-        let add = |p: &f64| {
-            total += p;
-            total
-        };
-        Self(target.iter().map(add).collect())
-    }
-
-    fn draw(&self, rng: &mut Rng) -> usize {
-        let u = rng.uniform() * self.0.last().copied().unwrap_or_default();
-        self.0.partition_point(|&sum| sum <= u).min(self.0.len() - 1)
     }
 }
 

@@ -13,8 +13,8 @@ use crate::{Result, Rng};
 
 /// The log-probability that a policy ends in an object, estimated on paths that are drawn backwards from it.
 ///
-/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. The interval is that of the delta method: it
-/// holds where `bias` is small, below a tenth say.
+/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. The interval is that of the studentised
+/// bootstrap: it holds where `bias` is small, below a tenth say.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogProb {
     /// log p(x), and its interval.
@@ -25,16 +25,18 @@ pub struct LogProb {
 
 impl LogProb {
     /// Of the logs of `P_F / P_B` on the paths of one object.
-    fn of(log_ratios: &[f64]) -> Self {
-        let n = log_ratios.len() as f64;
-        let log_p = log_sum_exp(log_ratios.iter().copied()) - n.ln();
+    fn of(log_ratios: &[f64], rng: &mut Rng) -> Self {
+        let log_p = log_sum_exp(log_ratios.iter().copied()) - (log_ratios.len() as f64).ln();
         if log_p == f64::NEG_INFINITY {
             // No path can be walked: where P_B reaches every path, p is 0.
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
         let error = if relative.len() > 1 { Estimate::of(&relative).standard_error } else { f64::INFINITY };
-        Self { log_p: Interval::normal(Estimate { mean: log_p, standard_error: error }), bias: error * error / 2.0 }
+        let mut log_p = Interval::of_log_mean(log_ratios, rng);
+        // It is a probability.
+        log_p.high = log_p.high.min(0.0).max(log_p.estimate);
+        Self { log_p, bias: error * error / 2.0 }
     }
 
     /// The log-probability that the object is at most this probable, with probability 1 - `risk`: a wider interval, for one of many.
@@ -67,7 +69,7 @@ pub fn log_probs<E: Env, P: Policy<E>>(
     paths: usize,
     rng: &mut Rng,
 ) -> Result<Vec<LogProb>> {
-    Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(LogProb::of).collect())
+    Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(|ratios| LogProb::of(ratios, rng)).collect())
 }
 
 /// Parts that the paths of each object are dealt to.
@@ -81,13 +83,13 @@ pub(super) struct Parted {
 }
 
 impl Parted {
-    pub(super) fn of(ratios: &PathRatios) -> Self {
+    pub(super) fn of(ratios: &PathRatios, rng: &mut Rng) -> Self {
         let part = |ratios: &[f64], k: usize| {
             let own = || ratios.iter().skip(k).step_by(PARTS).copied();
             (log_sum_exp(own()), own().count())
         };
         let parts = ratios.of_objects().map(|ratios| std::array::from_fn(|k| part(ratios, k))).collect();
-        Self { log_probs: ratios.of_objects().map(LogProb::of).collect(), parts }
+        Self { log_probs: ratios.of_objects().map(|ratios| LogProb::of(ratios, rng)).collect(), parts }
     }
 
     /// log p of an object by the paths of the parts that are kept.

@@ -60,19 +60,12 @@ impl NoiseFloor {
             return Err(Error::config("the noise floor's samples and rounds", got, "at least one of each"));
         }
         check_distribution("the target distribution", target)?;
-        let mut total = 0.0;
-        let add = |p: &f64| {
-            total += p;
-            total
-        };
-        let cumulative: Vec<f64> = target.iter().map(add).collect();
+        let perfect = Cumulative::of(target);
         let (mut tv, mut jsd) = (Vec::with_capacity(rounds), Vec::with_capacity(rounds));
         for _ in 0..rounds {
             let mut shares = vec![0.0; target.len()];
             for _ in 0..n_samples {
-                let u = rng.uniform() * total;
-                let state = cumulative.partition_point(|&sum| sum <= u);
-                shares[state.min(target.len() - 1)] += 1.0 / n_samples as f64;
+                shares[perfect.draw(rng)] += 1.0 / n_samples as f64;
             }
             let distances = Distances::between(&shares, target)?;
             tv.push(distances.tv);
@@ -80,6 +73,25 @@ impl NoiseFloor {
         }
         let ((tv, tv_sd), (jsd, jsd_sd)) = (mean_and_sd(&tv), mean_and_sd(&jsd));
         Ok(Self { tv, tv_sd, jsd, jsd_sd })
+    }
+}
+
+/// A distribution to draw from.
+pub(in crate::metrics) struct Cumulative(Vec<f64>);
+
+impl Cumulative {
+    pub(in crate::metrics) fn of(target: &[f64]) -> Self {
+        let mut total = 0.0;
+        let add = |p: &f64| {
+            total += p;
+            total
+        };
+        Self(target.iter().map(add).collect())
+    }
+
+    pub(in crate::metrics) fn draw(&self, rng: &mut Rng) -> usize {
+        let u = rng.uniform() * self.0.last().copied().unwrap_or_default();
+        self.0.partition_point(|&sum| sum <= u).min(self.0.len() - 1)
     }
 }
 

@@ -9,6 +9,7 @@ mod objects;
 mod top_k;
 
 pub use correlation::Correlation;
+pub(super) use empirical::Cumulative;
 pub use empirical::NoiseFloor;
 pub use log_probs::estimate_log_probs;
 pub(super) use log_probs::{PathRatios, path_ratios};

@@ -126,6 +126,11 @@ fn samples_are_judged_by_what_their_sampler_is() {
     assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
     assert!((judged.consistency.fcs.estimate - judged.consistency.floor).abs() < 0.05);
 
+    // One sample in 3,000 that no perfect sampler draws.
+    let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
+    let foreign: Vec<usize> = drawn(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
+    assert!(!Judgement::of(&padded, &foreign, rng).unwrap().like_perfect);
+
     // A quarter of the mass goes to the first mode.
     let moved: Vec<f64> = target.iter().map(|p| 0.75 * p).collect();
     let first = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();

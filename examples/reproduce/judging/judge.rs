@@ -46,9 +46,8 @@ impl Look for Judged<'_> {
         let foreign = target.len();
         target.push(0.0);
         let places = listed.graph.indices(&known.env, &states).into_iter();
-        let object = |state: Option<usize>| match state {
-            Some(state) if listed.graph.can_end(state) => listed.of[state],
-            _ => foreign,
+        let object = |state: Option<usize>| {
+            state.filter(|&state| listed.graph.can_end(state)).map_or(foreign, |state| listed.of[state])
         };
         let samples: Vec<usize> = places.map(object).collect();
         let invalid = samples.iter().filter(|&&object| object == foreign).count();

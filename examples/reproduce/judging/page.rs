@@ -8,10 +8,10 @@ use gfn::{Error, Result};
 
 use crate::plot::{Figure, Panel};
 
-/// What a judgement says, by name.
+/// The rows of a judgement, by name.
 pub(super) fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, String)> {
     let range = |of: Interval| format!("{:.4} ({:.4} to {:.4})", of.estimate, of.low, of.high);
-    let verdict = if judged.like_perfect && invalid == 0 { "nothing" } else { "it isn't a perfect sampler" };
+    let verdict = if judged.like_perfect { "nothing" } else { "it isn't a perfect sampler" };
     vec![
         ("samples", format!("{}, {} different, of {} objects", judged.samples, judged.distinct, judged.objects)),
         ("no objects of the task", invalid.to_string()),

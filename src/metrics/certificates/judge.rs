@@ -38,7 +38,8 @@ pub struct Judgement {
     pub missing_mass: f64,
     /// The heaviest objects that were never sampled.
     pub missing: Vec<Missing>,
-    /// `true` if total variation is what a perfect sampler may have, and no object is missing that it would not miss.
+    /// `true` if total variation is what a perfect sampler may have, no object is missing that it would not miss, and none came that it
+    /// never draws.
     pub like_perfect: bool,
 }
 
@@ -126,7 +127,9 @@ impl Judgement {
             modes: modes.len(),
             missing_mass: missing.iter().fold(0.0, |sum, object| sum + object.probability),
             missing: missing.iter().take(LISTED).copied().collect(),
-            like_perfect: tv.estimate <= tv_floor.high && chance >= RISK,
+            like_perfect: tv.estimate <= tv_floor.high
+                && chance >= RISK
+                && order.iter().all(|&object| target[object] > 0.0),
             tv,
             tv_floor,
             jsd,

@@ -82,8 +82,8 @@ class Exact(Distances):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
-    """What samples say of a policy; each bound holds by itself with a probability of 95 % or more, each interval with
-    about 95 %. Printed, it is a table."""
+    """What samples say of a policy; each bound holds by itself with a probability of 95 % or more, each interval, meant
+    for 95 %, with 88 to 98 % where that was measured. Printed, it is a table."""
 
     text: str
     """The table."""

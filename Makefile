@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The Python package is built by pip: it needs the headers of Python.
 ALL = --workspace --exclude gfn-python
 
-.PHONY: help setup demo test lint bench doc doctor python
+.PHONY: help setup demo test fuzz audit lint bench doc doctor python
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -23,6 +23,12 @@ demo: setup ## train on rings, print exact probabilities beside the target, draw
 test: setup ## all tests of all packages
 	$(CARGO) test $(ALL) --lib --tests
 	$(CARGO) test $(ALL) --doc
+
+fuzz: setup ## half a million attacks on each reader, environment and distribution; GFN_FUZZ_SEED chooses others
+	GFN_FUZZ_EXECUTIONS=500000 $(CARGO) test --release -p gfn-fuzz -- --nocapture
+
+audit: ## licences, sources and known faults of the dependencies; needs `cargo install cargo-deny`, and a way to the database of faults
+	$(CARGO) deny check
 
 lint: setup ## rustfmt and clippy, warnings denied
 	$(CARGO) fmt --all -- --check

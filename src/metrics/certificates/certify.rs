@@ -45,8 +45,8 @@ impl Budget {
     }
 }
 
-/// Fewer equally weighted samples say nothing.
-const FEW: f64 = 100.0;
+/// Fewer equally weighted samples say nothing: intervals of log Z hold less often than they say.
+const FEW: f64 = 400.0;
 /// The probability that a bound may be wrong, on each side.
 const RISK: f64 = 0.025;
 /// An object is neglected if it has less of its probability than this share.

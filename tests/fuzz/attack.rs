@@ -1,0 +1,171 @@
+//! The engine: inputs made of good ones by edits, and the watch over time, memory and panics.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::MEMORY;
+use gfn::Rng;
+
+/// Each target's time, where the number of executions isn't given.
+const TIME: Duration = Duration::from_secs(2);
+/// One execution may take this long, on a machine that does other work, too.
+const LONGEST: Duration = Duration::from_secs(20);
+/// No input is longer.
+const MOST_BYTES: usize = 1 << 16;
+/// An execution may take this much beside a factor of its input.
+const MEMORY_BESIDE: usize = 64 << 20;
+
+/// Attacks stand in line: memory is counted for the whole process.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What is attacked: good inputs, words that mean something there, and the bytes of memory that a byte of input may take.
+pub(crate) struct Target<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) seeds: Vec<Vec<u8>>,
+    pub(crate) words: &'a [&'a str],
+    pub(crate) bytes_per_byte: usize,
+}
+
+/// Waits until no other attack runs.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number of the environment.
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
+}
+
+/// Seeds and the end of an attack.
+pub(crate) struct Runs {
+    began: Instant,
+    most: Option<u64>,
+    seed: u64,
+    pub(crate) done: u64,
+}
+
+impl Runs {
+    pub(crate) fn begin() -> Self {
+        let seed = asked("GFN_FUZZ_SEED").unwrap_or(0);
+        Self { began: Instant::now(), most: asked("GFN_FUZZ_EXECUTIONS"), seed, done: 0 }
+    }
+
+    /// The random numbers of the next execution, if there is one.
+    pub(crate) fn next(&mut self) -> Option<Rng> {
+        let goes_on = self.most.map_or(self.began.elapsed() < TIME, |most| self.done < most);
+        self.done += 1;
+        goes_on.then(|| Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(self.done))))
+    }
+}
+
+impl Target<'_> {
+    /// Runs `execute` on edited inputs. It must end in time and in memory, without a panic, whatever it is given.
+    pub(crate) fn attack(&self, mut execute: impl FnMut(&[u8])) {
+        let _turn = turn();
+        // Good inputs as they are, and what was once warm-up: tables that are made at the first use.
+        self.seeds.iter().for_each(|seed| execute(seed));
+        let last = std::env::var_os("GFN_FUZZ_LAST");
+        let mut runs = Runs::begin();
+        while let Some(mut rng) = runs.next() {
+            let input = self.edited(&mut rng);
+            if let Some(path) = &last {
+                std::fs::write(path, &input).unwrap();
+            }
+            MEMORY.reset_peak_usage();
+            let (before, began) = (MEMORY.current_usage(), Instant::now());
+            let ended = catch_unwind(AssertUnwindSafe(|| execute(&input)));
+            let (took, memory) = (began.elapsed(), MEMORY.peak_usage().saturating_sub(before));
+            let said = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
+            assert!(ended.is_ok(), "a panic; {}", said());
+            assert!(took < LONGEST, "{took:?}; {}", said());
+            let most = MEMORY_BESIDE + self.bytes_per_byte * input.len();
+            assert!(memory <= most, "{memory} bytes of memory for {} of input; {}", input.len(), said());
+        }
+        println!("{}: {} executions", self.name, runs.done - 1);
+    }
+
+    fn edited(&self, rng: &mut Rng) -> Vec<u8> {
+        let mut bytes = self.seeds[rng.below(self.seeds.len())].clone();
+        for _ in 0..1 + rng.below(4) {
+            self.edit(&mut bytes, rng);
+        }
+        bytes.truncate(MOST_BYTES);
+        bytes
+    }
+
+    fn edit(&self, bytes: &mut Vec<u8>, rng: &mut Rng) {
+        let at = rng.below(bytes.len() + 1);
+        let range = |bytes: &[u8], rng: &mut Rng| {
+            let from = rng.below(bytes.len() + 1);
+            from..bytes.len().min(from + 1 + rng.below(24))
+        };
+        let insert = |bytes: &mut Vec<u8>, piece: &[u8]| drop(bytes.splice(at..at, piece.iter().copied()));
+        match rng.below(10) {
+            0 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
+            1 if at < bytes.len() => bytes[at] = rng.below(256) as u8,
+            2 => drop(bytes.drain(range(bytes, rng))),
+            3 => {
+                let piece = bytes[range(bytes, rng)].to_vec();
+                insert(bytes, &piece);
+            }
+            4 | 5 if !self.words.is_empty() => insert(bytes, self.words[rng.below(self.words.len())].as_bytes()),
+            6 => {
+                let other = &self.seeds[rng.below(self.seeds.len())];
+                insert(bytes, &other[range(other, rng)]);
+            }
+            7 => number_replaced(bytes, at, rng),
+            8 if rng.below(8) == 0 => {
+                let piece = bytes[range(bytes, rng)].to_vec();
+                insert(bytes, &piece.repeat(1 << rng.below(13)));
+            }
+            9 if rng.below(4) == 0 => bytes.truncate(at),
+            _ => insert(bytes, &[rng.below(128) as u8]),
+        }
+    }
+}
+
+/// Puts a number at the edge of some type in place of the next one.
+fn number_replaced(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
+    const EDGES: [&str; 14] = [
+        "0",
+        "-1",
+        "1",
+        "127",
+        "256",
+        "65535",
+        "65536",
+        "2147483648",
+        "4294967295",
+        "18446744073709551615",
+        "1e308",
+        "-1e-320",
+        "nan",
+        "99999999999999999999999",
+    ];
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    if let Some(from) = bytes[at..].iter().position(is_digit).map(|found| at + found) {
+        let length = bytes[from..].iter().take_while(|byte| is_digit(byte)).count();
+        bytes.splice(from..from + length, EDGES[rng.below(EDGES.len())].bytes());
+    }
+}
+
+/// The control: a reader with a rare panic, and one that takes what a number asks for, are found.
+#[test]
+fn attacks_find_what_is_wrong() {
+    let target =
+        || Target { name: "wrong", seeds: vec![b"size 16\n".to_vec()], words: &["size ", "\n"], bytes_per_byte: 1 };
+    let found = |execute: fn(&[u8])| {
+        let said = catch_unwind(|| target().attack(execute)).unwrap_err();
+        *said.downcast::<String>().unwrap()
+    };
+    assert!(found(|text| assert!(!text.ends_with(b"size size \n"))).starts_with("a panic; wrong, execution"));
+    let greedy = |text: &[u8]| {
+        let number = text
+            .split(|byte| *byte == b' ')
+            .nth(1)
+            .and_then(|word| std::str::from_utf8(word).ok()?.trim().parse().ok());
+        drop(vec![1u8; number.unwrap_or(0usize).min(1 << 27)]);
+    };
+    assert!(found(greedy).contains("bytes of memory for"));
+}

@@ -1,0 +1,146 @@
+//! Graph environments of action types, graphs and rules that were drawn. The checkers either refuse one, or its exact policy samples in
+//! proportion to the reward: what the checkers pass is right.
+
+use crate::attack::{Runs, turn};
+use gfn::env::StateGraph;
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates,
+    MoveMask, Node, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+};
+use gfn::metrics::{Distances, ExactPolicy};
+use gfn::policy::UniformPolicy;
+use gfn::testing::check_graph_env;
+use gfn::{Result, Rng};
+use tch::Tensor;
+
+/// Larger spaces are let be.
+const MOST_STATES: usize = 400;
+
+/// What is forbidden, by numbers that a graph has under any labels, or by the labels themselves.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    /// Nodes whose degree has this remainder take no edge.
+    closed: Option<usize>,
+    /// Graphs of so many edges, by remainder, aren't finished.
+    unfinished: Option<usize>,
+    /// A node of this label takes no move, which no environment up to isomorphism may say.
+    label: Option<u32>,
+    /// Graphs of so many edges are said not to be reachable.
+    unreachable: Option<usize>,
+}
+
+impl Drawn {
+    fn new(rng: &mut Rng) -> Self {
+        let mut one_of = |chance: usize, n: usize| (rng.below(chance) == 0).then(|| rng.below(n));
+        let (closed, unfinished) = (one_of(4, 3), one_of(4, 3));
+        Self { closed, unfinished, label: one_of(8, 3).map(|label| label as u32), unreachable: one_of(12, 4) }
+    }
+}
+
+impl GraphRules for Drawn {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        if let Some(closed) = self.closed.filter(|_| moves.type_name() == "add_edge") {
+            moves.retain(|action| graph.degree(action.a) % 3 != closed && graph.degree(action.b) % 3 != closed);
+        }
+        if let Some(label) = self.label.filter(|_| moves.type_name() == "add_edge") {
+            moves.retain(|action| action.a != label);
+        }
+    }
+
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.unfinished.is_none_or(|rest| graph.n_edges() % 3 != rest)
+    }
+
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.unreachable != Some(graph.n_edges())
+    }
+}
+
+fn actions(rng: &mut Rng) -> ActionSet {
+    let semantics = if rng.below(2) == 0 { Semantics::Labelled } else { Semantics::UpToIsomorphism };
+    let mut set = ActionSet::new(semantics);
+    let (classes, edge_classes, most) = (1 + rng.below(2) as u16, 1 + rng.below(2) as u16, 1 + rng.below(4));
+    for _ in 0..1 + rng.below(3) {
+        let edge = AddEdge::new(edge_classes).at_most(1 + rng.below(4));
+        set = match rng.below(10) {
+            0 | 1 => set.with(AddNode::free(classes, most)),
+            2 => set.with(AddNode::first(classes)),
+            3 => set.with(AddNode::attached(classes, edge_classes, most)),
+            4 | 5 => set.with(edge),
+            6 => set.with(edge.keeping_connected()),
+            7 => set.with(SetNodeAttr::new(&[1 + rng.below(2) as u8]).unwrap()),
+            8 => set.with(SetEdgeAttr::new(&[1]).unwrap()),
+            _ => set.with(Reversed(AddEdge::new(1))),
+        };
+    }
+    set
+}
+
+fn initial(rng: &mut Rng) -> GraphState {
+    let kind = if rng.below(2) == 0 { GraphKind::Directed } else { GraphKind::Undirected };
+    let n = rng.below(4);
+    let nodes: Vec<Node> = (0..n).map(|_| Node::of_class(rng.below(2) as u16)).collect();
+    let mut edges = Vec::new();
+    for a in 0..n as u32 {
+        for b in 0..n as u32 {
+            let is_pair = if kind == GraphKind::Directed { a != b } else { a < b };
+            if is_pair && rng.below(3) == 0 {
+                edges.push((a, b, Edge::default()));
+            }
+        }
+    }
+    GraphState::from_parts(kind, &nodes, &edges).unwrap()
+}
+
+fn env(rng: &mut Rng) -> Result<GraphEnv<Drawn>> {
+    let env = GraphEnv::new(Drawn::new(rng), actions(rng), initial(rng))?;
+    let env = if rng.below(3) == 0 { env.with_scaffold(Scaffold::Alike)? } else { env };
+    Ok(env.with_backward(if rng.below(3) == 0 { BackwardRule::ByType } else { BackwardRule::Derived }))
+}
+
+/// By edges, nodes and attributes: the same under any labels.
+fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    let of = |graph: &GraphState| {
+        let attributes: usize =
+            graph.nodes().map(|node| usize::from(node.attributes.get(0)) + usize::from(node.class)).sum();
+        0.7 * graph.n_edges() as f64 - 0.3 * graph.n_nodes() as f64 + 0.45 * attributes as f64
+    };
+    Ok(states.graphs().iter().map(of).collect())
+}
+
+/// The distance of the exact policy's distribution from the target; nothing for a space that is too large.
+fn distance(env: &GraphEnv<Drawn>) -> Result<Option<f64>> {
+    let Ok(graph) = StateGraph::build(env, MOST_STATES) else { return Ok(None) };
+    let target = graph.target_distribution(&log_reward, None)?.probs;
+    let exact = ExactPolicy::new(&graph, env, UniformPolicy, &log_reward)?;
+    let learned = graph.terminating_distribution(env, &exact, None)?.probs;
+    Ok(Some(Distances::between(&learned, &target)?.tv))
+}
+
+#[test]
+fn what_the_checkers_pass_samples_the_reward() {
+    let _turn = turn();
+    let mut runs = Runs::begin();
+    let (mut passed, mut refused, mut large) = (0, 0, 0);
+    while let Some(mut rng) = runs.next() {
+        let Ok(env) = env(&mut rng) else {
+            refused += 1;
+            continue;
+        };
+        if StateGraph::build(&env, MOST_STATES).is_ok_and(|graph| graph.len() == 0) {
+            continue;
+        }
+        match check_graph_env(&env, 10, &mut rng) {
+            Err(_) => refused += 1,
+            Ok(_) => match distance(&env).unwrap() {
+                None => large += 1,
+                Some(tv) => {
+                    passed += 1;
+                    assert!(tv < 1e-5, "execution {}: TV {tv} of {:?}, {:?}", runs.done, env.rules(), env.actions());
+                }
+            },
+        }
+    }
+    println!("environments: {passed} are right, {refused} refused, {large} too large to list");
+    assert!(passed > 0 && refused > 0);
+}

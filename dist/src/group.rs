@@ -299,3 +299,33 @@ fn small(number: usize) -> Result<i32> {
 fn first_line(said: &str) -> String {
     said.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gfn::Rng;
+
+    /// A member can only take another's header for what it is: any other bytes are an error.
+    #[test]
+    fn headers_that_nobody_wrote_are_refused() {
+        let timeout = Duration::from_secs(10);
+        let store = Store::serve("127.0.0.1:0".parse().unwrap(), timeout).unwrap();
+        let group = ProcessGroup::new(&store, 0, 1, timeout, "127.0.0.1").unwrap();
+        let (rng, place) = (&mut Rng::seeded(0), [SUM, 3]);
+        let right: Vec<u8> = [SUM, 3, Kind::Double as u64, 17].into_iter().flat_map(u64::to_le_bytes).collect();
+        assert_eq!(group.header(place, 0, &right).unwrap(), (Kind::Double, 17));
+        let (mut taken, n) = (0, 100_000);
+        for _ in 0..n {
+            let mut row = right.clone();
+            (0..1 + rng.below(3)).for_each(|_| row[rng.below(HEADER)] = rng.below(256) as u8);
+            row.truncate(if rng.below(8) == 0 { rng.below(HEADER) } else { HEADER });
+            if let Ok((kind, length)) = group.header(place, 0, &row) {
+                taken += 1;
+                assert!(KINDS.contains(&kind) && length <= MOST_ELEMENTS);
+                assert!(row.len() < HEADER || row[..16] == right[..16]);
+            }
+        }
+        // Another kind or length is a message, too.
+        assert!(0 < taken && taken < n / 2, "{taken}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Checkpoints and data sets whose files were changed, and files of weights and tables that others made.
 
 use std::io::Write;
+use std::time::Duration;
 
 use crate::attack::Target;
 use crate::readers::Scratch;
@@ -11,7 +12,7 @@ use gfn::policy::UniformPolicy;
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::testing::Chain;
 use gfn::train::Checkpoint;
-use gfn_molecules::{AccessibilityTable, Patterns, SehProxy};
+use gfn_molecules::{AccessibilityTable, ExternalScorer, ExternalScorerConfig, Patterns, SehProxy};
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
@@ -137,5 +138,22 @@ fn patterns() {
     Target { name: "patterns", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(|bytes| {
         std::fs::write(&file.0, bytes).unwrap();
         let _ = Patterns::read(&file.0);
+    });
+}
+
+/// Programs that score may answer anything: a score or an error comes of it.
+#[test]
+fn answers_of_a_program() {
+    let file = Scratch::new("answers");
+    let words = ["\n", "nan", "inf", "1e999", " ", "0.5\n0.5\n", "\u{0}", "\r\n", "-"];
+    let seeds = vec![b"0.5\n1e-3\n".to_vec(), b"12\n-3.25\n".to_vec()];
+    let smiles = ["C", "CC"].map(str::to_owned);
+    Target { name: "answers of a program", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(|bytes| {
+        std::fs::write(&file.0, bytes).unwrap();
+        let config = ExternalScorerConfig::new(["cat", file.0.to_str().unwrap()]);
+        let config = ExternalScorerConfig { workers: 1, retries: 0, timeout: Duration::from_secs(5), ..config };
+        if let Ok(scores) = ExternalScorer::new(config).unwrap().scores(&smiles) {
+            assert!(scores.len() == 2 && scores.iter().all(|score| score.is_finite()));
+        }
     });
 }

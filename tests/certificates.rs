@@ -98,7 +98,8 @@ fn intervals_cover_the_truth() {
     let (mut of_log_p, mut of_log_z, mut of_tv) = (0, 0, 0);
     for seed in 0..40 {
         let rng = &mut Rng::seeded(seed);
-        let certificate = certify(&env, &UniformPolicy, &reward, None, Budget { samples: 1_500, ..BUDGET }, rng).unwrap();
+        let certificate =
+            certify(&env, &UniformPolicy, &reward, None, Budget { samples: 1_500, ..BUDGET }, rng).unwrap();
         of_log_z += usize::from(certificate.log_z.estimate.unwrap().contains(target.log_z));
         of_tv += usize::from(certificate.tv.at_least <= tv && tv <= certificate.tv.at_most);
         assert!(certificate.log_z.at_least <= target.log_z && !certificate.is_clean());

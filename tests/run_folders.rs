@@ -11,7 +11,7 @@ mod made;
 mod task_flags;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
 use gfn::Error;
@@ -19,8 +19,13 @@ use serde_json::json;
 
 use crate::trainers::Folder;
 use folder::RunFolder;
-use made::{Made, steps_before};
+use made::Made;
 use task_flags::TaskFlags;
+
+/// The steps that a file has, one by one.
+fn steps_before(path: &Path, done: usize) -> gfn::Result<Vec<Made>> {
+    made::steps_before(path, done).map(|steps| steps.kept)
+}
 
 /// A program of several tasks, as `reproduce` is.
 #[derive(Parser, Debug)]
@@ -154,6 +159,7 @@ fn steps_are_read_back_as_they_were_made() {
     run.claim(&asked("ring"), None).unwrap();
     assert_eq!(steps_before(&run.metrics(), 7).unwrap(), [], "nothing was made yet");
     let made = |step| Made {
+        n: 1,
         step,
         reward_calls: 5,
         loss: Some(0.1),

@@ -6,6 +6,7 @@ use crate::attack::Target;
 use gfn::graph::{GraphFormat, NamedGraph};
 use gfn_dags::{ContinuousData, DiscreteData, DiscreteNetwork, named_edges};
 use gfn_gym::graph_problems::{Instances, read_dimacs, write_dimacs};
+use gfn_gym::phylo_tree::PhyloTree;
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::fragments::{FragmentLibrary, Vocabulary};
 use gfn_molecules::{Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, MoleculeScore, ScoreConfig};
@@ -303,5 +304,18 @@ fn tables_of_rewards() {
         let Ok(text) = std::str::from_utf8(text) else { return };
         let _ =
             (TableReward::parse(&env, &alphabet, text, Some(1e-3)), TableReward::parse(&env, &alphabet, text, None));
+    });
+}
+
+#[test]
+fn newick() {
+    let env = PhyloTree::new(5).unwrap();
+    let texts = ["((0,2),((1,4),3));", "((3:0.5,1:1e-2)inner:2,((2,0),4));"];
+    let words = ["(", ")", ",", ";", ":0.1", "0", "4", "((((", "a"];
+    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
+        let Ok(text) = std::str::from_utf8(text) else { return };
+        if let Ok(row) = env.read_newick(text) {
+            assert_eq!(env.read_newick(&env.newick(&row)).unwrap(), row);
+        }
     });
 }

@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [core, skipped, files @ ..] = arguments.as_slice() else {
         return Err("give the folder of the core, a file of skipped numbers, and files".into());
     };
-    let skipped: HashSet<u32> = std::fs::read_to_string(skipped)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let skipped: HashSet<u32> =
+        std::fs::read_to_string(skipped)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     let mut next = 1;
     for file in files {
         let path = Path::new(core).join(file);
@@ -59,7 +60,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Behind the crate's own documentation and attributes.
     let at = text.find("\nmod ").or_else(|| text.find("\npub mod ")).ok_or("no module in lib.rs")?;
     let allowed = "#[allow(warnings, clippy::all)]\nmod mutants;\n";
-    std::fs::write(&lib, format!("#![allow(warnings, arithmetic_overflow, unconditional_panic)]\n{}\n{allowed}{}", &text[..at], &text[at..]))?;
+    std::fs::write(
+        &lib,
+        format!(
+            "#![allow(warnings, arithmetic_overflow, unconditional_panic)]\n{}\n{allowed}{}",
+            &text[..at],
+            &text[at..]
+        ),
+    )?;
     Ok(std::fs::write(Path::new(core).join("mutants.rs"), SWITCH)?)
 }
 
@@ -74,7 +82,10 @@ fn mutated(text: &str, file: &str, skipped: &HashSet<u32>, next: &mut u32) -> Re
         for mutant in &site.mutants {
             let line = text[..mutant.at].matches('\n').count() + 1;
             if !skipped.contains(next) {
-                println!("{}", json!({ "id": next, "first": first, "file": file, "line": line, "function": site.function, "what": mutant.what }));
+                println!(
+                    "{}",
+                    json!({ "id": next, "first": first, "file": file, "line": line, "function": site.function, "what": mutant.what })
+                );
                 write!(arms, "\n/*mutant {next}*/ {next} => {},", mutant.text)?;
             }
             *next += 1;

@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Block, Expr, ExprBinary, ExprClosure, ExprUnary, ImplItemFn, ItemConst, ItemFn, ItemMod, ItemStatic, Signature, TraitItemFn, UnOp};
+use syn::{
+    BinOp, Block, Expr, ExprBinary, ExprClosure, ExprUnary, ImplItemFn, ItemConst, ItemFn, ItemMod, ItemStatic,
+    Signature, TraitItemFn, UnOp,
+};
 
 use crate::values;
 
@@ -41,7 +44,8 @@ struct Finder<'a> {
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        let is_cfg = attribute.path().is_ident("cfg") && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string().contains("test"));
+        let is_cfg = attribute.path().is_ident("cfg")
+            && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string().contains("test"));
         is_cfg || attribute.path().is_ident("test")
     })
 }
@@ -129,7 +133,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_expr(&mut self, expression: &'ast Expr) {
-        let is_operation = matches!(expression, Expr::Binary(_) | Expr::Unary(ExprUnary { op: UnOp::Not(_) | UnOp::Neg(_), .. }));
+        let is_operation =
+            matches!(expression, Expr::Binary(_) | Expr::Unary(ExprUnary { op: UnOp::Not(_) | UnOp::Neg(_), .. }));
         if !(is_operation && self.expression(expression)) {
             visit::visit_expr(self, expression);
         }

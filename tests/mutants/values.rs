@@ -25,7 +25,8 @@ fn of_type(of: &Type) -> Vec<String> {
         },
         _ => Vec::new(),
     };
-    let around = |before: &str, after: &str| inner(0).iter().map(|value| format!("{before}{value}{after}")).collect::<Vec<_>>();
+    let around =
+        |before: &str, after: &str| inner(0).iter().map(|value| format!("{before}{value}{after}")).collect::<Vec<_>>();
     match last.ident.to_string().as_str() {
         "bool" => texts(&["true", "false"]),
         "u8" | "u16" | "u32" | "u64" | "usize" => texts(&["0", "1"]),

@@ -9,6 +9,7 @@ use gfn::metrics::Target;
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
+use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
 use gfn_gym::ring::{Ring, RingReward};
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
@@ -24,7 +25,7 @@ pub(crate) struct TaskArgs {
     #[arg(value_enum)]
     pub(crate) task: TaskName,
     /// Points along each dimension of a grid (by default 8), nodes of a ring (4), most nodes of a coloured graph (5), most atoms of a
-    /// molecule (4), variables of a structure (5)
+    /// molecule (4), variables of a structure (5), species of a tree (7)
     #[arg(long)]
     size: Option<usize>,
     /// Dimensions of a grid
@@ -33,6 +34,19 @@ pub(crate) struct TaskArgs {
     /// Rewards of all sequences: a CSV file with the header `sequence,reward`
     #[arg(long, required_if_eq("task", "tfbind8"))]
     table: Option<PathBuf>,
+    /// DNA of the species of a tree, the first ones of a FASTA file; by default seven made-up sequences
+    #[arg(long)]
+    alignment: Option<PathBuf>,
+}
+
+/// Seven species, whose letters follow no tree exactly.
+const SPECIES: &str = "\
+>0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
+
+/// The sequences of a FASTA text.
+fn sequences(text: &str) -> Vec<String> {
+    let records = text.split('>').skip(1);
+    records.map(|record| record.lines().skip(1).map(str::trim).collect()).collect()
 }
 
 /// Tasks by name. Each is what `reproduce` trains under that name, with its defaults.
@@ -52,6 +66,8 @@ pub(crate) enum TaskName {
     Qm9str,
     /// DNA of eight letters
     Tfbind8,
+    /// Rooted trees of species by parsimony: Newick, species as numbers from 0
+    Trees,
 }
 
 /// The states of a file.
@@ -127,6 +143,9 @@ impl TaskArgs {
         if self.size.is_some() && matches!(self.task, TaskName::Qm9str | TaskName::Tfbind8) {
             return Err(Error::config("--size", self.name(), "no such flag: this task has one size"));
         }
+        if self.alignment.is_some() && self.task != TaskName::Trees {
+            return Err(Error::config("--alignment", self.name(), "trees, the task that it belongs to"));
+        }
         let size = |default: usize| self.size.unwrap_or(default);
         match self.task {
             TaskName::Grid => {
@@ -182,6 +201,29 @@ impl TaskArgs {
                 let write =
                     move |states: &VectorStates, row: usize| dna.decode(&TokenSequence::tokens(states.row(row)));
                 look.look(Known { env, reward, read: Box::new(read), write: Box::new(write) })
+            }
+            TaskName::Trees => {
+                let env = PhyloTree::new(size(7))?;
+                let text = match &self.alignment {
+                    Some(path) => std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?,
+                    None => SPECIES.to_owned(),
+                };
+                let species: Vec<String> = sequences(&text).into_iter().take(env.n()).collect();
+                // Relative to the best tree's, as rewards of long sequences are tiny.
+                let of = |offset: f64| ParsimonyReward::dna(&env, &species, offset, 1.0);
+                let fewest = match env.all_trees() {
+                    Some(trees) => of(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default(),
+                    None => {
+                        return Err(Error::config("--size", env.n(), "at most 8 species, whose trees can be listed"));
+                    }
+                };
+                let (reader, writer) = (env.clone(), env.clone());
+                let read = move |path: &Path| {
+                    let rows = lines(path, &|line: &str| reader.read_newick(line))?;
+                    VectorStates::from_flat(reader.entries(), rows.concat())
+                };
+                let write = move |states: &VectorStates, row: usize| Ok(writer.newick(states.row(row)));
+                look.look(Known { env, reward: of(fewest as f64)?, read: Box::new(read), write: Box::new(write) })
             }
         }
     }

@@ -8,10 +8,39 @@ use gfn::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Entries that are kept at most: the curves of a million steps would take hundreds of megabytes.
+const MOST: usize = 1 << 16;
+
+/// All steps of a run in their order: each one, or of many steps so many together.
+#[derive(Default, Debug)]
+pub(crate) struct Steps {
+    pub(crate) kept: Vec<Made>,
+    /// Halvings so far: `2^halved` steps stand together.
+    halved: u32,
+}
+
+impl Steps {
+    pub(crate) fn push(&mut self, made: Made) {
+        match self.kept.last_mut() {
+            Some(last) if last.n < 1 << self.halved => last.absorb(made),
+            _ => self.kept.push(made),
+        }
+        if self.kept.len() > MOST {
+            self.halved += 1;
+            for made in std::mem::take(&mut self.kept) {
+                self.push(made);
+            }
+        }
+    }
+}
+
 /// The figures of a step, as a line of metrics has them: those that aren't finite are `null` there.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub(crate) struct Made {
     pub(crate) step: usize,
+    /// The number of steps that stand together; what follows is the last one's, but for means of the loss and of the length, and sums.
+    #[serde(skip, default = "one")]
+    pub(crate) n: usize,
     pub(crate) reward_calls: u64,
     pub(crate) loss: Option<f64>,
     pub(crate) log_z: Option<f64>,
@@ -25,11 +54,34 @@ pub(crate) struct Made {
     pub(crate) metrics: BTreeMap<String, Option<f64>>,
 }
 
+fn one() -> usize {
+    1
+}
+
+impl Made {
+    fn absorb(&mut self, later: Self) {
+        let (own, other) = (self.n as f64, later.n as f64);
+        let mean = |before: Option<f64>, then: Option<f64>| Some((own * before? + other * then?) / (own + other));
+        self.metrics.extend(later.metrics);
+        *self = Self {
+            n: self.n + later.n,
+            loss: mean(self.loss, later.loss),
+            mean_len: mean(self.mean_len, later.mean_len),
+            states: self.states + later.states,
+            distinct: self.distinct + later.distinct,
+            seconds: std::array::from_fn(|k| self.seconds[k] + later.seconds[k]),
+            metrics: std::mem::take(&mut self.metrics),
+            ..later
+        };
+    }
+}
+
 impl From<&Record> for Made {
     fn from(record: &Record) -> Self {
         let stats = &record.stats;
         Self {
             step: record.step,
+            n: 1,
             reward_calls: record.reward_calls,
             loss: Some(stats.loss),
             log_z: Some(stats.log_z),
@@ -47,13 +99,13 @@ impl From<&Record> for Made {
 ///
 /// # Errors
 /// [`Error::File`] for lines that lack a figure of every step.
-pub(crate) fn steps_before(path: &Path, done: usize) -> Result<Vec<Made>> {
+pub(crate) fn steps_before(path: &Path, done: usize) -> Result<Steps> {
     if !path.exists() {
-        return Ok(Vec::new());
+        return Ok(Steps::default());
     }
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut made = Vec::new();
+    let mut made = Steps::default();
     for (k, line) in whole.lines().enumerate() {
         let refuse = |error: serde_json::Error| {
             let problem = format!("line {} isn't a line of metrics ({error})", k + 1);
@@ -67,4 +119,27 @@ pub(crate) fn steps_before(path: &Path, done: usize) -> Result<Vec<Made>> {
         made.push(serde_json::from_value(line).map_err(refuse)?);
     }
     Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_steps_stand_together() {
+        let line = r#"{"step":0,"reward_calls":0,"loss":1.0,"log_z":null,"mean_len":3.0,"states":4,"distinct":2,"grad_norm":1.0,"seconds":[0.5,0,0,0.25]}"#;
+        let one: Made = serde_json::from_str(line).unwrap();
+        let mut steps = Steps::default();
+        let n = 5 * MOST / 2 + 3;
+        for step in 1..=n {
+            let metrics = if step == 7 { [("jsd".to_owned(), Some(0.5))].into() } else { BTreeMap::new() };
+            steps.push(Made { step, loss: Some(step as f64), metrics, ..one.clone() });
+        }
+        let of = |value: fn(&Made) -> f64| steps.kept.iter().map(value).sum::<f64>();
+        assert!(steps.kept.len() <= MOST && steps.kept[0].n == 4 && steps.kept[0].step == 4);
+        assert!(steps.kept[1].metrics["jsd"] == Some(0.5) && steps.kept[0].loss == Some(2.5));
+        assert_eq!(of(|made| made.n as f64), n as f64);
+        assert_eq!((of(|made| made.seconds[0]), of(|made| made.states as f64)), (0.5 * n as f64, 4.0 * n as f64));
+        assert_eq!(steps.kept.last().unwrap().step, n);
+    }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::Run;
 use super::files::written;
-use super::made::{Made, steps_before};
+use super::made::{Made, Steps, steps_before};
 use super::members;
 use super::report::words;
 use super::task_flags::TaskFlags;
@@ -33,7 +33,7 @@ pub(crate) struct Trained {
     members: usize,
     /// Seconds that the buffer was filled for.
     filled_s: f64,
-    made: Vec<Made>,
+    made: Steps,
 }
 
 impl Run<'_> {
@@ -65,7 +65,7 @@ impl Run<'_> {
         let filled_s = started.elapsed().as_secs_f64();
 
         let run = common.run_folder().filter(|_| members::is_first());
-        let mut made = Vec::new();
+        let mut made = Steps::default();
         if let (Some(run), Some(asked)) = (&run, TaskFlags::of_process()) {
             let context = trainer.context();
             let more = [
@@ -135,7 +135,7 @@ impl Run<'_> {
 
     /// Draws loss, log Z and what was measured over training, and the task's own panels.
     pub(super) fn draw_training(&self, trained: &Trained, log_z_true: Option<f64>, own: Vec<Panel>) -> Result<()> {
-        let made = &trained.made;
+        let made = &trained.made.kept;
         let points = |of: &dyn Fn(&Made) -> Option<f64>| -> Vec<(f64, f64)> {
             made.iter().filter_map(|made| Some((made.step as f64, of(made)?))).collect()
         };
@@ -177,12 +177,12 @@ impl Made {
 impl Trained {
     /// Of a search that trains nothing.
     pub(crate) fn without_steps(batch: usize, seconds: f64) -> Self {
-        Self { batch, params: 0, members: 1, filled_s: seconds, made: Vec::new() }
+        Self { batch, params: 0, members: 1, filled_s: seconds, made: Steps::default() }
     }
 
     /// The last three quarters of the steps, when all is warm.
     fn warm(&self) -> &[Made] {
-        &self.made[self.made.len() / 4..]
+        &self.made.kept[self.made.kept.len() / 4..]
     }
 
     /// The mean over the steps once warm.
@@ -192,7 +192,8 @@ impl Trained {
 
     /// Steps per second once warm: the median of windows.
     pub(crate) fn its_per_s(&self) -> f64 {
-        let rate = |window: &[Made]| window.len() as f64 / window.iter().map(Made::time).sum::<f64>();
+        let steps = |window: &[Made]| window.iter().map(|made| made.n).sum::<usize>() as f64;
+        let rate = |window: &[Made]| steps(window) / window.iter().map(Made::time).sum::<f64>();
         let mut windows: Vec<f64> = self.warm().chunks(self.warm().len().div_ceil(9).max(1)).map(rate).collect();
         windows.sort_by(f64::total_cmp);
         windows.get(windows.len() / 2).copied().unwrap_or(f64::NAN)
@@ -200,7 +201,7 @@ impl Trained {
 
     /// log Z of the last step.
     pub(crate) fn log_z(&self) -> f64 {
-        self.made.last().and_then(|made| made.log_z).unwrap_or(f64::NAN)
+        self.made.kept.last().and_then(|made| made.log_z).unwrap_or(f64::NAN)
     }
 
     /// The figures of training, in the order in which people are told them.
@@ -208,10 +209,11 @@ impl Trained {
         let common = run.common;
         let mean_len = self.mean(|made| made.mean_len.unwrap_or(f64::NAN));
         // Loss of the last tenth, on average.
-        let tail = &self.made[self.made.len() - self.made.len().div_ceil(10)..];
+        let made = &self.made.kept;
+        let tail = &made[made.len() - made.len().div_ceil(10)..];
         let loss = tail.iter().map(|made| made.loss.unwrap_or(f64::NAN)).sum::<f64>() / tail.len() as f64;
-        let modes_seen = self.made.iter().filter_map(|made| made.metric(MODES)).next_back();
-        let phase = |k: usize| 1e3 * self.mean(|made| made.seconds[k]);
+        let modes_seen = self.made.kept.iter().filter_map(|made| made.metric(MODES)).next_back();
+        let phase = |k: usize| 1e3 * self.mean(|made| made.seconds[k] / made.n as f64);
         vec![
             ("example", json!(run.example)),
             ("seed", json!(common.seed)),
@@ -221,14 +223,14 @@ impl Trained {
             ("members", json!(self.members)),
             ("device", json!(common.device.to_string())),
             ("params", json!(self.params)),
-            ("train_s", json!(self.filled_s + self.made.iter().map(Made::time).sum::<f64>())),
+            ("train_s", json!(self.filled_s + self.made.kept.iter().map(Made::time).sum::<f64>())),
             ("its_per_s", json!(self.its_per_s())),
             ("mean_len", json!(mean_len)),
             ("states_per_s", json!(self.its_per_s() * self.batch as f64 * mean_len)),
             ("distinct_share", json!(self.mean(|made| made.distinct as f64 / made.states as f64))),
             ("phases_ms", json!([phase(0), phase(1), phase(2), phase(3)])),
             // Each member counts its own, and has as many.
-            ("reward_calls", json!(self.made.last().map_or(0, |made| made.reward_calls) * self.members as u64)),
+            ("reward_calls", json!(self.made.kept.last().map_or(0, |made| made.reward_calls) * self.members as u64)),
             ("modes_seen", json!(modes_seen.map(|seen| seen as u64))),
             ("loss", json!(loss)),
             ("log_z", json!(self.log_z())),

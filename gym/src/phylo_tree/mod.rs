@@ -1,6 +1,7 @@
 //! Phylogenetic trees by parsimony (Zhou et al., *PhyloGFN*, ICLR 2024): rooted trees over species, joined from the leaves up.
 
 mod env;
+mod newick;
 mod reward;
 
 pub use env::PhyloTree;

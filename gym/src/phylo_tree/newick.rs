@@ -1,0 +1,127 @@
+//! Trees from Newick text.
+
+use gfn::{Error, Result};
+
+use super::PhyloTree;
+
+/// A part of a text.
+enum Token<'a> {
+    Open,
+    Close,
+    Comma,
+    End,
+    Word(&'a str),
+}
+
+/// The text in parts, without blanks.
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let (mut out, mut rest) = (Vec::new(), text.trim());
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(['(', ')', ',', ';']).unwrap_or(rest.len());
+        out.push(match first {
+            '(' => Token::Open,
+            ')' => Token::Close,
+            ',' => Token::Comma,
+            ';' => Token::End,
+            _ => Token::Word(rest[..length].trim()),
+        });
+        rest = rest[length.max(1)..].trim_start();
+    }
+    out
+}
+
+impl PhyloTree {
+    /// The state of one whole tree in Newick text, species being their numbers. Lengths of branches and names of inner nodes are read over.
+    ///
+    /// ```
+    /// use gfn_gym::phylo_tree::PhyloTree;
+    /// let env = PhyloTree::new(4)?;
+    /// let tree = env.read_newick("((3:0.5,1:1e-2)inner:2,(2,0));")?;
+    /// assert_eq!(env.newick(&tree), "((0,2),(1,3));");
+    /// assert!(env.read_newick("((0,1),2);").is_err());
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a text that isn't one rooted binary tree of all species, each once.
+    pub fn read_newick(&self, text: &str) -> Result<Vec<u16>> {
+        let wrong = |problem: String| {
+            Error::config("a tree", problem, "one rooted binary tree of all species, such as `((0,2),(1,3));` of four")
+        };
+        let mut row = vec![0; self.entries()];
+        // For each open parenthesis its trees so far: the smallest species and the root's entry.
+        let (mut open, mut seen) = (vec![Vec::new()], vec![false; self.n()]);
+        let mut follows_tree = false;
+        for token in tokens(text) {
+            match token {
+                Token::Open if !follows_tree => open.push(Vec::new()),
+                Token::Comma if follows_tree => follows_tree = false,
+                Token::Close if follows_tree && open.len() > 1 => {
+                    let trees = open.pop().unwrap_or_default();
+                    let [one, other] = trees[..] else {
+                        return Err(wrong(format!("an inner node of {} trees", trees.len())));
+                    };
+                    let ((low, _), (name, _)) = if one < other { (one, other) } else { (other, one) };
+                    [one.1, other.1].into_iter().for_each(|root: usize| row[root] = name as u16);
+                    open.last_mut().into_iter().for_each(|outer| outer.push((low, self.n() - 1 + name)));
+                }
+                Token::End => break,
+                // A length or a name behind a tree.
+                Token::Word(_) if follows_tree => {}
+                Token::Word(word) => {
+                    let number = word.split(':').next().unwrap_or_default().trim();
+                    let species = number.parse().ok().filter(|&species: &usize| species < self.n());
+                    let Some(species) = species else { return Err(wrong(format!("the species {number:?}"))) };
+                    if std::mem::replace(&mut seen[species], true) {
+                        return Err(wrong(format!("species {species} twice")));
+                    }
+                    open.last_mut().into_iter().for_each(|outer| outer.push((species, species)));
+                    follows_tree = true;
+                }
+                Token::Open | Token::Comma | Token::Close => return Err(wrong(format!("{text:?}"))),
+            }
+        }
+        match (open.len(), open[0].len(), seen.iter().position(|seen| !seen)) {
+            (1, 1, None) => Ok(row),
+            (1, _, Some(species)) => Err(wrong(format!("no species {species}"))),
+            _ => Err(wrong(format!("{text:?}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gfn::env::Rows;
+
+    #[test]
+    fn trees_come_back_from_their_text() {
+        for n in 2..=6 {
+            let env = PhyloTree::new(n).unwrap();
+            for row in env.all_trees().unwrap().rows() {
+                assert_eq!(env.read_newick(&env.newick(row)).unwrap(), row);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_tree_says_why() {
+        let env = PhyloTree::new(3).unwrap();
+        let cases = [
+            ("((0,1),2", "((0,1),2"),
+            ("(0,1,2);", "an inner node of 3 trees"),
+            ("((0,1),1);", "species 1 twice"),
+            ("((0,1),3);", "the species \"3\""),
+            ("(0,1);", "no species 2"),
+            ("(0,1);2", "no species 2"),
+            ("((0 1),2);", "the species \"0 1\""),
+            ("((0,1)(2,0));", "((0,1)(2,0));"),
+            (")", ")"),
+            ("", "no species 0"),
+        ];
+        for (text, says) in cases {
+            let message = env.read_newick(text).unwrap_err().to_string();
+            assert!(message.contains(says), "{text}: {message}");
+        }
+    }
+}

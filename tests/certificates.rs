@@ -111,7 +111,8 @@ fn intervals_cover_the_truth() {
         });
         of_log_p += covers.count();
     }
-    assert!(of_log_z >= 36 && of_tv == 40, "log Z {of_log_z}, TV {of_tv} of 40");
+    // Both say 95 %; 38 of 40 are that, and of intervals that are no wider than they must be 36 come once in twenty.
+    assert!(of_log_z >= 36 && of_tv >= 38, "log Z {of_log_z}, TV {of_tv} of 40");
     let share = of_log_p as f64 / (40 * ends.len()) as f64;
     assert!(share > 0.9, "log p(x) in {share}");
 }

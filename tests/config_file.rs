@@ -136,3 +136,13 @@ fn errors_name_file_and_key() {
     assert!(help.starts_with("Usage:") || help.contains("\nUsage:"), "{help}");
     assert!(!help.contains("run.toml"), "help is no error: {help}");
 }
+
+/// Their parser's stack would end.
+#[test]
+fn texts_of_open_brackets_are_refused() {
+    let deep = "a = ".to_owned() + &"{a=".repeat(5_000);
+    let error = examples::from_toml::<serde_json::Value>(&deep).unwrap_err();
+    assert!(error.contains("more than 100 brackets"), "{error}");
+    let nested = format!("a = {}1{}", "[".repeat(60), "]".repeat(60));
+    assert!(examples::from_toml::<serde_json::Value>(&nested).is_ok());
+}

@@ -105,3 +105,19 @@ fn an_edge_index_is_read_from_two_lines() {
     }
     assert!(read("0 1 0.5\n1 0 2\n").is_ok() && read("0 1 2 {}\n1 0 2 {}\n").is_err());
 }
+
+/// Each line of 24 bytes asks for 1.3 MB.
+#[test]
+fn many_short_lines_cannot_ask_for_all_memory() {
+    let line = "graph undirected 16384\n";
+    assert_eq!(GraphFormat::EdgeList.read(line.as_bytes()).unwrap().len(), 1);
+    let error = GraphFormat::EdgeList.read(line.repeat(2).as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("more nodes in all"), "{error}");
+    // What isn't read isn't written.
+    let graphs = vec![GraphState::undirected(16_384); 2];
+    assert!(matches!(GraphFormat::EdgeList.write(&graphs), Err(Error::Contract { .. })));
+    // As many nodes in small graphs are no such thing.
+    let many = vec![GraphState::undirected(50); 10_000];
+    let text = GraphFormat::EdgeList.write(&many).unwrap();
+    assert_eq!(GraphFormat::EdgeList.read(text.as_bytes()).unwrap().len(), many.len());
+}

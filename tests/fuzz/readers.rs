@@ -1,5 +1,9 @@
 //! Readers of text and of files.
 
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../../examples/reproduce/flags/config_file.rs"]
+mod config_file;
+
 use std::path::PathBuf;
 
 use crate::attack::Target;
@@ -237,7 +241,7 @@ fn scores() {
     ];
     Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(|text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
-        let Ok(config) = toml::from_str::<ScoreConfig>(text) else { return };
+        let Ok(config) = config_file::from_toml::<ScoreConfig>(text) else { return };
         if let Ok(score) = config.build() {
             let molecule = [Molecule::from_smiles("Cc1ccccc1O").unwrap()];
             let _ = score.log_scores(&molecule).map(|scores| assert!(scores[0] < f64::INFINITY));

@@ -9,6 +9,7 @@ use clap::error::{Error, ErrorKind, Result};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Parser};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// What a flag can be set to.
 #[derive(Deserialize)]
@@ -91,7 +92,27 @@ fn signed<A: Parser>() -> Command {
 fn read(path: &Path) -> Result<BTreeMap<String, Setting>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::raw(ErrorKind::Io, format!("{} can't be read: {error}\n", path.display())))?;
-    toml::from_str(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
+    from_toml(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
+}
+
+/// Tables and lists within each other that a text may have.
+const DEEPEST: usize = 100;
+
+/// The value of a TOML text. Of unclosed `{` in a text that is none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
+/// are counted first.
+pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
+    let mut depth = 0usize;
+    for byte in text.bytes() {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return Err(format!("more than {DEEPEST} brackets are open at once: close them"));
+        }
+    }
+    toml::from_str(text).map_err(|error| error.to_string())
 }
 
 /// The flag of this name.

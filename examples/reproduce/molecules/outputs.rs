@@ -10,6 +10,7 @@ use gfn_molecules::{FactoredScore, Fingerprint, Molecule, Ranking, ScoreConfig};
 use serde_json::{Value, json};
 
 use crate::flags::Common;
+use crate::flags::config_file::from_toml;
 use crate::run::Exact;
 
 /// Molecules on the sheet, and in the SD file and the table.
@@ -32,7 +33,7 @@ pub(crate) fn write_ranking(folder: &Path, title: &str, ranking: &Ranking, shown
 pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     let remedy = "give factors as the documentation of `ScoreConfig` has them";
-    let config: ScoreConfig = toml::from_str(&text).map_err(|error| Error::file(path, error, remedy))?;
+    let config: ScoreConfig = from_toml(&text).map_err(|error| Error::file(path, error, remedy))?;
     config.build()
 }
 

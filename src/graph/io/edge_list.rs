@@ -37,7 +37,19 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
             write_weight(&mut text, edge.class, edge.attributes);
         }
     }
+    if !is_in_proportion(graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum(), text.len()) {
+        return Err(Error::contract(
+            "an edge list says something of most nodes of its graphs",
+            format!("{} graphs in {} bytes: write them as graph6, or to several files", graphs.len(), text.len()),
+        ));
+    }
     Ok(text)
+}
+
+/// `true` if graphs of so many pairs of nodes may come of a text of `length` bytes: a bit each, they take 32 MiB in memory, and 4 KiB for
+/// each byte. Short lines that announce large graphs could otherwise ask for all of a machine's memory.
+fn is_in_proportion(pairs: usize, length: usize) -> bool {
+    pairs <= MAX_EDGE_LIST_NODES * MAX_EDGE_LIST_NODES + (length << 15)
 }
 
 fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
@@ -59,6 +71,7 @@ struct OpenGraph {
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs = Vec::new();
     let mut open: Option<OpenGraph> = None;
+    let mut pairs = 0;
     for (number, content) in super::contents(text) {
         let mut line = Line {
             number,
@@ -70,6 +83,10 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
             (Some("graph"), _) => {
                 line.expected = GRAPH;
                 let graph = line.graph()?;
+                pairs += graph.n_nodes().pow(2);
+                if !is_in_proportion(pairs, text.len()) {
+                    return Err(line.error("more nodes in all than a text of this length can be about"));
+                }
                 let given = vec![false; graph.n_nodes()];
                 graphs.extend(open.replace(OpenGraph { graph, given }).map(|open| open.graph));
             }

@@ -16,7 +16,8 @@ use crate::{Error, Result};
 /// The most nodes that a graph of an edge list may announce: an empty one of this size takes 32 MiB in memory.
 ///
 /// A short line must not be able to ask for all of a machine's memory; graph6 needs no such limit, because there a large
-/// graph is a long line.
+/// graph is a long line. For the same reason all graphs of a file together, as pairs of nodes, take no more than 32 MiB and 4 KiB for each byte
+/// of text.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 
 /// The format of graphs in a file.

@@ -60,7 +60,7 @@ impl Finder<'_> {
         let values = values::of_return(&signature.output);
         let has_one = block.stmts.len() == 1;
         let own = self.text[at..block.brace_token.span.close().byte_range().start].trim();
-        let differs = |value: &String| !block.stmts.is_empty() && !(has_one && own == value);
+        let differs = |value: &String| !(block.stmts.is_empty() || has_one && own == value);
         let mutants: Vec<Mutant> = values
             .into_iter()
             .filter(differs)

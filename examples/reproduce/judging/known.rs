@@ -217,7 +217,7 @@ impl TaskArgs {
                         return Err(Error::config("--size", env.n(), "at most 8 species, whose trees can be listed"));
                     }
                 };
-                let (reader, writer) = (env.clone(), env.clone());
+                let (reader, writer) = (env, env);
                 let read = move |path: &Path| {
                     let rows = lines(path, &|line: &str| reader.read_newick(line))?;
                     VectorStates::from_flat(reader.entries(), rows.concat())

@@ -92,7 +92,6 @@ impl PhyloTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gfn::env::Rows;
 
     #[test]
     fn trees_come_back_from_their_text() {

@@ -173,7 +173,7 @@ def kills(asked):
     rng, problems, counts = random.Random(asked.seed), [], {name: collections.Counter() for name in KILLED}
     for k, (name, flags) in enumerate(KILLED.items()):
         wanted, count = (asked.kills + k) // len(KILLED), counts[name]
-        while count["kills"] < wanted and len(problems) < 5:
+        while count["kills"] < wanted and len(problems) < 10:
             folder = asked.folder / f"{name}-{count['runs']}"
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -221,8 +221,11 @@ def attack(program, flags, run, rng, wanted, count):
         if saved < before or last - saved > (0 if polite else every):
             problems.append(f"{run}: {number.name} while {where} left {saved} of {last} steps; {before} were saved before")
         count.update({"kills": 1, number.name: 1, where: 1})
-        # As a kill between the two renames of a save leaves it, a moment that is seldom met.
-        if (run / "checkpoint").exists() and not (run / ".checkpoint.previous").exists() and rng.random() < 0.1:
+        if (run / "result.json").exists():
+            # It had done all there is.
+            return problems
+        # Once, as a kill between the two renames of a save leaves it: a moment that is seldom met.
+        if count["moved"] == 0 and saved > every and (run / "checkpoint").exists() and not (run / ".checkpoint.previous").exists():
             (run / "checkpoint").rename(run / ".checkpoint.previous")
             count["moved"] += 1
 
@@ -283,7 +286,7 @@ def disks(asked):
             return f"it hangs: {log.read_text()[-300:]}"
         error = next((line for line in reversed(said.splitlines()) if line.startswith("error: ")), "")
         right = code == 1 and "panicked at" not in said and re.search(words, error) and str(path or run) in error
-        return None if right else f"it ended with {code}: {(error or said)[:400]}"
+        return None if right else f"it ended with {code}: {error or ' '.join(said.split())[-400:]}"
 
     def goes_on(run):
         code = begin(run).wait(PATIENCE)

@@ -9,6 +9,7 @@ A mode prints a table, with --json one line for programs, and ends with 1 if som
 """
 
 import argparse
+import atexit
 import collections
 import contextlib
 import csv
@@ -40,7 +41,7 @@ KILLED = {"grid": f"{GRID} --steps 5000 --checkpoint-every 100", "ring": f"{RING
 SIGNALS = {signal.SIGKILL: 6, signal.SIGTERM: 2, signal.SIGINT: 2}
 WHERE = ["starting", "training", "saving", "ending"]
 # What the program ends with after a signal in training, and the seconds that it has for anything.
-INTERRUPTED, PATIENCE = 130, 120
+INTERRUPTED, PATIENCE = 130, 300
 TIMES = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
 
 SHORT = f"{GRID} --steps 400 --checkpoint-every 20"
@@ -63,6 +64,7 @@ def main(words):
         parser.error(f"--steps: at least {SHORTEST} are needed for a tenth to be seen")
     asked.program, asked.folder = os.path.abspath(asked.program), asked.folder.absolute()
     asked.folder.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
     table, problems = {"steps": steps, "kills": kills, "disks": disks}[asked.mode](asked)
     told("")
     if asked.json:
@@ -87,10 +89,14 @@ def start(program, flags, log, before=lambda: None, **more):
     def prepare():
         # What is started in the background ignores it, and hands that down.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         before()
 
     with open(log, "w") as file:
-        return subprocess.Popen([program, *flags], stdin=subprocess.DEVNULL, **{"stdout": file, "stderr": file, **more}, preexec_fn=prepare)
+        child = subprocess.Popen([program, *flags], stdin=subprocess.DEVNULL, **{"stdout": file, "stderr": file, **more}, preexec_fn=prepare)
+    # No run outlives this script.
+    atexit.register(child.kill)
+    return child
 
 
 def step(run):
@@ -286,7 +292,7 @@ def disks(asked):
             return f"it hangs: {log.read_text()[-300:]}"
         error = next((line for line in reversed(said.splitlines()) if line.startswith("error: ")), "")
         right = code == 1 and "panicked at" not in said and re.search(words, error) and str(path or run) in error
-        return None if right else f"it ended with {code}: {error or ' '.join(said.split())[-400:]}"
+        return None if right else f"it ended with {code}: {error or ' '.join(said[max(said.find('panicked at'), 0) :].split())[:300]}"
 
     def goes_on(run):
         code = begin(run).wait(PATIENCE)

@@ -89,7 +89,6 @@ def start(program, flags, log, before=lambda: None, **more):
     def prepare():
         # What is started in the background ignores it, and hands that down.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         before()
 
     with open(log, "w") as file:

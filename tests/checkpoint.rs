@@ -162,6 +162,7 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     assert_eq!(seed_at(&path), 2);
     // Cut off between the two renames: the old one has been moved away.
     fs::rename(&path, folder.0.join(".run.previous")).unwrap();
+    assert!(Checkpoint::exists(&path) && !Checkpoint::exists(folder.join("other")));
     assert_eq!(seed_at(&path), 2);
     checkpoint(3).save(&path).unwrap();
     assert_eq!(seed_at(&path), 3);

@@ -3,6 +3,9 @@
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/files.rs"]
 mod outputs;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/run/lines.rs"]
+mod lines;
 
 use std::fs;
 

@@ -313,3 +313,18 @@ fn an_observer_that_keeps_tensors_has_a_name_that_divides_no_section() {
     let mut modes = CountModes::new(is_mode).named("a/b");
     refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
 }
+
+/// What is no file is written to, never read: a device gives bytes without end, and a pipe waits for some.
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_may_go_to_devices_and_pipes() {
+    let folder = Folder::new("lines-devices");
+    let run = |path: &Path| {
+        let mut lines = MetricsFile::new(path);
+        let fit = Fit::new(2).observe(&mut lines).checkpoint(folder.join("run"), None).unwrap();
+        fit.run(&mut trainer(1))
+    };
+    assert_eq!(run(Path::new("/dev/null")).unwrap(), Ended::Done);
+    let error = run(Path::new("/dev/full")).unwrap_err();
+    assert!(matches!(&error, Error::Io { .. }) && error.to_string().contains("/dev/full"), "{error}");
+}

@@ -21,6 +21,7 @@ use gfn_plot as plot;
 use graphs::{all_graphs, colored_graphs, devices, graph_problem, ring, sample, solve, speed};
 use judging::{certificates, judge, truth};
 use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
+use run::lines::tell;
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
     match run::members::run(&given, || run(&program.task)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
     }

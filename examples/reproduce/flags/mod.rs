@@ -12,7 +12,7 @@ use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{Draw, Eviction, ReplayConfig};
 use gfn::runtime::DeviceKind;
-use gfn::train::TrainerConfig;
+use gfn::train::{Checkpoint, TrainerConfig};
 
 pub(crate) use objective::ObjectiveName;
 
@@ -226,7 +226,7 @@ impl Common {
 
     /// The checkpoint to go on from: that of the run folder, or the one that is named.
     pub(crate) fn resume(&self) -> Option<PathBuf> {
-        let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| path.exists());
+        let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| Checkpoint::exists(path));
         own.or_else(|| self.resume.clone())
     }
 

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 use crate::flags::{ObjectiveName, words};
+use crate::run::lines::{print, tell};
 
 /// Hold a device against the CPU: gradients of every objective, resume, speed
 #[derive(Parser, Debug)]
@@ -76,20 +77,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let of_rings = of_rings.transpose()?;
         worst = worst.max(of_grid).max(of_rings.unwrap_or_default());
         let shown = of_rings.map_or("not asked".to_owned(), |gap| format!("{gap:.1e}"));
-        eprintln!("{:<14} gradients differ by {of_grid:.1e} (perceptron), {shown} (messages)", words(&name));
+        tell(format_args!("{:<14} gradients differ by {of_grid:.1e} (perceptron), {shown} (messages)", words(&name)));
         rows.push(json!({ "objective": words(&name), "perceptron": of_grid, "messages": of_rings }));
     }
     let resumed = resumed(device)?;
-    eprintln!("a checkpoint of the CPU's has gradients that differ by {resumed:.1e} there");
+    tell(format_args!("a checkpoint of the CPU's has gradients that differ by {resumed:.1e} there"));
     // Large batches take minutes on a CPU: they are for what they are meant for.
     let sizes = SPEEDS.iter().filter(|(batch, _)| *batch <= 128 || device != Device::Cpu);
     let speeds = sizes.map(|&(batch, width)| speed(args, device, batch, width)).collect::<Result<Vec<Value>>>()?;
     if args.json {
-        println!(
+        print(format_args!(
             "{}",
             json!({ "example": "devices", "device": args.device.to_string(), "threads": args.threads, "gradients": rows,
             "worst": worst, "resumed": resumed, "its_per_s": speeds })
-        );
+        ))?;
     }
     if worst.max(resumed) > ALLOWED {
         let remedy = format!("at most {ALLOWED:e}: look at the objective above that differs most");
@@ -197,6 +198,9 @@ fn speed(args: &Args, device: Device, batch: usize, width: i64) -> Result<Value>
         Ok(f64::from(steps) / started.elapsed().as_secs_f64())
     };
     let (cpu, there) = (timed(Device::Cpu)?, timed(device)?);
-    eprintln!("rings, batch {batch}, width {width}: {cpu:.1} steps a second on the CPU, {there:.1} on {}", args.device);
+    tell(format_args!(
+        "rings, batch {batch}, width {width}: {cpu:.1} steps a second on the CPU, {there:.1} on {}",
+        args.device
+    ));
     Ok(json!({ "batch": batch, "width": width, "cpu": cpu, "device": there }))
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::run::files::try_file;
+use crate::run::lines::{print, tell};
 
 /// Draw graphs from a trained policy
 #[derive(Parser, Debug)]
@@ -87,11 +88,14 @@ fn draw<R: GraphRules>(
     write_graphs(&args.out, graphs.graphs())?;
     let distinct: BTreeSet<_> = env.keys(&graphs).into_iter().collect();
     let (count, distinct, step) = (graphs.len(), distinct.len(), checkpoint.manifest().step);
-    eprintln!("{count} graphs, {distinct} distinct, of a policy after {step} steps, in {}", args.out.display());
+    tell(format_args!(
+        "{count} graphs, {distinct} distinct, of a policy after {step} steps, in {}",
+        args.out.display()
+    ));
     if args.json {
         let line = json!({ "example": "sample", "seed": args.seed, "count": count, "distinct": distinct, "step": step,
             "out": args.out });
-        println!("{line}");
+        print(&line)?;
     }
     Ok(())
 }

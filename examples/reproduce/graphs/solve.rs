@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::graph_problem::ProblemName;
+use crate::run::lines::{print, tell};
 
 /// Solve a problem on a graph of your own, by a trained policy and local search
 #[derive(Parser, Debug)]
@@ -65,7 +66,7 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     let mut rng = Rng::seeded(args.seed);
     let told = |one: &Progress| {
         let origin = format!("{:?}", one.origin).to_lowercase();
-        eprintln!("{:8.3} s: size {} by {origin}", one.seconds, one.size);
+        tell(format_args!("{:8.3} s: size {} by {origin}", one.seconds, one.size));
     };
     let Some(folder) = &args.checkpoint else {
         let problem = args.problem.map_or(Problem::IndependentSet, ProblemName::problem);
@@ -92,17 +93,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (problem, solved) = solve(args, &graph, &runtime)?;
     let names = graph.names_of(&solved.nodes)?;
     let (nodes, edges) = (graph.graph.n_nodes(), graph.graph.n_edges());
-    eprintln!(
+    tell(format_args!(
         "{problem} of size {} in a graph of {nodes} nodes and {edges} edges, {} samples",
         solved.size, solved.samples
-    );
+    ));
     if args.json {
         let line = json!({ "example": "solve", "seed": args.seed, "problem": problem.to_string(), "graph_nodes": nodes, "graph_edges": edges,
             "size": solved.size, "nodes": names, "history": solved.history, "samples": solved.samples,
             "seconds": solved.seconds, "sampling_s": solved.sampling_s });
-        println!("{line}");
+        print(&line)?;
     } else {
-        println!("{}", names.join("\n"));
+        print(format_args!("{}", names.join("\n")))?;
     }
     Ok(())
 }

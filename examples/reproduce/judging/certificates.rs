@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::known::{Known, Listed, Look, TaskArgs};
 use super::quality::Blurred;
+use crate::run::lines::{print, tell};
 
 /// Hold certificates of policies of every quality against the truth
 #[derive(Parser, Debug)]
@@ -176,12 +177,12 @@ impl Counted {
             "fcs": self.consistency.json(), "tv": self.tv.json(), "tv_alone": alone as f64 / self.rows.len().max(1) as f64,
             "fcs_against_tv": Correlation::between(&self.fcs, &self.tvs)?.spearman, "clean": self.clean, "neglected": self.neglected });
         if let serde_json::Value::Object(figures) = &line {
-            figures.iter().for_each(|(name, value)| eprintln!("{name:<22}{value}"));
+            figures.iter().for_each(|(name, value)| tell(format_args!("{name:<22}{value}")));
         }
         if args.json {
             let mut line = line;
             line["of_policies"] = json!(self.rows);
-            println!("{line}");
+            print(&line)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::known::{Known, Listed, Look, TaskArgs};
 use super::page;
 use crate::run::files::{try_file, written};
+use crate::run::lines::{print, tell};
 
 /// Judge samples of any library by the exact distribution of a task
 #[derive(Parser, Debug)]
@@ -61,13 +62,13 @@ impl Look for Judged<'_> {
         samples.iter().for_each(|&object| counts[object] += 1.0 / samples.len() as f64);
         let rows = page::rows(&judged, invalid);
         for (name, value) in &rows {
-            eprintln!("{name:<44}{value}");
+            tell(format_args!("{name:<44}{value}"));
         }
         for (text, object) in missing.iter().zip(&judged.missing) {
-            eprintln!(
+            tell(format_args!(
                 "never sampled: {text}, probability {:.2e}; by chance {:.1e}",
                 object.probability, object.by_chance
-            );
+            ));
         }
         if let Some(out) = &args.out {
             let title = format!("{} of {}", args.file.display(), args.task.name());
@@ -81,7 +82,7 @@ impl Look for Judged<'_> {
             if let (Value::Object(line), Value::Object(head)) = (&mut line, head) {
                 line.extend(head);
             }
-            println!("{line}");
+            print(&line)?;
         }
         Ok(())
     }

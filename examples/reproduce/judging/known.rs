@@ -16,6 +16,7 @@ use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
 
 use crate::flags::words;
+use crate::run::lines::tell;
 use crate::structures::bayesian_structure;
 
 /// The task that is judged.
@@ -267,7 +268,7 @@ fn lines<T>(path: &Path, row: &dyn Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     for (k, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
         match row(line) {
             Ok(row) => out.push(row),
-            Err(_) if k == 0 => eprintln!("{}: the first line, {line:?}, is read as a header", path.display()),
+            Err(_) if k == 0 => tell(format_args!("{}: the first line, {line:?}, is read as a header", path.display())),
             Err(error) => {
                 return Err(Error::file(path, format!("line {}: {error}", k + 1), "give an object on each line"));
             }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::known::{Known, Look, TaskArgs};
 use crate::run::files::{try_file, written};
+use crate::run::lines::print;
 
 /// Write the exact distribution of a task: objects, probabilities, log-rewards
 #[derive(Parser, Debug)]
@@ -47,11 +48,11 @@ impl Look for Written<'_> {
         table.flush().map_err(|source| Error::io(out, source))?;
         written(out);
         if self.0.json {
-            println!(
+            print(format_args!(
                 "{}",
                 json!({ "example": "truth", "task": self.0.task.name(), "objects": objects, "log_z": listed.target.log_z,
                 "out": out })
-            );
+            ))?;
         }
         Ok(())
     }

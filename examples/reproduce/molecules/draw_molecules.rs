@@ -8,6 +8,7 @@ use gfn::{Error, Result};
 use gfn_molecules::{Molecule, MoleculeScore, Ranking};
 
 use super::outputs::{read_score, with_properties, write_ranking};
+use crate::run::lines::print;
 
 /// Molecules on the sheet; the SD file and the table have them all.
 const SHOWN: usize = 96;
@@ -48,6 +49,10 @@ pub(crate) fn run(Args { file, folder, score, skip }: &Args) -> Result<()> {
     let ranking = ranking.named(|molecule| names.get(&molecule.key()).copied().unwrap_or_default().to_owned());
     write_ranking(folder, "", &ranking, SHOWN)?;
     let n = ranking.entries().len();
-    println!("{n} different molecules of {} lines in {}, {skipped} skipped", molecules.len(), folder.display());
+    print(format_args!(
+        "{n} different molecules of {} lines in {}, {skipped} skipped",
+        molecules.len(),
+        folder.display()
+    ))?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::flags::Common;
 use crate::flags::config_file::from_toml;
 use crate::run::Exact;
+use crate::run::lines::tell;
 
 /// Molecules on the sheet, and in the SD file and the table.
 const SHOWN: usize = 24;
@@ -20,11 +21,11 @@ const KEPT: usize = 1_000;
 /// Writes `molecules.csv`, `molecules.sdf`, and `molecules.svg` and `molecules.png` with the first `shown`; says how many the SD file can't hold.
 pub(crate) fn write_ranking(folder: &Path, title: &str, ranking: &Ranking, shown: usize) -> Result<()> {
     if let Some((n, first)) = ranking.write(folder, title, shown)? {
-        eprintln!(
+        tell(format_args!(
             "{n} of {} molecules aren't in {}: {first}",
             ranking.entries().len(),
             folder.join("molecules.sdf").display()
-        );
+        ));
     }
     ranking.sheet(title, shown).write(folder.join("molecules.png"))
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
+use super::lines::tell;
 use gfn::{Error, Result};
 
 /// Makes a folder if there is none, and tries whether files can be written there.
@@ -37,5 +38,5 @@ fn make_folder(folder: &Path) -> Result<()> {
 
 /// Says that a file was written.
 pub(crate) fn written(path: &Path) {
-    eprintln!("wrote {}", path.display());
+    tell(format_args!("wrote {}", path.display()));
 }

@@ -1,5 +1,6 @@
 //! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,12 @@ impl RunFolder {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {
             let there = self.asked()?;
-            let own = |path: &Path| matches!((path.canonicalize(), self.checkpoint().canonicalize()), (Ok(a), Ok(b)) if a == b);
+            // An interrupted save may have moved it away: its folder is there in any case.
+            let own = |path: &Path| {
+                let folder = path.parent().map(Path::canonicalize);
+                path.file_name() == self.checkpoint().file_name()
+                    && matches!((folder, self.0.canonicalize()), (Some(Ok(a)), Ok(b)) if a == b)
+            };
             if resume.is_some_and(own) && there.task == asked.task {
                 // Whether the checkpoint fits isn't known yet: what is there stays until it does.
                 return self.lock();
@@ -112,6 +118,20 @@ impl RunFolder {
                 return Err(Error::file(&self.0, "another process is writing it", remedy));
             }
             Err(fs::TryLockError::Error(source)) => return Err(Error::io(&path, source)),
+        }
+        self.remove_leftovers()
+    }
+
+    /// Removes what killed processes of this run were replacing their tables by: `.PROCESS.NAME`.
+    fn remove_leftovers(&self) -> Result<()> {
+        let io = |source| Error::io(&self.0, source);
+        for entry in fs::read_dir(&self.0).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let number = name.strip_prefix('.').and_then(|rest| rest.split_once('.')).map(|(number, _)| number);
+            if number.is_some_and(|number| number.parse::<u32>().is_ok()) && path.is_file() {
+                fs::remove_file(&path).map_err(|source| Error::io(&path, source))?;
+            }
         }
         Ok(())
     }

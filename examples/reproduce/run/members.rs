@@ -12,6 +12,7 @@ use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 
+use super::lines::tell;
 #[cfg(feature = "dist")]
 use super::processes::in_processes;
 use crate::flags::{Team, ThreadsFor};
@@ -69,11 +70,11 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
             recorded.then_some("--record needs one trainer")
         };
         if let Some(why_not) = why_not {
-            eprintln!("{threads} threads: for the environment alone ({why_not})");
+            tell(format_args!("{threads} threads: for the environment alone ({why_not})"));
             return work();
         }
     }
-    eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
+    tell(format_args!("{threads} threads: as {threads} replicas, each with its share of the batch"));
     replicate(threads, |replica| as_member(Box::new(replica), &work))
 }
 

@@ -3,6 +3,7 @@
 mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
+pub(crate) mod lines;
 pub(crate) mod made;
 pub(crate) mod members;
 #[cfg(feature = "dist")]

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::files::written;
 use super::folder::write_json;
+use super::lines::{print, tell};
 use super::{Run, Trained};
 use crate::plot::Panel;
 
@@ -73,10 +74,10 @@ impl Run<'_> {
         }
         // The table is for people: with --json, standard output is for the line alone.
         if common.json {
-            eprint!("{text}");
-            println!("{line}");
+            tell(text.trim_end());
+            print(&line)?;
         } else {
-            print!("{text}");
+            print(text.trim_end())?;
         }
         Ok(())
     }

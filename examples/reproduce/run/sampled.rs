@@ -1,5 +1,6 @@
 //! What samples say of a policy, where states can't be listed.
 
+use super::lines::tell;
 use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
 use gfn::metrics::certificates::{Budget, Certificate, certify};
@@ -42,7 +43,7 @@ where
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();
     let certificate = certify(trainer.env(), trainer.policy(), trainer.reward(), None, budget, rng)?;
-    eprintln!("{certificate}");
+    tell(&certificate);
     let mut figures = json!(certificate);
     figures["probes"] = json!(certificate.probes.len());
     Ok((certificate, figures))

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::Run;
 use super::files::written;
+use super::lines::tell;
 use super::made::{Made, Steps, steps_before};
 use super::members;
 use super::report::words;
@@ -57,7 +58,9 @@ impl Run<'_> {
             trainer.resume(path)?;
             if trainer.steps_done() >= steps {
                 let (path, done) = (path.display(), trainer.steps_done());
-                eprintln!("{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated");
+                tell(format_args!(
+                    "{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated"
+                ));
             }
         } else if prefill > 0 {
             trainer.prefill(prefill)?;
@@ -121,12 +124,14 @@ impl Run<'_> {
             (Ended::Interrupted, Some(path)) => {
                 let (step, path) = (trainer.steps_done(), path.display());
                 match run {
-                    Some(_) => eprintln!("interrupted: saved at step {step}; the same command goes on"),
-                    None => eprintln!("interrupted: saved at step {step}; go on with --save {path} --resume {path}"),
+                    Some(_) => tell(format_args!("interrupted: saved at step {step}; the same command goes on")),
+                    None => tell(format_args!(
+                        "interrupted: saved at step {step}; go on with --save {path} --resume {path}"
+                    )),
                 }
                 std::process::exit(INTERRUPTED);
             }
-            (Ended::Stopped, _) => eprintln!("stopped early, at step {}", trainer.steps_done()),
+            (Ended::Stopped, _) => tell(format_args!("stopped early, at step {}", trainer.steps_done())),
             _ => {}
         }
         let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());

@@ -186,6 +186,12 @@ impl Checkpoint {
         LAYOUT.try_target(path.as_ref())
     }
 
+    /// `true` if there is a checkpoint that [`load`](Self::load) would read, be it the older one that an interrupted save moved away.
+    #[must_use]
+    pub fn exists(path: impl AsRef<Path>) -> bool {
+        LAYOUT.resolve(path.as_ref()).exists()
+    }
+
     /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is made.
     ///
     /// If a save was cut off in the moment between moving the old checkpoint away and the new one in, the old one is read.

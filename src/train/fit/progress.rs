@@ -66,7 +66,7 @@ impl Progress {
             terminal::print_through(move |line| {
                 let drawing = bar.upgrade().filter(|bar| !bar.is_finished());
                 drawing.is_some_and(|bar| {
-                    bar.suspend(|| eprintln!("{line}"));
+                    bar.suspend(|| terminal::write(line));
                     true
                 })
             });

@@ -1,5 +1,6 @@
 //! Lines on stderr that don't break up a progress line.
 
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 /// Prints a line above a progress line; false if there is no progress line any more.
@@ -16,8 +17,13 @@ pub(crate) fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
 pub(crate) fn say(line: &str) {
     let printer = PRINTER.lock().unwrap_or_else(PoisonError::into_inner);
     if !printer.as_ref().is_some_and(|print| print(line)) {
-        eprintln!("{line}");
+        write(line);
     }
+}
+
+/// Writes a line to stderr, where somebody reads it: a closed terminal must not end a run.
+pub(crate) fn write(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 #[cfg(test)]

@@ -54,6 +54,10 @@ fn open(path: &Path, done: usize) -> Result<File> {
             "give a new file, or one that a run wrote its metrics to",
         )
     };
+    // A terminal, a pipe or a device is only written to.
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        return OpenOptions::new().write(true).open(path).map_err(io);
+    }
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
     let mut reader = BufReader::new(&file);
     let (mut kept, mut line) = (0, Vec::new());
@@ -103,7 +107,9 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for MetricsFile {
     /// Flushes the file to disk, because a checkpoint must not outlive the lines before it.
     fn save(&mut self) -> Result<Value> {
         let io = self.io();
-        self.file.as_ref().map_or(Ok(()), File::sync_data).map_err(io)?;
+        // A pipe has no disk.
+        let file = self.file.as_ref().filter(|_| self.path.is_file());
+        file.map_or(Ok(()), File::sync_data).map_err(io)?;
         Ok(Value::Null)
     }
 }

@@ -10,6 +10,7 @@ use gfn_dags::{
 use super::problem::{Problem, Scores};
 use crate::flags::Common;
 use crate::plot::{GraphSheet, Layout, NodeLabels, Panel};
+use crate::run::lines::tell;
 use crate::run::{Exact, Report, draw_sheet, table};
 
 /// Graphs that are drawn.
@@ -174,14 +175,14 @@ impl<'a> Findings<'a> {
     /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable graphs, for people.
     pub(crate) fn print(&self) {
         let names = &self.problem.names;
-        eprintln!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge));
+        tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));
         if let Some(exact) = &self.exact_edges {
-            eprintln!("{}", table_of_edges("P(edge), exact", names, exact));
+            tell(format_args!("{}", table_of_edges("P(edge), exact", names, exact)));
         }
         for &(row, p) in &self.top {
             let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
             let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
-            eprintln!("{}: {}", self.probability(p), edges.join(", "));
+            tell(format_args!("{}: {}", self.probability(p), edges.join(", ")));
         }
     }
 }

@@ -22,6 +22,7 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use serde_json::{Value, json};
 
+use crate::run::lines::print;
 use crate::run::{Exact, number, sampled, table};
 
 /// Train by every objective on every source of trajectories, and compare exact distances
@@ -171,7 +172,9 @@ where
     }
     print!("{}", table(&rows));
     if let Some(why) = &why_not_exact {
-        println!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F): log Z less a distance.");
+        print(format_args!(
+            "\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F): log Z less a distance."
+        ))?;
     }
     if args.json {
         let exact = comparison.exact.as_ref();
@@ -180,7 +183,7 @@ where
             "seed": args.seed, "steps": args.steps, "batch": args.batch, "threads": args.threads,
             "device": args.device.to_string(), "log_z_true": exact.map(|exact| exact.target.log_z), "worst_tv": worst,
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs });
-        println!("{line}");
+        print(&line)?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 8)]
     ndim: usize,
     /// Points along each dimension
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 10)]
     height: usize,
     /// Peaks, whose places are the same for all seeds
     #[arg(long, default_value_t = 16)]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1e-9)]
     floor: f64,
     /// Markov chains in all
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 16)]
     chains: usize,
     /// Chains that exchange points: each next one samples in proportion to a lower power of R, down to about 1 / -log floor
     #[arg(long, default_value_t = 8)]
@@ -78,8 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let env = HyperGrid::new(args.ndim, args.height)?;
     let peaks = Peaks::new(env.0, args.peaks, args.width, args.floor)?;
     let title = format!("{} peaks of width {} on a grid of {}^{}", args.peaks, args.width, args.height, args.ndim);
-    let recipe =
-        Recipe { steps: 2_000, batch: 64, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
+    let recipe = Recipe { steps: 500, batch: 64, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
     let run = Run::begin(&args.common, "peaks", title, recipe)?;
     match args.by {
         Method::Policy => {

@@ -69,7 +69,8 @@ enum Method {
 /// Points up to which a policy's distribution is exact, and chains are held against the target.
 const EXACT_LIMIT: usize = 4_096;
 /// Parts of the budget after which peaks are counted.
-const PARTS: [u64; 4] = [8, 4, 2, 1];
+const PARTS: [(u64, &str); 4] =
+    [(8, "found_by_eighth"), (4, "found_by_quarter"), (2, "found_by_half"), (1, "modes_found")];
 
 /// The peaks that were found, by reward calls.
 type Found = ModeTracker<usize>;
@@ -155,17 +156,17 @@ fn budget(run: &Run<'_>) -> u64 {
 fn report(args: &Args, run: &Run<'_>, peaks: &Peaks, found: &Found, report: &mut Report) {
     let after = |calls: u64| found.curve().iter().take_while(|point| point.reward_calls <= calls).count();
     let modes = |calls: u64| after(calls).checked_sub(1).map_or(0, |last| found.curve()[last].modes);
-    let curve = PARTS.map(|part| (budget(run) / part, modes(budget(run) / part)));
+    let curve = PARTS.map(|(part, name)| (budget(run) / part, name, modes(budget(run) / part)));
+    report.extend(curve.map(|(_, name, modes)| (name, json!(modes))));
     report.extend([
         ("by", json!(words(&args.by))),
-        ("curve", json!(curve)),
+        ("budget", json!(budget(run))),
         ("log_z_true", json!(peaks.log_z())),
-        ("modes_found", json!(found.found())),
         ("modes_total", json!(peaks.len())),
         ("width", json!(args.width)),
         ("floor", json!(args.floor)),
     ]);
-    let points = curve.iter().map(|&(calls, modes)| (calls as f64, modes as f64));
+    let points = curve.iter().map(|&(calls, _, modes)| (calls as f64, modes as f64));
     report.panels.push(Panel::new("peaks").labels("reward calls", "").curve(Curve::new("found", points)));
 }
 

@@ -127,7 +127,8 @@ fn search(args: &Args, run: &Run<'_>, peaks: &Peaks, betas: &[f64]) -> Result<()
     if args.chains < betas.len() {
         return Err(Error::config("--chains", args.chains, "at least 1"));
     }
-    let (budget, mut rng, started) = (budget(run), run.rng(), Instant::now());
+    // A stream of its own: with seed 0 the run's begins as the one that the peaks were placed by, and chains would begin at their tops.
+    let (budget, mut rng, started) = (budget(run), run.rng().split(), Instant::now());
     let mut chains = Chains::new(peaks, args.chains / betas.len(), betas, &mut rng);
     let (mut found, mut visits) = (Found::new(), Visits::new(peaks.grid()));
     for round in 1.. {

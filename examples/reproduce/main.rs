@@ -25,7 +25,7 @@ use run::lines::tell;
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
-    offline, tfbind8,
+    offline, peaks, tfbind8,
 };
 
 /// Train and measure what the published figures are of
@@ -67,6 +67,7 @@ enum Task {
     Exploration(exploration::Args),
     LocalSearch(local_search::Args),
     Offline(offline::Args),
+    Peaks(peaks::Args),
     CompareObjectives(compare_objectives::Args),
     Box(boxes::Args),
     Line(line::Args),
@@ -118,6 +119,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Exploration(args) => exploration::run(args),
         Task::LocalSearch(args) => local_search::run(args),
         Task::Offline(args) => offline::run(args),
+        Task::Peaks(args) => peaks::run(args),
         Task::CompareObjectives(args) => compare_objectives::run(args),
         Task::Box(args) => boxes::run(args),
         Task::Line(args) => line::run(args),

@@ -9,6 +9,7 @@ pub(crate) mod hypergrid;
 pub(crate) mod ising;
 pub(crate) mod local_search;
 pub(crate) mod offline;
+pub(crate) mod peaks;
 pub(crate) mod tfbind8;
 
 use gfn::Result;

@@ -1,0 +1,33 @@
+"""Makes the table that `reproduce bayesian-structure --interventions INT` reads of the published data of Sachs et al. with interventions.
+
+    python3 scripts/sachs_table.py sachs.interventional.txt[.gz] table.csv
+
+The file is the one of bnlearn's site, after Sachs et al., Science 308, 2005: three levels of 11 proteins and lipids, and INT, the number
+(from 1) of the column that an experiment set in that row, 0 for none. In the table INT has the column's name, and columns have the names
+of `examples/data/sachs_consensus_edges.csv`, which is for `--truth`.
+"""
+
+import gzip
+import sys
+
+NAMES = {"Raf": "praf", "Mek": "pmek", "Plcg": "plcg", "Erk": "p44/42", "Akt": "pakts473", "Jnk": "pjnk"}
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    opened = gzip.open(sys.argv[1], "rt") if sys.argv[1].endswith(".gz") else open(sys.argv[1])
+    with opened as file:
+        header, *rows = [line.split() for line in file]
+    if header[-1] != "INT":
+        sys.exit(f"the last column is {header[-1]}, not INT")
+    names = [NAMES.get(name, name) for name in header[:-1]]
+    with open(sys.argv[2], "w") as file:
+        file.write(",".join([*names, "INT"]) + "\n")
+        for *values, column in rows:
+            file.write(",".join([*values, names[int(column) - 1] if int(column) > 0 else ""]) + "\n")
+    print(f"{len(rows)} observations in {sys.argv[2]}")
+
+
+if __name__ == "__main__":
+    main()

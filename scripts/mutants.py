@@ -3,12 +3,13 @@
 
 A copy of the checkout is made in FOLDER, with all mutants of the files of PATH (in `src`; those of ROOMS by default) in it, which one
 build holds (tests/mutants); what doesn't compile is left out. Each test runs once by itself, and what it reaches is noted. Then each
-mutant (with `--share N` one of N) meets the tests that reach it, the quickest first, until one fails or hangs. FOLDER/mutants.jsonl has a
-line for each; a later call goes on there. Needs `make setup`, and CARGO_TARGET_DIR if compiled dependencies are to be used again.
+mutant (with `--share N` one of N) meets the tests that reach it, those first that reach little else, until one fails or hangs. FOLDER/mutants.jsonl has a
+line for each; a later call goes on there, with the same sources (give another FOLDER for others). Needs `make setup`, and CARGO_TARGET_DIR if compiled dependencies are to be used again.
 """
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -122,11 +123,13 @@ def tests_of(programs, copy, seconds):
     return out
 
 
-def met(mutant, tests, copy):
-    """The test that a mutant fails, if there is one: several at once, the quickest first."""
-    size, at = 4, 0
+def met(mutant, tests, copy, most):
+    """The test that a mutant fails, if there is one: several at once, those first that reach little, of so many seconds in all."""
+    size, at, reach = 4, 0, len(tests)
+    while len(tests) > 1 and sum(test["seconds"] for test in tests) > most:
+        tests = tests[:-1]
     while at < len(tests):
-        group = [test for test in tests[at : at + size] if test["program"] == tests[at]["program"]]
+        group = list(itertools.takewhile(lambda test: test["program"] == tests[at]["program"], tests[at : at + size]))
         seconds = BESIDE + 10 * sum(test["seconds"] for test in group)
         command = [group[0]["program"], "--test-threads=1", "--exact", *(test["name"] for test in group)]
         try:
@@ -137,7 +140,7 @@ def met(mutant, tests, copy):
             failed = re.search(r"^test (\S+) \.\.\. FAILED", ended.stdout, re.M)
             return {"caught": True, "by": failed[1] if failed else "the process ended"}
         at, size = at + len(group), min(2 * size, 16)
-    return {"caught": False, "tests": len(tests)}
+    return {"caught": False, "tests": len(tests), "reach": reach}
 
 
 def main():
@@ -146,18 +149,24 @@ def main():
     parser.add_argument("paths", nargs="*", default=ROOMS)
     parser.add_argument("--share", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--seconds", type=float, default=60, help="of tests that a mutant meets at most")
     given = parser.parse_args()
     copy, began = given.folder.resolve(), time.monotonic()
     copy.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("LIBTORCH", str(ROOT / ".libtorch/torch"))
     os.environ.setdefault("LD_LIBRARY_PATH", str(ROOT / ".libtorch/torch/lib"))
-    subprocess.run(f"git -C {ROOT} archive HEAD | tar -x -C {copy}", shell=True, check=True)
-    subprocess.run(["cargo", "build", "--profile", "ci", "-p", "gfn-mutants"], cwd=ROOT, check=True)
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    mutants, programs = built(copy, target / "ci/gfn-mutants", files_of(given.paths))
+    kept = copy / "built.json"
+    if not kept.exists():
+        archive = subprocess.run(["git", "-C", ROOT, "archive", "HEAD"], stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run(["tar", "-x", "-C", copy], input=archive, check=True)
+        subprocess.run(["cargo", "build", "--profile", "ci", "-p", "gfn-mutants"], cwd=ROOT, check=True)
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        kept.write_text(json.dumps(built(copy, target / "ci/gfn-mutants", files_of(given.paths))))
+    mutants, programs = json.loads(kept.read_text())
     tests = tests_of(programs, copy, LONGEST)
     of_place = collections.defaultdict(list)
-    for test in sorted(tests, key=lambda test: (test["seconds"] > 1, test["program"], test["seconds"])):
+    # A test that reaches little is of what it reaches.
+    for test in sorted(tests, key=lambda test: (test["seconds"] > 2, len(test["reached"]))):
         for place in test["reached"]:
             of_place[place].append(test)
     store = copy / "mutants.jsonl"
@@ -165,16 +174,16 @@ def main():
     with store.open("a") as out:
         # Neighbours are of one place: each takes its turn in a fixed but mixed order.
         for mutant in sorted(mutants, key=lambda mutant: mutant["id"] * 2654435761 % 2**32):
-            if mutant["id"] * 2654435761 % 2**32 % given.share or mutant["id"] in done:
+            if (mutant["id"] * 2654435761 % 2**32) * given.share >> 32 or mutant["id"] in done:
                 continue
             if time.monotonic() - began > 60 * given.minutes:
                 break
-            out.write(json.dumps({**mutant, **met(mutant, of_place[mutant["first"]], copy)}) + "\n")
+            out.write(json.dumps({**mutant, **met(mutant, of_place[mutant["first"]], copy, given.seconds)}) + "\n")
             out.flush()
     results = [json.loads(line) for line in store.read_text().splitlines()]
     survivors = [result for result in results if not result["caught"]]
     for result in sorted(survivors, key=lambda result: result["id"]):
-        print(f"src/{result['file']}:{result['line']} {result['function']}: {result['what']} ({result['tests']} tests reach it)")
+        print(f"src/{result['file']}:{result['line']} {result['function']}: {result['what']} ({result['tests']} of {result['reach']} tests that reach it were run)")
     caught = len(results) - len(survivors)
     print(f"{caught} of {len(results)} mutants caught, {100 * caught / max(len(results), 1):.1f} %; {len(mutants)} in all")
 

@@ -143,6 +143,10 @@ fn texts_of_open_brackets_are_refused() {
     let deep = "a = ".to_owned() + &"{a=".repeat(5_000);
     let error = examples::from_toml::<serde_json::Value>(&deep).unwrap_err();
     assert!(error.contains("more than 100 brackets"), "{error}");
+    let evading = "a = ".to_owned() + &"{a=\"}\",b=".repeat(5_000);
+    assert!(examples::from_toml::<serde_json::Value>(&evading).is_err());
+    let noted = "# in [0, 1)\n".repeat(200) + "a = \"[\"";
+    assert!(examples::from_toml::<serde_json::Value>(&noted).is_ok());
     let nested = format!("a = {}1{}", "[".repeat(60), "]".repeat(60));
     assert!(examples::from_toml::<serde_json::Value>(&nested).is_ok());
 }

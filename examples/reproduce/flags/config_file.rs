@@ -101,9 +101,14 @@ const DEEPEST: usize = 100;
 /// The value of a TOML text. Of unclosed `{` in a text that is none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
 /// are counted first.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
-    let mut depth = 0usize;
+    let (mut depth, mut quote, mut is_comment) = (0usize, None, false);
     for byte in text.bytes() {
         match byte {
+            b'\n' => (quote, is_comment) = (None, false),
+            _ if is_comment => {}
+            b'"' | b'\'' if quote.is_none() => quote = Some(byte),
+            _ if quote.is_some() => quote = quote.filter(|open| *open != byte),
+            b'#' => is_comment = true,
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}

@@ -46,8 +46,15 @@ const SPECIES: &str = "\
 
 /// The sequences of a FASTA text.
 fn sequences(text: &str) -> Vec<String> {
-    let records = text.split('>').skip(1);
-    records.map(|record| record.lines().skip(1).map(str::trim).collect()).collect()
+    let mut out: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        match out.last_mut() {
+            _ if line.starts_with('>') => out.push(String::new()),
+            Some(sequence) => sequence.push_str(line),
+            None => {}
+        }
+    }
+    out
 }
 
 /// Tasks by name. Each is what `reproduce` trains under that name, with its defaults.

@@ -64,9 +64,11 @@ impl RunFolder {
             let there = self.asked()?;
             // An interrupted save may have moved it away: its folder is there in any case.
             let own = |path: &Path| {
-                let folder = path.parent().map(Path::canonicalize);
-                path.file_name() == self.checkpoint().file_name()
-                    && matches!((folder, self.0.canonicalize()), (Some(Ok(a)), Ok(b)) if a == b)
+                let same =
+                    |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+                let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                same(path, &self.checkpoint())
+                    || path.file_name() == self.checkpoint().file_name() && same(folder, &self.0)
             };
             if resume.is_some_and(own) && there.task == asked.task {
                 // Whether the checkpoint fits isn't known yet: what is there stays until it does.
@@ -128,8 +130,13 @@ impl RunFolder {
         for entry in fs::read_dir(&self.0).map_err(io)? {
             let path = entry.map_err(io)?.path();
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let number = name.strip_prefix('.').and_then(|rest| rest.split_once('.')).map(|(number, _)| number);
-            if number.is_some_and(|number| number.parse::<u32>().is_ok()) && path.is_file() {
+            let of = name.strip_prefix('.').and_then(|rest| rest.split_once('.'));
+            let is_ours = |name: &str| {
+                [self.settings(), self.metrics(), self.table(), self.result()].contains(&self.0.join(name))
+            };
+            let is_left =
+                |(process, name): (&str, &str)| process.bytes().all(|byte| byte.is_ascii_digit()) && is_ours(name);
+            if of.is_some_and(is_left) && path.is_file() {
                 fs::remove_file(&path).map_err(|source| Error::io(&path, source))?;
             }
         }

@@ -51,9 +51,10 @@ impl PhyloTree {
         let mut row = vec![0; self.entries()];
         // For each open parenthesis its trees so far: the smallest species and the root's entry.
         let (mut open, mut seen) = (vec![Vec::new()], vec![false; self.n()]);
-        let mut follows_tree = false;
+        let (mut follows_tree, mut has_ended) = (false, false);
         for token in tokens(text) {
             match token {
+                _ if has_ended => return Err(wrong(format!("more than one tree: {text:?}"))),
                 Token::Open if !follows_tree => open.push(Vec::new()),
                 Token::Comma if follows_tree => follows_tree = false,
                 Token::Close if follows_tree && open.len() > 1 => {
@@ -65,7 +66,7 @@ impl PhyloTree {
                     [one.1, other.1].into_iter().for_each(|root: usize| row[root] = name as u16);
                     open.last_mut().into_iter().for_each(|outer| outer.push((low, self.n() - 1 + name)));
                 }
-                Token::End => break,
+                Token::End => has_ended = true,
                 // A length or a name behind a tree.
                 Token::Word(_) if follows_tree => {}
                 Token::Word(word) => {
@@ -82,7 +83,7 @@ impl PhyloTree {
             }
         }
         match (open.len(), open[0].len(), seen.iter().position(|seen| !seen)) {
-            (1, 1, None) => Ok(row),
+            (1, 1, None) if follows_tree => Ok(row),
             (1, _, Some(species)) => Err(wrong(format!("no species {species}"))),
             _ => Err(wrong(format!("{text:?}"))),
         }
@@ -112,7 +113,8 @@ mod tests {
             ("((0,1),1);", "species 1 twice"),
             ("((0,1),3);", "the species \"3\""),
             ("(0,1);", "no species 2"),
-            ("(0,1);2", "no species 2"),
+            ("((0,1),2);((0,2),1);", "more than one tree"),
+            ("((0,1),2),;", "((0,1),2),;"),
             ("((0 1),2);", "the species \"0 1\""),
             ("((0,1)(2,0));", "((0,1)(2,0));"),
             (")", ")"),

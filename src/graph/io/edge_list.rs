@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::str::SplitAsciiWhitespace;
 
 use super::words::{found, shown};
+use crate::graph::state::MOST_BIT_ROWS;
 use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, NamedGraph, Node};
 use crate::{Error, Result};
 
@@ -37,19 +38,25 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
             write_weight(&mut text, edge.class, edge.attributes);
         }
     }
-    if !is_in_proportion(graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum(), text.len()) {
+    if !is_in_proportion(graphs.iter().map(|graph| memory(graph.n_nodes())).sum(), text.len()) {
         return Err(Error::contract(
-            "an edge list says something of most nodes of its graphs",
-            format!("{} graphs in {} bytes: write them as graph6, or to several files", graphs.len(), text.len()),
+            "an edge list isn't of large graphs without edges alone, which `read` refuses",
+            format!("{} graphs in {} bytes: write them to several files", graphs.len(), text.len()),
         ));
     }
     Ok(text)
 }
 
-/// `true` if graphs of so many pairs of nodes may come of a text of `length` bytes: a bit each, they take 32 MiB in memory, and 4 KiB for
-/// each byte. Short lines that announce large graphs could otherwise ask for all of a machine's memory.
-fn is_in_proportion(pairs: usize, length: usize) -> bool {
-    pairs <= MAX_EDGE_LIST_NODES * MAX_EDGE_LIST_NODES + (length << 15)
+/// Bytes that a graph of so many nodes takes, up to a factor: its nodes, and a bit for each pair where adjacency has those.
+fn memory(n_nodes: usize) -> u64 {
+    let n = n_nodes as u64;
+    80 * n + if n_nodes <= MOST_BIT_ROWS { n * n / 8 } else { 0 }
+}
+
+/// `true` if graphs of so much memory may come of a text of `length` bytes: 32 MiB, and 4 KiB for each byte. Short lines that announce large
+/// graphs could otherwise ask for all of a machine's memory.
+fn is_in_proportion(memory: u64, length: usize) -> bool {
+    memory <= (32 << 20) + ((length as u64) << 12)
 }
 
 fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
@@ -71,7 +78,7 @@ struct OpenGraph {
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs = Vec::new();
     let mut open: Option<OpenGraph> = None;
-    let mut pairs = 0;
+    let mut needed = 0;
     for (number, content) in super::contents(text) {
         let mut line = Line {
             number,
@@ -83,8 +90,8 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
             (Some("graph"), _) => {
                 line.expected = GRAPH;
                 let graph = line.graph()?;
-                pairs += graph.n_nodes().pow(2);
-                if !is_in_proportion(pairs, text.len()) {
+                needed += memory(graph.n_nodes());
+                if !is_in_proportion(needed, text.len()) {
                     return Err(line.error("more nodes in all than a text of this length can be about"));
                 }
                 let given = vec![false; graph.n_nodes()];

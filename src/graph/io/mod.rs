@@ -13,11 +13,11 @@ use crate::graph::GraphState;
 use crate::io::replace;
 use crate::{Error, Result};
 
-/// The most nodes that a graph of an edge list may announce: an empty one of this size takes 32 MiB in memory.
+/// The most nodes that a graph of an edge list may announce: an empty one of this size takes 1.3 MB in memory.
 ///
 /// A short line must not be able to ask for all of a machine's memory; graph6 needs no such limit, because there a large
-/// graph is a long line. For the same reason all graphs of a file together, as pairs of nodes, take no more than 32 MiB and 4 KiB for each byte
-/// of text.
+/// graph is a long line. For the same reason all graphs of a file
+/// together take no more than some 32 MiB and 4 KiB for each byte of text.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 
 /// The format of graphs in a file.

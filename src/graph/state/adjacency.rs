@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 /// Graphs of more nodes list neighbours: their rows of bits would take the square of that many bits (512 kB here).
-const MOST_BIT_ROWS: usize = 2_048;
+pub(in crate::graph) const MOST_BIT_ROWS: usize = 2_048;
 
 /// The neighbours of every node: the cache beside a petgraph graph which makes masks and neighbour tests cheap.
 ///

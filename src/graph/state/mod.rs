@@ -8,6 +8,7 @@ mod topology;
 mod weights;
 
 pub use adjacency::Adjacency;
+pub(in crate::graph) use adjacency::MOST_BIT_ROWS;
 pub use batched::GraphStates;
 pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
 pub use weights::{Attributes, Edge, GraphKind, MAX_ATTRIBUTES, Node};

@@ -164,3 +164,15 @@ fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
 fn no_partial() -> Error {
     Quantity::StateLogReward.missing(SCORING)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums of large numbers are rounded by more, of either sign.
+    #[test]
+    fn large_rewards_have_a_larger_tolerance() {
+        assert!(tolerance([0.0].iter()) == CHANGE_TOLERANCE);
+        assert!((tolerance([3.0, -2e6].iter()) - 2.001).abs() < 1e-9);
+    }
+}

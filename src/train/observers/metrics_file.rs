@@ -108,7 +108,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for MetricsFile {
     fn save(&mut self) -> Result<Value> {
         let io = self.io();
         // A pipe has no disk.
-        let file = self.file.as_ref().filter(|_| self.path.is_file());
+        let file = self.file.as_ref().filter(|file| file.metadata().is_ok_and(|there| there.is_file()));
         file.map_or(Ok(()), File::sync_data).map_err(io)?;
         Ok(Value::Null)
     }

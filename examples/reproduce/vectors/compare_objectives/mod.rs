@@ -170,7 +170,7 @@ where
         }
         rows.push(row);
     }
-    print!("{}", table(&rows));
+    print(table(&rows).trim_end())?;
     if let Some(why) = &why_not_exact {
         print(format_args!(
             "\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F): log Z less a distance."

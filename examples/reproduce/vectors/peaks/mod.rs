@@ -81,6 +81,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let title = format!("{} peaks of width {} on a grid of {}^{}", args.peaks, args.width, args.height, args.ndim);
     let recipe = Recipe { steps: 500, batch: 64, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
     let run = Run::begin(&args.common, "peaks", title, recipe)?;
+    // Peaks are counted by the one that draws all points, and checkpoints don't hold them.
+    if !members::sees_all() {
+        return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));
+    }
+    if args.common.resume().is_some() {
+        let expected = "a run from its beginning, as the peaks found before aren't in checkpoints";
+        return Err(Error::config("a checkpoint to go on from", "given", expected));
+    }
     match args.by {
         Method::Policy => {
             refuse(&["--chains", "--ladder"], "no such flag without chains")?;
@@ -107,8 +115,9 @@ fn train(args: &Args, run: &Run<'_>, env: VectorEnv<HyperGrid>, peaks: &Peaks) -
         record.metrics.insert("modes_found".to_owned(), found.found() as f64);
         Ok(ControlFlow::Continue(()))
     };
-    let observers = if members::sees_all() { vec![&mut watch as &mut dyn Observer<_, _>] } else { Vec::new() };
-    let Some(mut learned) = run.learn(trainer, "points", observers)? else { return Ok(()) };
+    let Some(mut learned) = run.learn(trainer, "points", vec![&mut watch as &mut dyn Observer<_, _>])? else {
+        return Ok(());
+    };
     report(args, run, peaks, &found, &mut learned.report);
     learned.print()
 }
@@ -134,7 +143,7 @@ fn search(args: &Args, run: &Run<'_>, peaks: &Peaks, betas: &[f64]) -> Result<()
     for round in 1.. {
         chains.round(&mut rng);
         found.add(round, chains.reward_calls(), chains.points().filter_map(|point| peaks.peak_at(point)));
-        // Far enough apart to be nearly independent.
+        // Some way apart; how much visits depend on each other isn't known.
         if 2 * chains.reward_calls() > budget && round.is_multiple_of(args.height.pow(2)) {
             chains.samples().for_each(|point| visits.add(peaks.grid(), point));
         }

@@ -45,7 +45,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("io", 330),
     ("env", 1_580),
     ("condition", 610),
-    ("graph", 4_720),
+    ("graph", 4_730),
     ("distribution", 640),
     ("quantity", 240),
     ("nn", 4_065),

@@ -4,7 +4,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, Masks};
 use gfn::graph::{SetEdgeAttr, SetNodeAttr};
 use gfn::objective::{
-    Objective, PolicyGradient, ProximalPolicy, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+    Advantage, Objective, PolicyGradient, ProximalPolicy, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
 use gfn::replay::DataSource;
 

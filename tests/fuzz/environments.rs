@@ -10,7 +10,7 @@ use gfn::graph::{
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
 use gfn::testing::check_graph_env;
-use gfn::{Result, Rng};
+use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
 /// Larger spaces are let be.
@@ -129,9 +129,12 @@ fn what_the_checkers_pass_samples_the_reward() {
         };
         match check_graph_env(&env, 10, &mut rng) {
             Err(_) => refused += 1,
-            Ok(_) => match distance(&env).unwrap() {
-                None => large += 1,
-                Some(tv) => {
+            Ok(_) => match distance(&env) {
+                // What ten walks of the checkers don't come to, the exact policy does.
+                Err(Error::Contract { .. }) => refused += 1,
+                Err(other) => panic!("execution {}: {other}", runs.done),
+                Ok(None) => large += 1,
+                Ok(Some(tv)) => {
                     passed += 1;
                     assert!(tv < 1e-5, "execution {}: TV {tv} of {:?}, {:?}", runs.done, env.rules(), env.actions());
                 }

@@ -111,8 +111,7 @@ fn intervals_cover_the_truth() {
         });
         of_log_p += covers.count();
     }
-    // Both say 95 %, that is 38 of 40. The bound on TV is wrong where the interval of log Z, by which it is made, ends too low.
-    assert!(of_log_z >= 36 && of_tv >= 38, "log Z {of_log_z}, TV {of_tv} of 40");
+    assert!(of_log_z >= 36 && of_tv == 40, "log Z {of_log_z}, TV {of_tv} of 40");
     let share = of_log_p as f64 / (40 * ends.len()) as f64;
     assert!(share > 0.9, "log p(x) in {share}");
 }

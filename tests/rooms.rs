@@ -42,7 +42,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("runtime", 390),
     ("group", 160),
     ("tensor", 120),
-    ("io", 330),
+    ("io", 345),
     ("env", 1_580),
     ("condition", 610),
     ("graph", 4_730),
@@ -55,14 +55,14 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("replay", 960),
     ("optim", 690),
     ("metrics", 1_770),
-    ("train", 4_895),
+    ("train", 4_940),
     ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 68_000;
-const MAX_CORE: u64 = 27_020;
+const MAX_CODE: u64 = 68_060;
+const MAX_CORE: u64 = 27_070;
 const MAX_EXPORTED: u64 = 332;
 
 /// The lines that a file may have, and the files that a folder may have.

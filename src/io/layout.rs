@@ -26,12 +26,33 @@ pub(crate) struct FolderKind {
     pub(crate) in_the_way: &'static str,
 }
 
+/// What becomes of a folder that a newer one replaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Older {
+    /// It is removed.
+    Removed,
+    /// It stays beside the newer one, hidden, until the next is written.
+    Kept,
+}
+
 impl FolderKind {
     /// Writes the folder and replaces an older one. On an error the older one is untouched.
-    pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
+    pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize, older: Older) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
-        replace(path, &[(self.tensors, data), (MANIFEST, &text)])
-            .map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
+        replace(path, &[(self.tensors, data), (MANIFEST, &text)], older).map_err(|e| self.cannot_write(path, &e))
+    }
+
+    /// The older folder that a newer one replaced, if it was kept.
+    pub(crate) fn older(path: &Path) -> Option<PathBuf> {
+        Some(sibling(path, "previous")).filter(|older| older.exists())
+    }
+
+    /// Puts the older folder back in the newer one's place. If the process is stopped in between, loading finds it where it is.
+    pub(crate) fn put_back(&self, path: &Path) -> Result<()> {
+        remove(path)
+            .and_then(|()| fs::rename(sibling(path, "previous"), path))
+            .and_then(|()| sync_folder(parent(path)))
+            .map_err(|e| self.cannot_write(path, &e))
     }
 
     /// Refuses to replace anything but a folder of this kind or an empty folder.
@@ -59,14 +80,13 @@ impl FolderKind {
     pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
         self.check_target(path)?;
         let tried = make_partial(path).and_then(|partial| remove(&partial));
-        tried.map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
+        tried.map_err(|e| self.cannot_write(path, &e))
     }
 
     /// The folder to read: `path`, or the older folder beside it if a save was interrupted after it was moved away and
     /// before the new one took its place.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
-        let previous = sibling(path, "previous");
-        if !path.exists() && previous.exists() { previous } else { path.to_owned() }
+        Self::older(path).filter(|_| !path.exists()).unwrap_or_else(|| path.to_owned())
     }
 
     /// The manifest's path and bytes.
@@ -86,6 +106,10 @@ impl FolderKind {
         }
         let data = fs::read(&file).map_err(|e| self.cannot_read(&file, &e))?;
         Ok((file, data))
+    }
+
+    fn cannot_write(&self, path: &Path, e: &std::io::Error) -> Error {
+        file_error(path, format!("can't be written ({e})"), self.unwritable)
     }
 
     fn cannot_read(&self, file: &Path, e: &std::io::Error) -> Error {
@@ -123,10 +147,11 @@ fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
 
 /// Writes the files to a folder beside `path`, flushes them to disk, and swaps the folders. On failure the new folder
 /// is removed: on a full disk it would keep the disk full.
-fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
+fn replace(path: &Path, files: &[(&str, &[u8])], older: Older) -> std::io::Result<()> {
     let partial = make_partial(path)?;
     // The first error is the one worth reporting.
-    write_and_swap(path, &partial, files).inspect_err(|_| drop(remove(&partial)))
+    write_and_swap(path, &partial, files).inspect_err(|_| drop(remove(&partial)))?;
+    if older == Older::Removed { remove(&sibling(path, "previous")) } else { Ok(()) }
 }
 
 fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
@@ -149,8 +174,7 @@ fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::
     } else {
         fs::rename(partial, path)?;
     }
-    sync_folder(parent(path))?;
-    remove(&previous)
+    sync_folder(parent(path))
 }
 
 fn remove(folder: &Path) -> std::io::Result<()> {
@@ -177,10 +201,10 @@ mod tests {
     fn a_folder_that_cannot_be_written_leaves_the_old_one_and_nothing_else() {
         let home = folder("layout");
         let path = home.join("run");
-        replace(&path, &[("a", b"old")]).unwrap();
+        replace(&path, &[("a", b"old")], Older::Removed).unwrap();
         // Writing the second file fails after the first has been written.
         for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
-            replace(&path, &files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
+            replace(&path, &files.map(|(name, data)| (name, data.as_slice())), Older::Removed).unwrap_err();
             assert_eq!(fs::read(path.join("a")).unwrap(), b"old");
             assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
         }

@@ -62,6 +62,35 @@ fn replicas_go_on_with_their_own_buffers_bit_for_bit() {
     assert_ne!(at_once[0].2, at_once[1].2, "each has a buffer of its own");
 }
 
+/// A run that was killed after one replica had saved and before the other had.
+#[test]
+fn replicas_go_back_to_the_newest_step_that_all_have() {
+    let folder = Folder::new("replicas-between");
+    let [half, whole, resumed] = paths(&folder);
+    let at_once = run(2, 12, None, &whole);
+    let step = |path: &Path| Checkpoint::load(path).unwrap().manifest().step;
+    for last in ["half", "half.1"] {
+        run(2, 5, None, &half);
+        run(2, 8, Some(&half), &half);
+        let (newer, older) = (folder.join(last), folder.join(&format!(".{last}.previous")));
+        assert_eq!((step(&newer), step(&older)), (8, 5));
+        std::fs::remove_dir_all(&newer).unwrap();
+        std::fs::rename(&older, &newer).unwrap();
+        // Once more, as if it had been killed before its next save.
+        for _ in 0..2 {
+            assert!(run(2, 12, Some(&half), &resumed) == at_once);
+            assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [5, 5]);
+        }
+    }
+    run(2, 5, None, &half);
+    run(2, 8, Some(&half), &half);
+    run(2, 3, None, &whole);
+    std::fs::remove_dir_all(folder.join("half.1")).unwrap();
+    std::fs::rename(folder.join("whole.1"), folder.join("half.1")).unwrap();
+    let error = replicate(2, |replica| replaying()?.with_group(replica)?.resume(&half)).unwrap_err();
+    says(&error, &["checkpoints of different steps", "3", "8"]);
+}
+
 #[test]
 fn another_number_of_replicas_is_refused() {
     let folder = Folder::new("replicas-number");

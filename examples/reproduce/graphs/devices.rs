@@ -80,8 +80,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tell(format_args!("{:<14} gradients differ by {of_grid:.1e} (perceptron), {shown} (messages)", words(&name)));
         rows.push(json!({ "objective": words(&name), "perceptron": of_grid, "messages": of_rings }));
     }
-    let resumed = resumed(device)?;
-    tell(format_args!("a checkpoint of the CPU's has gradients that differ by {resumed:.1e} there"));
+    let (there, back) = (resumed(Device::Cpu, device)?, resumed(device, Device::Cpu)?);
+    tell(format_args!("a checkpoint of the CPU's has gradients that differ by {there:.1e} there, and back {back:.1e}"));
     // Large batches take minutes on a CPU: they are for what they are meant for.
     let sizes = SPEEDS.iter().filter(|(batch, _)| *batch <= 128 || device != Device::Cpu);
     let speeds = sizes.map(|&(batch, width)| speed(args, device, batch, width)).collect::<Result<Vec<Value>>>()?;
@@ -89,15 +89,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         print(format_args!(
             "{}",
             json!({ "example": "devices", "device": args.device.to_string(), "threads": args.threads, "gradients": rows,
-            "worst": worst, "resumed": resumed, "its_per_s": speeds })
+            "worst": worst, "resumed": there, "resumed_back": back, "its_per_s": speeds })
         ))?;
     }
-    if worst.max(resumed) > ALLOWED {
+    let worst = worst.max(there).max(back);
+    if worst > ALLOWED {
         let remedy = format!("at most {ALLOWED:e}: look at the objective above that differs most");
-        return Err(Error::contract(
-            "gradients are the CPU's",
-            format!("they differ by {:.1e}; {remedy}", worst.max(resumed)),
-        ));
+        return Err(Error::contract("gradients are the CPU's", format!("they differ by {worst:.1e}; {remedy}")));
     }
     Ok(())
 }
@@ -172,10 +170,9 @@ fn gradient<E: ReplayEnv, P: Policy<E>>(trainer: &mut Trainer<E, P>, mut batch: 
     Ok(trained.map(|parameter| of(&parameter.tensor)).collect())
 }
 
-/// The same of a trainer of the device that goes on from the CPU's checkpoint.
-fn resumed(device: Device) -> Result<f64> {
-    let (mut one, mut other) =
-        (rings(ObjectiveName::Tb, Device::Cpu, 16, 32)?, rings(ObjectiveName::Tb, device, 16, 32)?);
+/// The same of a trainer of a device that goes on from another's checkpoint.
+fn resumed(from: Device, to: Device) -> Result<f64> {
+    let (mut one, mut other) = (rings(ObjectiveName::Tb, from, 16, 32)?, rings(ObjectiveName::Tb, to, 16, 32)?);
     (0..5).try_for_each(|_| one.step().map(|_| ()))?;
     let folder = std::env::temp_dir().join(format!("gfn-devices-{}", std::process::id()));
     one.save(&folder)?;

@@ -1,6 +1,7 @@
 //! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number per cell.
 
 use std::fmt;
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Arg, Parser};
@@ -64,8 +65,8 @@ pub(crate) struct Edges {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = Runtime::new(args.threads, DeviceKind::Cpu)?;
-    print!("{}", learn(args, runtime.device())?);
-    Ok(())
+    let edges = learn(args, runtime.device())?;
+    write!(std::io::stdout().lock(), "{edges}").map_err(|source| Error::io("standard output", source))
 }
 
 pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {

@@ -4,6 +4,7 @@ mod differences;
 mod manifest;
 mod observed;
 mod persist;
+mod replicas;
 mod resume;
 mod seen;
 
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad};
 
 use crate::Result;
-use crate::io::{FolderKind, TensorKind, deserialise, file_error, serialise};
+use crate::io::{FolderKind, Older, TensorKind, deserialise, file_error, serialise};
 use crate::nn::Parameters;
 
 pub(in crate::train) const LAYOUT: FolderKind = FolderKind {
@@ -170,11 +171,14 @@ impl Checkpoint {
     /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
     /// holds other files too) is in the way, or if writing fails. What was there before is untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        self.write(path.as_ref(), Older::Removed)
+    }
+
+    fn write(&self, path: &Path, older: Older) -> Result<()> {
         self.check_finite(&self.tensors)?;
         LAYOUT.check_target(path)?;
         let data = serialise(&self.tensors, path)?;
-        LAYOUT.write(path, &data, &self.manifest.sealed(&data, path)?)
+        LAYOUT.write(path, &data, &self.manifest.sealed(&data, path)?, older)
     }
 
     /// Tries whether a checkpoint could be saved there, before hours are spent on what is to be saved: makes a folder beside it, and

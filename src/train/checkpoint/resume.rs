@@ -12,6 +12,7 @@ use super::observed::Observed;
 use super::persist::{kept, load};
 use super::seen::{SEEN, otherwise, seen};
 use crate::error::Warning;
+use crate::io::Older;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::{Checkpoint, OnWarning, Persist, Trainer};
@@ -56,7 +57,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// Each of several replicas ([`with_group`](Self::with_group)) saves its own: the first here, the others beside it, under the same name with
     /// their number behind a dot. All of them save in the same step, as [`Fit`](crate::train::Fit) does. What an observer asks for is the first
-    /// one's alone: its parameters can be restored, the run can't go on from it.
+    /// one's alone: its parameters can be restored, the run can't go on from it. As a run may be stopped when some have saved and others haven't,
+    /// the checkpoint before stays beside each one's, as a hidden folder.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
@@ -68,7 +70,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             asked.lock().unwrap_or_else(PoisonError::into_inner).push(path);
             return Ok(());
         }
-        self.checkpoint()?.save(path)
+        self.checkpoint()?.write(&path, if self.n_replicas() > 1 { Older::Kept } else { Older::Removed })
     }
 
     /// The folder of this replica's checkpoint.
@@ -142,7 +144,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
     ///
-    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its own checkpoint.
+    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its own checkpoint. Where they
+    /// were stopped while they saved, all go back to the newest step that each has; newer checkpoints are removed.
     ///
     /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Other networks, objectives (or
     /// [settings](crate::objective::Objective::settings) of them), buffers and descriptions are refused. Settings, environment and reward
@@ -154,18 +157,26 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// where [`TrainerConfig::on_warning`](crate::train::TrainerConfig::on_warning) says so. The trainer is unchanged then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = self.own_path(path.as_ref());
-        let checkpoint = Checkpoint::load(&path)?;
+        let mut checkpoint = Checkpoint::load(&path)?;
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
         let other = |problem: String| {
             Error::file(path.clone(), problem, "resume with the settings that the checkpoint was made with")
         };
-        let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
-            .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
+        let state_of = |checkpoint: &Checkpoint| {
+            serde_json::from_value::<State>(checkpoint.manifest().state.clone())
+                .map_err(|error| other(format!("its state isn't a trainer's ({error})")))
+        };
+        let mut state = state_of(&checkpoint)?;
         if state.replicas != self.n_replicas() {
             let (there, here) = (state.replicas, self.n_replicas());
             return Err(other(format!(
                 "the checkpoint of one of {there} trainers that train as one, here they are {here}"
             )));
+        }
+        if self.behind(&path, &checkpoint)? {
+            LAYOUT.put_back(&path)?;
+            checkpoint = Checkpoint::load(&path)?;
+            state = state_of(&checkpoint)?;
         }
         if state.description != self.description {
             let differences = differences("its description", &state.description, &self.description);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use gfn::Result;
+
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
@@ -18,6 +18,7 @@ use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
+use gfn::{Error, Result};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy, internal_diversity};
 use serde_json::json;
@@ -27,7 +28,7 @@ use super::outputs;
 use super::train::Shared;
 use crate::flags::{Common, refuse, refuse_validation, words};
 use crate::plot::{Curve, Panel};
-use crate::run::{Recipe, Report, Run, Trained};
+use crate::run::{Recipe, Report, Run, Trained, members};
 use seen::{Point, Watched};
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
@@ -103,6 +104,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Method::Policy => train(args, &run, env, &watched),
         other => {
             refuse(&["--beta", "--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
+            if !members::sees_all() {
+                return Err(Error::config(
+                    "the members of a search without a policy",
+                    members::count(),
+                    "one: leave out what makes several",
+                ));
+            }
             let (started, mut rng) = (Instant::now(), run.rng());
             match other {
                 Method::Genetic => baseline::genetic(&env, &watched, calls, &mut rng)?,

@@ -85,7 +85,6 @@ fn the_default_settings_reach_the_target() {
 #[test]
 fn a_collapse_is_seen_without_exploration() {
     tch::set_num_threads(1);
-    let mut collapsed = 0;
     for seed in 0..5 {
         let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(OnWarning::Keep), seed);
         let mut seen = Vec::new();
@@ -104,14 +103,14 @@ fn a_collapse_is_seen_without_exploration() {
         if tv <= 0.7 || seen.is_empty() {
             continue;
         }
-        collapsed += 1;
         let [Warning::Stalled { loss, log_z, best, .. }] = seen[..] else { panic!("seed {seed}: {seen:?}") };
         assert!(loss < 1e-3 && log_z < best && best <= 4.0, "{seen:?}");
         assert_eq!(trainer.warnings(), seen, "once");
         let text = seen[0].to_string();
         assert!(text.contains("stands still") && text.contains("TrainerConfig::epsilon"), "{text}");
+        return;
     }
-    assert!(collapsed >= 1, "none of five seeds");
+    panic!("none of five seeds collapses");
 }
 
 #[test]

@@ -94,6 +94,22 @@ fn replicas_go_back_to_the_newest_step_that_all_have() {
 }
 
 #[test]
+fn the_first_replica_saves_once_all_others_have() {
+    let folder = Folder::new("replicas-first");
+    let [half, _, resumed] = paths(&folder);
+    run(2, 5, None, &half);
+    std::fs::create_dir(folder.join("resumed.1")).unwrap();
+    std::fs::write(folder.join("resumed.1").join("note"), "").unwrap();
+    let ended = replicate(2, |replica| {
+        let mut trainer = replaying()?.with_group(replica)?;
+        trainer.resume(&half)?;
+        Fit::new(5).checkpoint(&resumed, None)?.run(&mut trainer).map(drop)
+    });
+    says(&ended.unwrap_err(), &["resumed.1", "holds `note` too"]);
+    assert!(!Checkpoint::exists(&resumed));
+}
+
+#[test]
 fn another_number_of_replicas_is_refused() {
     let folder = Folder::new("replicas-number");
     let [two, one, _] = paths(&folder);

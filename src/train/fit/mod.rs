@@ -294,7 +294,13 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {
         trainer.observed = Observed::of(&mut self.observers)?;
-        self.checkpoint.as_ref().map_or(Ok(()), |path| trainer.save(path))
+        let Some(path) = &self.checkpoint else { return Ok(()) };
+        // The first replica last: where its checkpoint is, each of them has one to go on from.
+        if trainer.replica() > 0 {
+            trainer.save(path)?;
+        }
+        agree(trainer.context(), 0.0)?;
+        if trainer.replica() == 0 { trainer.save(path) } else { Ok(()) }
     }
 }
 

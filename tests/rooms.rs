@@ -55,7 +55,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("replay", 960),
     ("optim", 690),
     ("metrics", 1_770),
-    ("train", 4_940),
+    ("train", 4_945),
     ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),

@@ -1,12 +1,16 @@
 //! Small facts that nothing else says: mutants of these lines lived (`scripts/mutants.py`).
 
+use crate::words::{fresh, trainer, with_flow};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, Masks};
+use gfn::env::{Direction, Env, Masks};
 use gfn::graph::{SetEdgeAttr, SetNodeAttr};
 use gfn::objective::{
-    Advantage, Objective, PolicyGradient, ProximalPolicy, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+    Advantage, Balance, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity,
+    Scores, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
+use gfn::policy::Policy;
 use gfn::replay::DataSource;
+use tch::Tensor;
 
 #[test]
 fn shares_of_a_source_are_as_given() {
@@ -36,4 +40,28 @@ fn a_batch_of_no_states_is_empty() {
     let (none, one) = (of(Vec::new()), of(vec![true, false]));
     assert!(none.is_empty() && none.n_actions().is_empty());
     assert!(!one.is_empty() && one.n_actions() == [1]);
+}
+
+/// Of two moves and an exit: 1, 3 and 12 paths lead to the states, and P_B is 1/3 and 1/2.
+#[test]
+fn numbers_of_paths_are_out_of_balance_by_their_ratio_and_the_step() {
+    let log = |p: &[f64]| Tensor::from_slice(p).log();
+    let mut scores = Scores::new(vec![0, 3], log(&[0.5; 3]), log(&[1.0 / 3.0, 0.5, 1.0]), log(&[1.0]));
+    scores.set(Quantity::LogPaths, log(&[1.0, 3.0])).unwrap();
+    scores.set(Quantity::NextLogPaths, log(&[3.0, 12.0])).unwrap();
+    let values = MaximumEntropyBackward.residuals(&scores).unwrap().values;
+    let expected = log(&[1.0, 2.0]);
+    assert!(values.allclose(&expected, 0.0, 1e-12, false), "{values:?}");
+}
+
+#[test]
+fn log_z_is_the_flow_out_of_the_initial_state() {
+    let mut trainer = trainer(with_flow(), Box::new(DetailedBalance::default()), fresh(8)).unwrap();
+    // The first step may set the estimate itself.
+    trainer.step().unwrap();
+    let start = trainer.env().initial(&[0]);
+    let estimates = trainer.policy().evaluate(trainer.env(), &start, None, Quantity::LogFlow.into()).unwrap().values;
+    let log_flow = estimates.get(Quantity::LogFlow).unwrap().double_value(&[0]);
+    let stats = trainer.step().unwrap();
+    assert!(log_flow != 0.0 && (stats.log_z - log_flow).abs() < 1e-5, "{} of {log_flow}", stats.log_z);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use gfn::graph::{Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node};
+use rayon::prelude::*;
 
 use super::aromaticity::has_ring_double;
 use super::placements::Placements;
@@ -121,9 +122,17 @@ impl Molecule {
     pub fn kekule_forms(&self) -> Option<Vec<Self>> {
         let all: Vec<usize> = (0..self.atoms().len()).collect();
         let placements = Placements::new(self, &all)?;
+        let key = |form: &Self| form.canonical_of(|k| form.kekule_class(k)).key;
+        let forms = |mates: &[&[u32]]| -> Vec<(CanonicalKey, Self)> {
+            mates.par_iter().map(|mates| self.with_doubles(mates)).map(|form| (key(&form), form)).collect()
+        };
         let mut seen = BTreeSet::new();
-        let forms = placements.iter().map(|mates| self.with_doubles(mates));
-        Some(forms.filter(|form| seen.insert(form.canonical_of(|k| form.kekule_class(k)).key)).collect())
+        let mut different = Vec::new();
+        // Not all at once: there may be 65,536 of a thousand atoms.
+        for some in placements.iter().collect::<Vec<_>>().chunks(1_024) {
+            different.extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
+        }
+        Some(different)
     }
 
     /// The same molecule with double bonds between these of its aromatic atoms.

@@ -76,8 +76,11 @@ fn replicas_go_back_to_the_newest_step_that_all_have() {
         assert_eq!((step(&newer), step(&older)), (8, 5));
         std::fs::remove_dir_all(&newer).unwrap();
         std::fs::rename(&older, &newer).unwrap();
-        // Once more, as if it had been killed before its next save.
-        for _ in 0..2 {
+        // Twice, as if it had been killed before its next save; then with one that was being removed.
+        for removed in [false, false, true] {
+            if removed {
+                std::fs::create_dir(&older).unwrap();
+            }
             assert!(run(2, 12, Some(&half), &resumed) == at_once);
             assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [5, 5]);
         }

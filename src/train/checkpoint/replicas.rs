@@ -12,27 +12,30 @@ use crate::train::{Checkpoint, Trainer};
 use crate::{Error, Result};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// `true` where another replica has no checkpoint of this one's newest step, but all have one of the step before.
+    /// The older checkpoint, in the place of the newer one, where another replica has none of this one's newest step, but all have one of the
+    /// step before.
     ///
     /// # Errors
     /// [`Error::File`] where they have no step in common; [`Error::Peer`] if another replica has ended.
-    pub(super) fn behind(&self, path: &Path, newest: &Checkpoint) -> Result<bool> {
-        let Some(group) = self.context.replicas() else { return Ok(false) };
+    pub(super) fn gone_back(&self, path: &Path, newest: &Checkpoint) -> Result<Option<Checkpoint>> {
+        let Some(group) = self.context.replicas() else { return Ok(None) };
         let newest = newest.manifest().step.cast_signed();
-        // The older one is the newest itself where that was never replaced.
-        let older = match FolderKind::older(path).filter(|_| path.exists()) {
-            Some(older) => {
-                let (file, text) = LAYOUT.manifest(&older)?;
-                Manifest::parse(&text, &file)?.step.cast_signed()
-            }
-            None => newest,
-        };
-        let steps = group.join(&Tensor::from_slice(&[newest, older]))?;
+        let older = FolderKind::older(path).filter(|_| path.exists());
+        // One that can't be read was being removed: all have the newest step then.
+        let before = older.as_ref().and_then(|older| LAYOUT.manifest(older).ok());
+        let before = before.and_then(|(file, text)| Manifest::parse(&text, &file).ok());
+        let before = before.map_or(newest, |manifest| manifest.step.cast_signed());
+        let steps = group.join(&Tensor::from_slice(&[newest, before]))?;
         let steps = steps.iter().map(Vec::<i64>::try_from).collect::<std::result::Result<Vec<_>, _>>()?;
         let in_common = |step: &i64| steps.iter().all(|theirs| theirs.contains(step));
-        match [newest, older].into_iter().find(in_common) {
-            Some(step) => Ok(step != newest),
-            None => {
+        match ([newest, before].into_iter().find(in_common), older) {
+            (Some(step), Some(older)) if step != newest => {
+                let checkpoint = Checkpoint::load(older)?;
+                LAYOUT.put_back(path)?;
+                Ok(Some(checkpoint))
+            }
+            (Some(_), _) => Ok(None),
+            (None, _) => {
                 let problem = format!(
                     "replicas have checkpoints of different steps: {steps:?}, the newest and the one before of each"
                 );

@@ -173,10 +173,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 "the checkpoint of one of {there} trainers that train as one, here they are {here}"
             )));
         }
-        if self.behind(&path, &checkpoint)? {
-            LAYOUT.put_back(&path)?;
-            checkpoint = Checkpoint::load(&path)?;
-            state = state_of(&checkpoint)?;
+        if let Some(older) = self.gone_back(&path, &checkpoint)? {
+            state = state_of(&older)?;
+            checkpoint = older;
         }
         if state.description != self.description {
             let differences = differences("its description", &state.description, &self.description);

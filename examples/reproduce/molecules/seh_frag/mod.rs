@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};

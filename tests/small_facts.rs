@@ -3,7 +3,7 @@
 use crate::words::{fresh, trainer, with_flow};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, Env, Masks};
-use gfn::graph::{SetEdgeAttr, SetNodeAttr};
+use gfn::graph::{GraphKind, GraphState, SetEdgeAttr, SetNodeAttr, canonical_key};
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity,
     Scores, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
@@ -23,6 +23,12 @@ fn shares_of_a_source_are_as_given() {
 fn seven_attributes_are_the_most() {
     assert!(SetNodeAttr::new(&[1; 7]).is_ok() && SetEdgeAttr::new(&[1; 7]).is_ok());
     assert!(SetNodeAttr::new(&[1; 8]).is_err() && SetEdgeAttr::new(&[1; 8]).is_err());
+}
+
+#[test]
+fn keys_tell_directed_graphs_from_undirected_ones() {
+    let key = |kind| canonical_key(&GraphState::with_nodes(kind, 2));
+    assert_ne!(key(GraphKind::Directed), key(GraphKind::Undirected));
 }
 
 #[test]

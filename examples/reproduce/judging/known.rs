@@ -48,10 +48,10 @@ const SPECIES: &str = "\
 fn sequences(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim) {
-        match out.last_mut() {
-            _ if line.starts_with('>') => out.push(String::new()),
-            Some(sequence) => sequence.push_str(line),
-            None => {}
+        if line.starts_with('>') {
+            out.push(String::new());
+        } else if let Some(sequence) = out.last_mut() {
+            sequence.push_str(line);
         }
     }
     out

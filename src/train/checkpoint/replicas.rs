@@ -12,12 +12,11 @@ use crate::train::{Checkpoint, Trainer};
 use crate::{Error, Result};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// The older checkpoint, in the place of the newer one, where another replica has none of this one's newest step, but all have one of the
-    /// step before.
+    /// The older checkpoint, where another replica has none of this one's newest step, but all have one of the step before.
     ///
     /// # Errors
     /// [`Error::File`] where they have no step in common; [`Error::Peer`] if another replica has ended.
-    pub(super) fn gone_back(&self, path: &Path, newest: &Checkpoint) -> Result<Option<Checkpoint>> {
+    pub(super) fn older_in_common(&self, path: &Path, newest: &Checkpoint) -> Result<Option<Checkpoint>> {
         let Some(group) = self.context.replicas() else { return Ok(None) };
         let newest = newest.manifest().step.cast_signed();
         let older = FolderKind::older(path).filter(|_| path.exists());
@@ -28,19 +27,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let steps = group.join(&Tensor::from_slice(&[newest, before]))?;
         let steps = steps.iter().map(Vec::<i64>::try_from).collect::<std::result::Result<Vec<_>, _>>()?;
         let in_common = |step: &i64| steps.iter().all(|theirs| theirs.contains(step));
-        match ([newest, before].into_iter().find(in_common), older) {
-            (Some(step), Some(older)) if step != newest => {
-                let checkpoint = Checkpoint::load(older)?;
-                LAYOUT.put_back(path)?;
-                Ok(Some(checkpoint))
-            }
-            (Some(_), _) => Ok(None),
-            (None, _) => {
-                let problem = format!(
-                    "replicas have checkpoints of different steps: {steps:?}, the newest and the one before of each"
-                );
-                Err(Error::file(path, problem, "go on from checkpoints that were saved in one step"))
-            }
-        }
+        let Some(step) = [newest, before].into_iter().filter(in_common).max() else {
+            let problem = format!(
+                "replicas have checkpoints of different steps: {steps:?}, the newest and the one before of each"
+            );
+            return Err(Error::file(path, problem, "go on from checkpoints that were saved in one step"));
+        };
+        older.filter(|_| step != newest).map(Checkpoint::load).transpose()
     }
 }

@@ -173,7 +173,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 "the checkpoint of one of {there} trainers that train as one, here they are {here}"
             )));
         }
-        if let Some(older) = self.gone_back(&path, &checkpoint)? {
+        let older = self.older_in_common(&path, &checkpoint)?;
+        let is_older = older.is_some();
+        if let Some(older) = older {
             state = state_of(&older)?;
             checkpoint = older;
         }
@@ -196,6 +198,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         // All that can be wrong is found before anything changes for good.
         checkpoint.fitting(parameters)?;
+        if is_older {
+            // What comes after it no run can go on from.
+            LAYOUT.put_back(&path)?;
+        }
         let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
         self.optimizer.iter_mut().for_each(|optimizer| parts.push(optimizer));
         self.companions.all_mut().into_iter().for_each(|companion| parts.push(companion));

@@ -34,6 +34,34 @@ fn shapes_and_powers_by_hand() {
     assert_eq!(ScoreConfig::default().build().unwrap().log_scores(&given).unwrap(), [0.0; 3]);
 }
 
+/// A factor that can be 0 refuses a negative power when the score is built, and no logarithm is plus infinity or NaN.
+#[test]
+fn a_factor_of_zero_has_no_negative_power() {
+    let limit = |otherwise| Shape::Limit { least: None, most: Some(-1.0), otherwise };
+    for shape in [limit(0.0), Shape::Linear { zero: 0.0, one: 1.0 }] {
+        let error = of_rings(shape, -1.0).build().unwrap_err();
+        assert!(matches!(error, Error::Config { setting: "the power of a factor", .. }), "{error}");
+        assert!(of_rings(shape, 1.0).build().is_ok() && of_rings(shape, 0.0).build().is_ok());
+    }
+    let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
+    assert_eq!(of_rings(limit(0.5), -1.0).build().unwrap().log_scores(&given).unwrap(), [2f64.ln(); 3]);
+    // Ethane has no ring, so its value is 0; the others have inverses.
+    let inverse = of_rings(Shape::Value, -1.0).build().unwrap();
+    let error = inverse.log_scores(&given).unwrap_err();
+    assert!(matches!(error, Error::NonFinite { what: "rings", row: 0, .. }), "{error}");
+    assert_eq!(inverse.log_scores(&given[1..]).unwrap(), [0.0, -(2f64.ln())]);
+    // Overflows: of one power, and of a product whose parts have opposite signs.
+    let window = |power| Factor {
+        power,
+        ..of_rings(Shape::Window { least: 1.0, most: 1.0, width: 1e-300 }, 1.0).factors[0].clone()
+    };
+    for powers in [vec![-1e300], vec![1e300, -1e300]] {
+        let config = ScoreConfig { factors: powers.into_iter().map(window).collect() };
+        let error = config.build().unwrap().log_scores(&given).unwrap_err();
+        assert!(matches!(error, Error::NonFinite { what: "rings", row: 0, .. }), "{error}");
+    }
+}
+
 /// Scores by name against what they are in words, to the bit.
 #[test]
 fn scores_by_name() {

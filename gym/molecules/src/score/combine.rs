@@ -2,7 +2,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 use gfn_gym::rewards;
 
-use super::{MoleculeScore, checked_logs};
+use super::{MoleculeScore, check_logs, checked_logs};
 use crate::Molecule;
 
 /// A score to a power: [`MoleculeScore::to_the`].
@@ -24,9 +24,10 @@ impl<S> Power<S> {
 
 impl<S: MoleculeScore> MoleculeScore for Power<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        let logs = self.score.log_scores(molecules)?;
-        // Anything to the power 0 is 1, 0 too.
-        Ok(logs.into_iter().map(|log| if self.exponent == 0.0 { 0.0 } else { log * self.exponent }).collect())
+        let logs = checked_logs(&self.score, molecules)?;
+        // Anything to the power 0 is 1, including 0.
+        let powers = logs.into_iter().map(|log| if self.exponent == 0.0 { 0.0 } else { log * self.exponent });
+        check_logs("the power of a score", powers.collect())
     }
 }
 
@@ -54,8 +55,7 @@ impl<S> Clamped<S> {
 
 impl<S: MoleculeScore> MoleculeScore for Clamped<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        let logs = self.score.log_scores(molecules)?;
-        // A NaN stays one, to be found by the checks.
+        let logs = checked_logs(&self.score, molecules)?;
         Ok(logs.into_iter().map(|log| log.clamp(self.log_least, self.log_most)).collect())
     }
 }
@@ -104,7 +104,7 @@ impl MoleculeScore for Product {
             let logs = checked_logs(factor, molecules)?;
             out.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
         }
-        Ok(out)
+        check_logs("the product of scores", out)
     }
 }
 
@@ -144,7 +144,7 @@ impl MoleculeScore for WeightedSum {
             let add = |(sum, log): (&mut f64, f64)| *sum = log_sum_exp([*sum, log_weight + log]);
             out.iter_mut().zip(logs).for_each(add);
         }
-        Ok(out)
+        check_logs("the sum of scores", out)
     }
 }
 
@@ -179,12 +179,26 @@ mod tests {
         assert_eq!(rings.to_the(0.0).unwrap().log_scores(&molecules).unwrap(), [0.0; 3]);
         assert!(rings.to_the(f64::NAN).is_err() && rings.clamped(2.0, 1.0).is_err());
         assert!(WeightedSum::new().plus(0.0, rings).is_err());
-        // No number is a score of its own kind: neither the best one, in a window, nor nothing, in a sum.
+        // NaN is an error everywhere: it is neither the best score, in a window, nor a score of 0, in a sum.
         let window = LogWindow::new(|_: &Molecule| f64::NAN, 0.0, 1.0, 1.0).unwrap();
         let one = |_: &Molecule| 1.0;
         let sums = [WeightedSum::new().plus(1.0, window), WeightedSum::new().plus(1.0, one).unwrap().plus(1.0, window)];
-        let sums = sums.map(|sum| sum.unwrap().log_scores(&molecules).unwrap());
-        assert!(window.log_scores(&molecules).unwrap().iter().chain(sums.iter().flatten()).all(|log| log.is_nan()));
+        for sum in sums {
+            assert!(matches!(sum.unwrap().log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
+        }
+        assert!(matches!(window.log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
+        // So is plus infinity, from a score of 0 to a negative power or from an overflow: methane has no ring.
+        for power in [-1.0, -1e308] {
+            assert!(matches!(
+                rings.to_the(power).unwrap().log_scores(&molecules),
+                Err(Error::NonFinite { row: 0, .. })
+            ));
+        }
+        assert!(matches!(
+            atoms.to_the(f64::MAX).unwrap().to_the(2.0).unwrap().log_scores(&molecules[1..]),
+            Err(Error::NonFinite { .. })
+        ));
+        assert_eq!(atoms.to_the(-1.0).unwrap().log_scores(&molecules).unwrap(), [0.0, -(2f64.ln()), -(3f64.ln())]);
         for score in [&Product::new().times(Short) as &dyn MoleculeScore, &WeightedSum::new().plus(1.0, Short).unwrap()]
         {
             assert!(matches!(score.log_scores(&molecules), Err(Error::Shape { .. })));

@@ -110,7 +110,7 @@ impl ScoreConfig {
     /// The score; files that it names are read.
     ///
     /// # Errors
-    /// [`Error::Config`] for a shape or a power without sense, for a reference or a pattern that isn't read, and for a property that the library was
+    /// [`Error::Config`] for a shape or a power without sense, for a negative power of a factor that can be 0, for a reference or a pattern that isn't read, and for a property that the library was
     /// built without; [`Error::Io`] and [`Error::File`] for files.
     pub fn build(&self) -> Result<FactoredScore> {
         let built = |factor: &Factor| {
@@ -118,7 +118,13 @@ impl ScoreConfig {
             if !power.is_finite() {
                 return Err(Error::config("the power of a factor", power, "a finite number"));
             }
-            Ok(Built { name: property.name(), measure: property.measure()?, shape: shape.checked()?, power: *power })
+            let shape = shape.checked()?;
+            if *power < 0.0 && shape.has_zeros() {
+                let expected = "0 or more for a `linear` shape and for a `limit` with `otherwise = 0`, whose factor can be 0: \
+                                a negative power of 0 is infinite";
+                return Err(Error::config("the power of a factor", power, expected));
+            }
+            Ok(Built { name: property.name(), measure: property.measure()?, shape, power: *power })
         };
         Ok(FactoredScore(self.factors.iter().map(built).collect::<Result<_>>()?))
     }
@@ -188,9 +194,13 @@ impl MoleculeScore for FactoredScore {
                     let remedy = "give the property another shape, such as a window: as it is, it must be 0 or more";
                     return Err(Error::non_finite(factor.name, row, value, remedy));
                 }
-                // Anything to the power 0 is 1, 0 too.
-                if factor.power != 0.0 {
-                    sum += factor.shape.log(value) * factor.power;
+                // Anything to the power 0 is 1, including 0.
+                let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
+                sum += log;
+                if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {
+                    let remedy = "its factor to the given power is infinite: use a smaller power, or for a negative power a shape that \
+                                  is never 0";
+                    return Err(Error::non_finite(factor.name, row, value, remedy));
                 }
             }
             Ok(sum)

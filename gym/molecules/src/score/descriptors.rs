@@ -3,7 +3,7 @@
 use gfn::{Error, Result};
 use gfn_gym::rewards;
 
-use super::MoleculeScore;
+use super::{MoleculeScore, check_logs};
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
 
@@ -225,7 +225,7 @@ impl<F: Fn(&Molecule) -> f64 + Send + Sync> MoleculeScore for LogWindow<F> {
             // Subtracting from 0 keeps a zero from being -0, and `clamp` a NaN from being one.
             0.0 - (value - value.clamp(self.least, self.most)).abs() / self.width
         };
-        Ok(molecules.iter().map(log).collect())
+        check_logs("the property of a window", molecules.iter().map(log).collect())
     }
 }
 

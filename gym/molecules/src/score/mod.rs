@@ -43,10 +43,11 @@ use super::Molecule;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MoleculeScore: Send + Sync {
-    /// The natural logarithm of the score of each molecule.
+    /// Returns the natural logarithm of the score of each molecule: a finite number, or minus infinity for a score of 0, never plus infinity
+    /// or NaN.
     ///
     /// # Errors
-    /// Whatever keeps it from giving a number for each molecule.
+    /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN, and whatever else prevents a result.
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>>;
 
     /// The score to a power (a reward exponent, an inverse temperature): the log times `exponent`.
@@ -103,11 +104,23 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
     }
 }
 
-/// The logs that a score gives, one for each molecule.
+/// Checks that no logarithm is plus infinity or NaN; `what` names the score in the error.
+fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
+    match logs.iter().position(|log| log.is_nan() || *log == f64::INFINITY) {
+        None => Ok(logs),
+        Some(row) => {
+            let remedy = "the logarithm of a score must be a finite number, or minus infinity for a score of 0: \
+                          keep scores finite, and above 0 before a negative power";
+            Err(Error::non_finite(what, row, logs[row], remedy))
+        }
+    }
+}
+
+/// Returns the logarithms that a score gives, after checking that there is one for each molecule and that none is plus infinity or NaN.
 pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
     if logs.len() == molecules.len() {
-        Ok(logs)
+        check_logs("the logarithm of a score", logs)
     } else {
         Err(Error::shape(
             "the answer of a score",

@@ -71,6 +71,15 @@ impl Shape {
         }
     }
 
+    /// Returns `true` if a whole range of property values gives the factor 0.
+    pub(super) fn has_zeros(self) -> bool {
+        match self {
+            Self::Linear { .. } => true,
+            Self::Limit { otherwise, .. } => otherwise == 0.0,
+            Self::Value | Self::Exponential | Self::Window { .. } => false,
+        }
+    }
+
     /// The logarithm of the factor.
     pub(super) fn log(self, value: f64) -> f64 {
         match self {

@@ -19,10 +19,11 @@ setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
 demo: setup ## train on rings, print exact probabilities beside the target, draw them in out/ring.svg
 	$(CARGO) run --release -p gfn-examples --no-default-features --example ring
 
+# In the profile `ci`, as `.ci/run` does it: the core optimised, with debug assertions, and the tests compiled quickly.
 # Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
 test: setup ## all tests of all packages
-	$(CARGO) test $(ALL) --lib --tests
-	$(CARGO) test $(ALL) --doc
+	$(CARGO) test --profile ci $(ALL) --lib --tests
+	$(CARGO) test --profile ci $(ALL) --doc
 
 fuzz: setup ## half a million attacks on each reader, environment and distribution; GFN_FUZZ_SEED chooses others
 	GFN_FUZZ_EXECUTIONS=500000 $(CARGO) test --release -p gfn-fuzz -- --nocapture

@@ -45,7 +45,7 @@ INTERRUPTED, PATIENCE = 130, 300
 TIMES = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
 
 SHORT = f"{GRID} --steps 400 --checkpoint-every 20"
-FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = "No space left", "Read-only file system", "File too large", "isn't there|No such file"
+FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = "No space left", "Read-only file system", "File too large", "doesn't exist|No such file"
 # Where a program reads a device without an end, it shouldn't take the machine's memory.
 MEMORY = 4 * 2**30
 

@@ -84,8 +84,12 @@ pub(crate) fn ways<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng) ->
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
         && env.exit_actions(&objects.select(&[row])).is_none()
     {
-        let got = format!("row {row} is the state that trajectories start from");
-        return Err(Error::config("objects", got, "finished ones: no trajectory ends before its first step"));
+        let got = format!("not valid (row {row} is the state that trajectories start from)");
+        return Err(Error::config(
+            "the list of objects",
+            got,
+            "finished objects only: no trajectory ends before its first step",
+        ));
     }
     let uniform = env.uniform();
     let walks = Sampler::new(env, &uniform).backward(objects, rng)?.walks(env)?;
@@ -106,7 +110,11 @@ pub(crate) fn finished<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng
 
 /// No objects where some are needed.
 pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
-    if objects.is_empty() { Err(Error::config("objects", "none", "at least one")) } else { Ok(objects) }
+    if objects.is_empty() {
+        Err(Error::config("the list of objects", "empty", "at least one object"))
+    } else {
+        Ok(objects)
+    }
 }
 
 /// Graphs that keep to a schema; of molecules SMILES, and RDKit's, too.

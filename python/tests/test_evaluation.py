@@ -194,7 +194,7 @@ WRONG = [
     (lambda it: it.evaluate(10).modes(lambda points: np.ones(len(points))), TypeError, "array of float64"),
     (lambda it: it.evaluate(10).modes(lambda points: np.ones(99, bool)), ValueError, "99 answers"),
     (lambda it: it.evaluate_on([[1, 1]], paths=0), ValueError, "paths is 0"),
-    (lambda it: it.evaluate_on(np.zeros((0, 2), int)), ValueError, "objects is none"),
+    (lambda it: it.evaluate_on(np.zeros((0, 2), int)), ValueError, "the list of objects is empty"),
     (lambda it: it.evaluate_on([]), (TypeError, ValueError), "objects"),
     (lambda it: it.evaluate_on(None), TypeError, "objects is a NoneType: expected an array of int64"),
     (lambda it: it.evaluate_on("all"), TypeError, "objects is a str"),

@@ -343,7 +343,7 @@ WRONG = [
     (lambda: trainer(data=[[1, 1]]), TypeError, "data is"),
     (lambda: trainer(data=gfn.Data([[1, 9]])), ValueError, "entry of Data.objects is 9"),
     (lambda: trainer(data=gfn.Data([[0.5, 1.0]])), TypeError, "array of float64"),
-    (lambda: trainer(data=gfn.Data(np.zeros((0, 2), int))), ValueError, "objects is none"),
+    (lambda: trainer(data=gfn.Data(np.zeros((0, 2), int))), ValueError, "the list of objects is empty"),
     (lambda: trainer(gfn.SetAddition(4, 2, True), data=gfn.Data([[1, 0, 0, 0]])), ValueError, "terminal state"),
     (lambda: trainer(data=gfn.Data([[1, 1]], share=0.0)).fit(1), ValueError, "offline share"),
     (lambda: trainer(data=gfn.Data([[1, 1]], share=1.5)), ValueError, "shares of a data source|share"),

@@ -8,7 +8,8 @@ pub use kind::ErrorKind;
 pub use warning::Warning;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::direction::Direction;
 
@@ -210,12 +211,12 @@ pub enum Error {
         remedy: &'static str,
     },
     /// Reading or writing failed.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}: {}", path.display(), io_remedy(path, source))]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The system's word.
-        source: std::io::Error,
+        /// The error of the operating system.
+        source: io::Error,
     },
     /// Another replica of the run can't be reached any more.
     #[error("{who}: {problem}: {remedy}")]
@@ -256,6 +257,25 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// Returns what to do about an error of the file system.
+fn io_remedy(path: &Path, source: &io::Error) -> String {
+    let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    let remedy = match (source.kind(), missing) {
+        (io::ErrorKind::NotFound, Some(folder)) => {
+            return format!("the folder {} doesn't exist: check the path, or create the folder", folder.display());
+        }
+        (io::ErrorKind::NotFound, None) => "check the path",
+        (io::ErrorKind::PermissionDenied, _) => "change its permissions, or give another path",
+        (io::ErrorKind::IsADirectory, _) => "give the path of a file",
+        (io::ErrorKind::NotADirectory, _) => "a part of the path is a file: give a path of folders",
+        (io::ErrorKind::AlreadyExists, _) => "remove it, or give another path",
+        (io::ErrorKind::StorageFull, _) => "free some space, or give another path",
+        (io::ErrorKind::InvalidData, _) => "give a file whose text is UTF-8",
+        _ => "check that the path can be read or written, or give another one",
+    };
+    remedy.to_owned()
 }
 
 fn no_way_on(direction: Direction) -> &'static str {

@@ -15,7 +15,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
     let temporary = beside(path)?;
     let io = |source| Error::io(path, source);
     // Created here, so that a folder that is missing or read-only gives the same error for every writer.
-    File::create(&temporary).map_err(|source| io(no_folder(path, source)))?;
+    File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
         // Without this a power cut after the rename may leave an empty file under the name.
         File::open(&temporary).and_then(|file| file.sync_all()).map_err(io)?;
@@ -30,17 +30,6 @@ pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, |temporary| {
         File::create(temporary).and_then(|mut file| file.write_all(bytes)).map_err(|source| Error::io(path, source))
     })
-}
-
-/// The system's word, or that the folder isn't there.
-fn no_folder(path: &Path, source: std::io::Error) -> std::io::Error {
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        Some(folder) => {
-            let problem = format!("the folder {} isn't there: make it first", folder.display());
-            std::io::Error::new(source.kind(), problem)
-        }
-        None => source,
-    }
 }
 
 fn beside(path: &Path) -> Result<PathBuf> {
@@ -91,7 +80,10 @@ pub(crate) mod tests {
         let path = std::env::temp_dir().join("gfn-no-such-folder/data.txt");
         let message = replace_bytes(&path, b"x").unwrap_err().to_string();
         assert!(message.contains("gfn-no-such-folder/data.txt: the folder"), "{message}");
-        assert!(message.ends_with("gfn-no-such-folder isn't there: make it first"), "{message}");
+        assert!(
+            message.ends_with("gfn-no-such-folder doesn't exist: check the path, or create the folder"),
+            "{message}"
+        );
         assert!(matches!(replace_bytes(Path::new("/"), b"x"), Err(Error::File { .. })));
     }
 }

@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use crate::MEMORY;
 use gfn::Rng;
 
-/// Each target's time, where the number of executions isn't given.
-const TIME: Duration = Duration::from_secs(2);
 /// One execution may take this long, on a machine that does other work, too.
 const LONGEST: Duration = Duration::from_secs(20);
 /// No input is longer.
@@ -33,41 +31,41 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number of the environment.
-fn asked(name: &str) -> Option<u64> {
+/// Returns the number in an environment variable, or `None` if the variable isn't set.
+fn number_of_variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
-/// Seeds and the end of an attack.
+/// The executions of an attack: a fixed number, so that every machine does the same work.
 pub(crate) struct Runs {
-    began: Instant,
-    most: Option<u64>,
+    executions: u64,
     seed: u64,
     pub(crate) done: u64,
 }
 
 impl Runs {
-    pub(crate) fn begin() -> Self {
-        let seed = asked("GFN_FUZZ_SEED").unwrap_or(0);
-        Self { began: Instant::now(), most: asked("GFN_FUZZ_EXECUTIONS"), seed, done: 0 }
+    /// Starts an attack of `executions` executions, or of `GFN_FUZZ_EXECUTIONS`.
+    pub(crate) fn begin(executions: u64) -> Self {
+        let executions = number_of_variable("GFN_FUZZ_EXECUTIONS").unwrap_or(executions);
+        Self { executions, seed: number_of_variable("GFN_FUZZ_SEED").unwrap_or(0), done: 0 }
     }
 
-    /// The random numbers of the next execution, if there is one.
+    /// Returns the random numbers of the next execution, or `None` at the end.
     pub(crate) fn next(&mut self) -> Option<Rng> {
-        let goes_on = self.most.map_or(self.began.elapsed() < TIME, |most| self.done < most);
+        let is_left = self.done < self.executions;
         self.done += 1;
-        goes_on.then(|| Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(self.done))))
+        is_left.then(|| Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(self.done))))
     }
 }
 
 impl Target<'_> {
-    /// Runs `execute` on edited inputs. It must end in time and in memory, without a panic, whatever it is given.
-    pub(crate) fn attack(&self, mut execute: impl FnMut(&[u8])) {
+    /// Runs `execute` on `executions` edited inputs. It must end in time and in memory, without a panic, whatever it is given.
+    pub(crate) fn attack(&self, executions: u64, mut execute: impl FnMut(&[u8])) {
         let _turn = turn();
         // Good inputs as they are, and what was once warm-up: tables that are made at the first use.
         self.seeds.iter().for_each(|seed| execute(seed));
         let last = std::env::var_os("GFN_FUZZ_LAST");
-        let mut runs = Runs::begin();
+        let mut runs = Runs::begin(executions);
         while let Some(mut rng) = runs.next() {
             let input = self.edited(&mut rng);
             if let Some(path) = &last {
@@ -157,7 +155,7 @@ fn attacks_find_what_is_wrong() {
     let target =
         || Target { name: "wrong", seeds: vec![b"size 16\n".to_vec()], words: &["size ", "\n"], bytes_per_byte: 1 };
     let found = |execute: fn(&[u8])| {
-        let said = catch_unwind(|| target().attack(execute)).unwrap_err();
+        let said = catch_unwind(|| target().attack(200_000, execute)).unwrap_err();
         *said.downcast::<String>().unwrap()
     };
     assert!(found(|text| assert!(!text.ends_with(b"size size \n"))).starts_with("a panic; wrong, execution"));

@@ -1,7 +1,7 @@
 //! Attacks: inputs that nobody wrote on purpose, for every reader, every kind of graph environment, and the categorical.
 //!
-//! Two seconds for each target; `GFN_FUZZ_EXECUTIONS=N` makes N executions of each in their place, `GFN_FUZZ_SEED=N` other inputs, and
-//! `GFN_FUZZ_LAST=FILE` keeps the input before each execution, for those that end the process.
+//! Each target has a fixed number of executions, of about two seconds on one core. `GFN_FUZZ_EXECUTIONS=N` makes N executions of each instead,
+//! `GFN_FUZZ_SEED=N` other inputs, and `GFN_FUZZ_LAST=FILE` keeps the input before each execution, for those that end the process.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 

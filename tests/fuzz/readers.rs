@@ -66,24 +66,27 @@ fn edge_lists() {
         "65535",
         "16385",
     ];
-    Target { name: "edge lists", seeds: seeds(&GRAPHS), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
-        if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
-            // What is written is read again as it was. Long comments make room for graphs that a file without them may not have.
-            if let Ok(again) = GraphFormat::EdgeList.write(&graphs) {
-                assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
+    Target { name: "edge lists", seeds: seeds(&GRAPHS), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        COUNT,
+        |text| {
+            if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
+                // What is written is read again as it was. Long comments make room for graphs that a file without them may not have.
+                if let Ok(again) = GraphFormat::EdgeList.write(&graphs) {
+                    assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
+                }
             }
-        }
-        if let Ok(named) = NamedGraph::from_edges(text) {
-            assert_eq!(named.names.len(), named.graph.n_nodes());
-        }
-    });
+            if let Ok(named) = NamedGraph::from_edges(text) {
+                assert_eq!(named.names.len(), named.graph.n_nodes());
+            }
+        },
+    );
 }
 
 #[test]
 fn graph6() {
     let texts = ["Bw\n", ">>graph6<<DhC\nFoSvw\n", "&C?QG\n", ">>digraph6<<&BOO\n", "~?@?\n", "~~?????A\n"];
     let words = ["~", "~~", "&", ">>graph6<<", ">>digraph6<<", "?", "\n", "~~~~~~~~"];
-    Target { name: "graph6", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
+    Target { name: "graph6", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
         if let Ok(graphs) = GraphFormat::Graph6.read(text) {
             let again = GraphFormat::Graph6.write(&graphs).unwrap();
             assert!(GraphFormat::Graph6.read(again.as_bytes()).unwrap() == graphs);
@@ -97,15 +100,18 @@ fn input_graphs_of_files() {
     let words = ["p edge ", "p col ", "e ", "c ", "\n", "graph undirected ", "edge "];
     let texts: Vec<&str> = GRAPHS.into_iter().chain([dimacs]).collect();
     let (clq, txt) = (Scratch::new("graph.clq"), Scratch::new("graph.txt"));
-    Target { name: "input graphs", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
-        if let Ok(graph) = read_dimacs(text) {
-            assert!(read_dimacs(write_dimacs(&graph).unwrap().as_bytes()).unwrap() == graph);
-        }
-        for file in [&clq, &txt] {
-            let path = file.with(text);
-            let _ = (Instances::read(path), Instances::read_named(path));
-        }
-    });
+    Target { name: "input graphs", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        COUNT,
+        |text| {
+            if let Ok(graph) = read_dimacs(text) {
+                assert!(read_dimacs(write_dimacs(&graph).unwrap().as_bytes()).unwrap() == graph);
+            }
+            for file in [&clq, &txt] {
+                let path = file.with(text);
+                let _ = (Instances::read(path), Instances::read_named(path));
+            }
+        },
+    );
 }
 
 const SMILES: &str = include_str!("../../gym/molecules/tests/golden/molecules_cno_4.smi");
@@ -158,7 +164,7 @@ fn smiles() -> Vec<Vec<u8>> {
 
 #[test]
 fn smiles_strings() {
-    Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(|text| {
+    Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         let _ = Cleanup::ALL.read(text);
         // What is read is a molecule, whose own text is one, too: the same.
@@ -193,7 +199,7 @@ fn molecule_files() {
         "M  ISO",
     ];
     let file = Scratch::new("molecules.sdf");
-    Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
+    Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
         for format in [MoleculeFormat::Smiles, MoleculeFormat::Sd] {
             for cleanup in [Cleanup::default(), Cleanup::ALL] {
                 let mut reader = MoleculeReader::new(text, format).with_cleanup(cleanup);
@@ -211,6 +217,7 @@ fn fragment_libraries() {
     let texts = ["C 0,0,0\nc1ccccc1 0,2,4\n# more\nO 0\n", "C1CCNCC1 0,3\nS=C 1\nC#N 0\n"];
     let words = [" 0", ",", "0,0,0,0,0", "\n", "#", "c1ccccc1 0,1,2,3,4,5", "[nH]", " 99999999999"];
     Target { name: "fragment libraries", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        COUNT,
         |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = FragmentLibrary::parse(text);
@@ -240,7 +247,7 @@ fn scores() {
         "\"\"\"",
         "c1ccccc1",
     ];
-    Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(|text| {
+    Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(COUNT, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         let Ok(config) = config_file::from_toml::<ScoreConfig>(text) else { return };
         if let Ok(score) = config.build() {
@@ -260,17 +267,20 @@ fn data_of_variables() {
         "\"a\",\"b\"\n\"1\",\"2\"\n",
     ];
     let words = [",", ";", "\"", "\n", "INT", "nan", "inf", "1e999", "a;b", "\r\n", "\u{feff}"];
-    Target { name: "data of variables", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
-        let _ = DiscreteData::from_csv(text);
-        let _ = DiscreteData::from_csv_with_interventions(text, "INT");
-        if let Ok(data) = ContinuousData::from_csv(text) {
-            assert!(data.names().len() <= gfn_dags::MAX_NODES);
-        }
-        let names = ["a", "b", "c"].map(str::to_owned);
-        if let Ok(edges) = named_edges(text, &names) {
-            assert!(edges.iter().all(|&(from, to)| from < 3 && to < 3));
-        }
-    });
+    Target { name: "data of variables", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        COUNT,
+        |text| {
+            let _ = DiscreteData::from_csv(text);
+            let _ = DiscreteData::from_csv_with_interventions(text, "INT");
+            if let Ok(data) = ContinuousData::from_csv(text) {
+                assert!(data.names().len() <= gfn_dags::MAX_NODES);
+            }
+            let names = ["a", "b", "c"].map(str::to_owned);
+            if let Ok(edges) = named_edges(text, &names) {
+                assert!(edges.iter().all(|&(from, to)| from < 3 && to < 3));
+            }
+        },
+    );
 }
 
 #[test]
@@ -293,10 +303,13 @@ fn bayesian_networks() {
         "\"",
         "property x;",
     ];
-    Target { name: "Bayesian networks", seeds: seeds(&[bif]), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
-        let Ok(text) = std::str::from_utf8(text) else { return };
-        let _ = DiscreteNetwork::from_bif(text);
-    });
+    Target { name: "Bayesian networks", seeds: seeds(&[bif]), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        COUNT,
+        |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            let _ = DiscreteNetwork::from_bif(text);
+        },
+    );
 }
 
 #[test]
@@ -305,11 +318,16 @@ fn tables_of_rewards() {
     let alphabet = Alphabet::dna();
     let texts = ["sequence,reward\nACG,0.5\nA,1\n,2e-3\n", "\u{feff}sequence,reward\r\nTTT,3\r\n"];
     let words = ["sequence,reward\n", ",", "A", "C", "G", "T", "\n", "-1", "inf", "1e-320"];
-    Target { name: "tables of rewards", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
-        let Ok(text) = std::str::from_utf8(text) else { return };
-        let _ =
-            (TableReward::parse(&env, &alphabet, text, Some(1e-3)), TableReward::parse(&env, &alphabet, text, None));
-    });
+    Target { name: "tables of rewards", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        COUNT,
+        |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            let _ = (
+                TableReward::parse(&env, &alphabet, text, Some(1e-3)),
+                TableReward::parse(&env, &alphabet, text, None),
+            );
+        },
+    );
 }
 
 #[test]
@@ -317,7 +335,7 @@ fn newick() {
     let env = PhyloTree::new(5).unwrap();
     let texts = ["((0,2),((1,4),3));", "((3:0.5,1:1e-2)inner:2,((2,0),4));"];
     let words = ["(", ")", ",", ";", ":0.1", "0", "4", "((((", "a"];
-    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(|text| {
+    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         if let Ok(row) = env.read_newick(text) {
             assert_eq!(env.read_newick(&env.newick(&row)).unwrap(), row);

@@ -122,7 +122,7 @@ fn stems_in_all_are_limited_wherever_a_library_comes_from() {
 fn fragments_that_make_no_sense_are_errors_of_the_library() {
     let message = |error: FragmentError| Error::from(error).to_string();
     assert!(message(Fragment::new("C", &[]).unwrap_err()).contains("a fragment is C has no stem"));
-    assert!(message(Fragment::new("C(", &[0]).unwrap_err()).contains("a molecule is"));
+    assert!(message(Fragment::new("C(", &[0]).unwrap_err()).contains("the molecule is not valid ("));
 }
 
 /// Fragments of these classes; each bond has the nodes, then the stem of each, from 1 (0 for unset).

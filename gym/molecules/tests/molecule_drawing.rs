@@ -208,11 +208,15 @@ fn what_a_molfile_cannot_hold_is_refused() {
     }
     let refused = gfn::Error::from(long.molfile("").unwrap_err()).to_string();
     assert!(
-        refused.starts_with("what goes into a molfile is 1000 atoms") && refused.ends_with("by plain names"),
+        refused.starts_with("the molecule is not writable as a molfile, which can't hold 1000 atoms")
+            && refused.ends_with("by plain names"),
         "{refused}"
     );
     let unclosed = gfn::Error::from(Molecule::from_smiles("C(").unwrap_err()).to_string();
-    assert!(unclosed.starts_with("a molecule is") && unclosed.contains("expected a SMILES"), "{unclosed}");
+    assert!(
+        unclosed.starts_with("the molecule is not valid (") && unclosed.contains("expected a SMILES"),
+        "{unclosed}"
+    );
     for (name, value) in [("a name", "1"), ("", "1"), ("1st", "1"), ("score", "a\n\nb"), ("score", "")] {
         assert!(message(ethanol.sdf_record("", &[(name, value)])).contains("data item"));
     }

@@ -125,7 +125,7 @@ def check_rules(rules: Any, *methods: str) -> None:
 
 def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]:
     """One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant."""
-    expected = f"expected {what} of each state, as a flat array or list of numbers"
+    expected = f"expected {what} of each state, as a flat array or list of real numbers"
     refused = f"{who} gave a {type(answer).__name__}: {expected}"
     if isinstance(answer, torch.Tensor):
         # One with gradients, on another device, or of a kind that numpy hasn't (bfloat16), isn't an array as it is.
@@ -137,7 +137,7 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
         raise TypeError(refused) from error
     # Booleans, whole and real numbers: of a complex one numpy would take the real part, of a text what it spells.
     if array.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
-        raise TypeError(refused)
+        raise TypeError(f"{who} gave a {type(answer).__name__} whose elements have the type {array.dtype}: {expected}")
     if array.ndim != 1:
         raise ValueError(f"{who} gave an array of shape {array.shape}: {expected}")
     if len(array) != n:

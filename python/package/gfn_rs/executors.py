@@ -482,9 +482,11 @@ def _asked(function: Any, method: str, states: Any, conditions: Any, timeout: fl
     array = np.asarray(given)
     # Of a complex number numpy would take the real part, of a text what it spells.
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
-        raise TypeError(f"the reward gave a {type(given).__name__} of {array.dtype}: expected log R of each state, an array of numbers")
+        what = f"a {type(given).__name__} with elements of type {array.dtype}"
+        raise TypeError(f"the reward returned {what}, expected real numbers: return an array of log R, one number per state")
     if array.shape != (len(states),):
-        raise ValueError(f"the reward gave shape {list(array.shape)} for {len(states)} states: expected log R of each")
+        what = f"an array of shape {list(array.shape)} for {len(states)} states"
+        raise ValueError(f"the reward returned {what}, expected shape [{len(states)}]: return log R of each state")
     return array.astype(np.float64)
 
 

@@ -191,7 +191,10 @@ class Trainer(Made):
         ):
             if not isinstance(value, expected) or type(value) is expected:
                 kind = value.__name__ if isinstance(value, type) else type(value).__name__
-                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {example(expected)}")
+                wrap = ""
+                if what == "policy" and isinstance(value, torch.nn.Module):
+                    wrap = "; wrap your own torch module in VectorModule or GraphModule"
+                raise TypeError(f"{what} is {kind}: expected an object of a class of the library, such as {example(expected)}{wrap}")
         of_rewards = rewards(reward)
         of_sizes = all(isinstance(one, SizeReward) for one in (reward if isinstance(reward, (list, tuple)) else [reward]))
         if getattr(env, "for_size", False) and not of_sizes:

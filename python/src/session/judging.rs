@@ -66,7 +66,13 @@ where
     groups.of.iter().zip(&of_states.probs).for_each(|(&object, p)| target[object] += p);
     let place = |(row, state): (usize, Option<usize>)| {
         let ends = state.filter(|&state| graph.can_end(state));
-        let wrong = || Error::config("objects", format!("row {row}"), "finished objects of the environment");
+        let wrong = || {
+            Error::config(
+                "the list of objects",
+                format!("not valid (row {row})"),
+                "finished objects of the environment",
+            )
+        };
         ends.map(|state| groups.of[state]).ok_or_else(wrong)
     };
     let samples: Result<Vec<usize>> = graph.indices(env, &objects).into_iter().enumerate().map(place).collect();

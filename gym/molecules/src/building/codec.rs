@@ -124,11 +124,11 @@ impl MoleculeCodec {
         if config.scaffold.is_some() {
             let expected =
                 "an environment without a scaffold: a molecule doesn't say which of its atoms are the scaffold's";
-            return Err(Error::config("a molecule to be written as a state", molecule.smiles(), expected));
+            return Err(Error::config("the environment of the molecule", "one with a scaffold", expected));
         }
         let refuse = |what: String| {
-            let got = format!("{}, {what}", molecule.smiles());
-            Error::config("a molecule to be written as a state", got, "one within the environment's settings")
+            let got = format!("{} ({what})", molecule.smiles());
+            Error::config("the molecule that becomes a state", got, "a molecule within the environment's settings")
         };
         if !molecule.marks().is_empty() && !config.stereo {
             return Err(refuse("with marks of stereochemistry: `without_stereo` takes them off".into()));

@@ -144,9 +144,10 @@ impl From<MoleculeError> for gfn::Error {
             MoleculeError::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
             MoleculeError::Molfile { problem } => {
                 let expected = "up to 999 atoms and bonds, a title of one line, and data of one line by plain names";
-                return Self::Config { setting: "what goes into a molfile", got: problem.clone(), expected };
+                let got = format!("not writable as a molfile, which can't hold {problem}");
+                return Self::Config { setting: "the molecule", got, expected };
             }
         };
-        Self::Config { setting: "a molecule", got: error.to_string(), expected }
+        Self::Config { setting: "the molecule", got: format!("not valid ({error})"), expected }
     }
 }

@@ -49,6 +49,7 @@ mod local_search;
 mod log_z;
 mod measure;
 mod misled;
+mod missing_paths;
 mod modes;
 mod nets;
 mod network_training;

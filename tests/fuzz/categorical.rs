@@ -61,7 +61,7 @@ fn close(got: f64, wanted: f64, scale: f64) -> bool {
 #[test]
 fn log_probabilities_are_those_of_the_definition() {
     let _turn = turn();
-    let mut runs = Runs::begin();
+    let mut runs = Runs::begin(7_000);
     while let Some(mut rng) = runs.next() {
         let (masks, logits) = drawn(&mut rng);
         let blocks: Vec<Tensor> = masks

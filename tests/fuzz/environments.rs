@@ -120,7 +120,7 @@ fn distance(env: &GraphEnv<Drawn>) -> Result<Option<f64>> {
 #[test]
 fn what_the_checkers_pass_samples_the_reward() {
     let _turn = turn();
-    let mut runs = Runs::begin();
+    let mut runs = Runs::begin(1_000);
     let (mut passed, mut refused, mut large) = (0, 0, 0);
     while let Some(mut rng) = runs.next() {
         let Ok(env) = env(&mut rng) else {

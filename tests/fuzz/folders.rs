@@ -40,11 +40,11 @@ fn attack_folder(names: [&str; 2], files: [&str; 2], folder: &Scratch, load: imp
     let good = paths.each_ref().map(|path| std::fs::read(path).unwrap());
     let attacked =
         |k: usize| Target { name: names[k], seeds: vec![good[k].clone()], words: &WORDS, bytes_per_byte: 1 << 10 };
-    attacked(0).attack(COUNT, |text| {
+    attacked(0).attack(15_000, |text| {
         std::fs::write(&paths[0], text).unwrap();
         let _ = load();
     });
-    attacked(1).attack(COUNT, |bytes| {
+    attacked(1).attack(15_000, |bytes| {
         let mut manifest: Value = serde_json::from_slice(&good[0]).unwrap();
         manifest["bytes"] = json!(bytes.len());
         std::fs::write(&paths[1], bytes).unwrap();
@@ -96,7 +96,7 @@ fn pickles_and_tables() {
     let text: &[u8] = b"0.5 1 2\n-1.25 4294967295\n";
     let seeds = PICKLES.into_iter().chain([text]).map(<[u8]>::to_vec).collect();
     let words = ["](", "e", "]", "}", "q\u{0}", "h\u{0}", "(K\u{1}K\u{2}t", "\u{1e}\n", " ", "nan"];
-    Target { name: "pickles and tables", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |bytes| {
+    Target { name: "pickles and tables", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(20_000, |bytes| {
         std::fs::write(&file.0, bytes).unwrap();
         let _ = (AccessibilityTable::read(&file.0), SehProxy::load(&file.0, Device::Cpu));
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -135,7 +135,7 @@ fn patterns() {
         "[$([$(",
     ];
     let seeds = texts.map(|text| text.as_bytes().to_vec()).to_vec();
-    Target { name: "patterns", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |bytes| {
+    Target { name: "patterns", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(30_000, |bytes| {
         std::fs::write(&file.0, bytes).unwrap();
         let _ = Patterns::read(&file.0);
     });
@@ -148,7 +148,7 @@ fn answers_of_a_program() {
     let words = ["\n", "nan", "inf", "1e999", " ", "0.5\n0.5\n", "\u{0}", "\r\n", "-"];
     let seeds = vec![b"0.5\n1e-3\n".to_vec(), b"12\n-3.25\n".to_vec()];
     let smiles = ["C", "CC"].map(str::to_owned);
-    Target { name: "answers of a program", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |bytes| {
+    Target { name: "answers of a program", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(2_000, |bytes| {
         std::fs::write(&file.0, bytes).unwrap();
         let config = ExternalScorerConfig::new(["cat", file.0.to_str().unwrap()]);
         let config = ExternalScorerConfig { workers: 1, retries: 0, timeout: Duration::from_secs(5), ..config };

@@ -67,7 +67,7 @@ fn edge_lists() {
         "16385",
     ];
     Target { name: "edge lists", seeds: seeds(&GRAPHS), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        COUNT,
+        80_000,
         |text| {
             if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
                 // What is written is read again as it was. Long comments make room for graphs that a file without them may not have.
@@ -86,7 +86,7 @@ fn edge_lists() {
 fn graph6() {
     let texts = ["Bw\n", ">>graph6<<DhC\nFoSvw\n", "&C?QG\n", ">>digraph6<<&BOO\n", "~?@?\n", "~~?????A\n"];
     let words = ["~", "~~", "&", ">>graph6<<", ">>digraph6<<", "?", "\n", "~~~~~~~~"];
-    Target { name: "graph6", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
+    Target { name: "graph6", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(100_000, |text| {
         if let Ok(graphs) = GraphFormat::Graph6.read(text) {
             let again = GraphFormat::Graph6.write(&graphs).unwrap();
             assert!(GraphFormat::Graph6.read(again.as_bytes()).unwrap() == graphs);
@@ -101,7 +101,7 @@ fn input_graphs_of_files() {
     let texts: Vec<&str> = GRAPHS.into_iter().chain([dimacs]).collect();
     let (clq, txt) = (Scratch::new("graph.clq"), Scratch::new("graph.txt"));
     Target { name: "input graphs", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        COUNT,
+        40_000,
         |text| {
             if let Ok(graph) = read_dimacs(text) {
                 assert!(read_dimacs(write_dimacs(&graph).unwrap().as_bytes()).unwrap() == graph);
@@ -164,7 +164,7 @@ fn smiles() -> Vec<Vec<u8>> {
 
 #[test]
 fn smiles_strings() {
-    Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
+    Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(20_000, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         let _ = Cleanup::ALL.read(text);
         // What is read is a molecule, whose own text is one, too: the same.
@@ -199,7 +199,7 @@ fn molecule_files() {
         "M  ISO",
     ];
     let file = Scratch::new("molecules.sdf");
-    Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
+    Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(10_000, |text| {
         for format in [MoleculeFormat::Smiles, MoleculeFormat::Sd] {
             for cleanup in [Cleanup::default(), Cleanup::ALL] {
                 let mut reader = MoleculeReader::new(text, format).with_cleanup(cleanup);
@@ -217,7 +217,7 @@ fn fragment_libraries() {
     let texts = ["C 0,0,0\nc1ccccc1 0,2,4\n# more\nO 0\n", "C1CCNCC1 0,3\nS=C 1\nC#N 0\n"];
     let words = [" 0", ",", "0,0,0,0,0", "\n", "#", "c1ccccc1 0,1,2,3,4,5", "[nH]", " 99999999999"];
     Target { name: "fragment libraries", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        COUNT,
+        12_000,
         |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = FragmentLibrary::parse(text);
@@ -247,7 +247,7 @@ fn scores() {
         "\"\"\"",
         "c1ccccc1",
     ];
-    Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(COUNT, |text| {
+    Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(120_000, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         let Ok(config) = config_file::from_toml::<ScoreConfig>(text) else { return };
         if let Ok(score) = config.build() {
@@ -268,7 +268,7 @@ fn data_of_variables() {
     ];
     let words = [",", ";", "\"", "\n", "INT", "nan", "inf", "1e999", "a;b", "\r\n", "\u{feff}"];
     Target { name: "data of variables", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        COUNT,
+        8_000,
         |text| {
             let _ = DiscreteData::from_csv(text);
             let _ = DiscreteData::from_csv_with_interventions(text, "INT");
@@ -304,7 +304,7 @@ fn bayesian_networks() {
         "property x;",
     ];
     Target { name: "Bayesian networks", seeds: seeds(&[bif]), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        COUNT,
+        100_000,
         |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = DiscreteNetwork::from_bif(text);
@@ -319,7 +319,7 @@ fn tables_of_rewards() {
     let texts = ["sequence,reward\nACG,0.5\nA,1\n,2e-3\n", "\u{feff}sequence,reward\r\nTTT,3\r\n"];
     let words = ["sequence,reward\n", ",", "A", "C", "G", "T", "\n", "-1", "inf", "1e-320"];
     Target { name: "tables of rewards", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        COUNT,
+        50_000,
         |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = (
@@ -335,7 +335,7 @@ fn newick() {
     let env = PhyloTree::new(5).unwrap();
     let texts = ["((0,2),((1,4),3));", "((3:0.5,1:1e-2)inner:2,((2,0),4));"];
     let words = ["(", ")", ",", ";", ":0.1", "0", "4", "((((", "a"];
-    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(COUNT, |text| {
+    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(100_000, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
         if let Ok(row) = env.read_newick(text) {
             assert_eq!(env.read_newick(&env.newick(&row)).unwrap(), row);

@@ -1,0 +1,59 @@
+//! A path that doesn't exist ends in an error that names it and says what to do, in every reader and every writer.
+
+use gfn::graph::{GraphState, read_graphs, write_graphs};
+use gfn::train::Checkpoint;
+use gfn::{Error, Result};
+use gfn_dags::{ContinuousData, DiscreteNetwork};
+use gfn_gym::graph_problems::Instances;
+use gfn_molecules::{FragmentLibrary, KnownMolecules, Molecule, MoleculeReader, Ranking, Vocabulary};
+use gfn_plot::{Figure, GraphSheet};
+
+use crate::trainers::Folder;
+
+fn message<T>(result: Result<T>) -> String {
+    let error = result.map(drop).unwrap_err();
+    assert!(matches!(error, Error::Io { .. } | Error::File { .. }), "{error:?}");
+    error.to_string()
+}
+
+#[test]
+fn readers_say_what_to_do() {
+    let folder = Folder::new("missing-read");
+    let readers: [(&str, fn(&std::path::Path) -> Result<()>); 9] = [
+        ("graphs", |path| read_graphs(path).map(drop)),
+        ("instances", |path| Instances::read(path).map(drop)),
+        ("molecules", |path| MoleculeReader::open(path).map(drop)),
+        ("known molecules", |path| KnownMolecules::read(path).map(drop)),
+        ("library", |path| FragmentLibrary::read(path).map(drop)),
+        ("vocabulary", |path| Vocabulary::read(path).map(drop)),
+        ("continuous data", |path| ContinuousData::read(path).map(drop)),
+        ("network", |path| DiscreteNetwork::read_bif(path).map(drop)),
+        ("checkpoint", |path| Checkpoint::load(path).map(drop)),
+    ];
+    for (name, read) in readers {
+        let file = message(read(&folder.0.join("nothing.txt")));
+        assert!(file.contains("nothing.txt") && file.contains("check the path"), "{name}: {file}");
+        let inside = message(read(&folder.0.join("nowhere/nothing.txt")));
+        assert!(inside.contains("nothing.txt") && inside.contains("check the path"), "{name}: {inside}");
+    }
+}
+
+#[test]
+fn writers_make_the_folder_or_say_that_it_is_missing() {
+    let folder = Folder::new("missing-write");
+    let inside = |name: &str| folder.0.join("nowhere").join(name);
+    let graphs = [GraphState::undirected(3)];
+    let refused = [
+        ("sheet", message(GraphSheet::new("title").write(inside("a.svg")))),
+        ("figure", message(Figure::new("title").write(inside("a.svg")))),
+        ("graphs", message(write_graphs(inside("a.g6"), &graphs))),
+    ];
+    for (name, message) in refused {
+        assert!(message.ends_with("nowhere doesn't exist: check the path, or create the folder"), "{name}: {message}");
+    }
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "something was written");
+    // These are folders themselves, and are made with all folders above them.
+    let ranking = Ranking::new(&[Molecule::from_smiles("C").unwrap()], &[0.0]).unwrap();
+    ranking.write(inside("ranking"), "title", 1).unwrap();
+    assert!(inside("ranking").join("molecules.csv").exists());
+}

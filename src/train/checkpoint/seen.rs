@@ -64,7 +64,7 @@ pub(super) fn otherwise<E: ReplayEnv, R: Reward<E::States> + ?Sized>(
         return Err(malformed("log_rewards"));
     }
     let ask = || log_rewards(reward, objects, conditions.as_ref().map(|conditions| &conditions.0));
-    match find_changed(theirs, ask) {
+    match find_changed(&theirs, ask) {
         Err(error) => out.push(format!("this reward fails where its own didn't ({error})")),
         Ok(None) => {}
         Ok(Some((i, ours))) => {

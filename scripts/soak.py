@@ -231,6 +231,7 @@ def attack(program, flags, run, rng, wanted, count):
             return problems
         # Once, as a kill between the two renames of a save leaves it: a moment that is seldom met.
         if count["moved"] == 0 and saved > every and (run / "checkpoint").exists() and not (run / ".checkpoint.previous").exists():
+            shutil.copytree(run / "checkpoint", run / ".checkpoint.partial", dirs_exist_ok=True)
             (run / "checkpoint").rename(run / ".checkpoint.previous")
             count["moved"] += 1
 
@@ -250,7 +251,7 @@ def compare(whole, broken):
 
 
 def untimed(path):
-    """What is in a file of a run, without times and the folder's name."""
+    """What is in a file of a run, without times, the folder's name and the run's id."""
     if path.name == "metrics.jsonl":
         return re.sub(rb'"seconds":\[[^]]*\]', b"", path.read_bytes())
     if path.name == "metrics.csv":
@@ -258,6 +259,9 @@ def untimed(path):
             return [{name: cell for name, cell in row.items() if not name.startswith("seconds/")} for row in csv.DictReader(file)]
     if path.name == "result.json":
         return {name: value for name, value in json.loads(path.read_text()).items() if name not in TIMES}
+    if path.name == "manifest.json":
+        there = json.loads(path.read_text())
+        return {**there, "checksum": None, "state": {**there["state"], "run_id": None}}
     if path.name == "settings.json":
         there = json.loads(path.read_text())
         return {**there, "command": None, "flags": {**there["flags"], "run": None}}

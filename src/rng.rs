@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// A seeded stream of random numbers (ChaCha8). It is the same on every machine, and its position can be saved and
 /// restored.
 ///
-/// Nothing in the library draws from anywhere else: no clock, no thread-local generator, not libtorch's.
+/// Nothing that is trained or sampled draws from anywhere else: no clock, no thread-local generator, not libtorch's.
+/// (Each run has an id from the system's randomness, by which its checkpoints are told from those of other runs.)
 ///
 /// ```
 /// use gfn::Rng;

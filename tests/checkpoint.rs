@@ -160,13 +160,28 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     assert_eq!(seed_at(&path), 1);
     checkpoint(2).save(&path).unwrap();
     assert_eq!(seed_at(&path), 2);
-    // Cut off between the two renames: the old one has been moved away.
+    // Cut off between the two renames: the old one has been moved away, and the new one is complete.
+    checkpoint(3).save(&partial).unwrap();
     fs::rename(&path, folder.0.join(".run.previous")).unwrap();
     assert!(Checkpoint::exists(&path) && !Checkpoint::exists(folder.join("other")));
+    // A run that goes on tries the path first.
+    Checkpoint::try_path(&path).unwrap();
+    assert!(Checkpoint::exists(&path));
     assert_eq!(seed_at(&path), 2);
     checkpoint(3).save(&path).unwrap();
     assert_eq!(seed_at(&path), 3);
     assert_eq!(names(&folder), ["run"]);
+    // Cut off once the new one was there, before the old one was removed; then somebody removes the run.
+    checkpoint(2).save(folder.join(".run.previous")).unwrap();
+    assert_eq!(seed_at(&path), 3);
+    fs::remove_dir_all(&path).unwrap();
+    assert!(!Checkpoint::exists(&path) && Checkpoint::load(&path).is_err());
+    // Another run's first save is cut off while writing: what was removed doesn't come back.
+    fs::create_dir(&partial).unwrap();
+    fs::write(partial.join("model.safetensors"), "half").unwrap();
+    assert!(!Checkpoint::exists(&path));
+    checkpoint(4).save(&path).unwrap();
+    assert_eq!((seed_at(&path), names(&folder)), (4, vec!["run".to_owned()]));
 }
 
 #[test]

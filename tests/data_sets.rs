@@ -251,6 +251,7 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     fs::create_dir_all(folder.join(".data.partial")).unwrap();
     fs::write(folder.join(".data.partial").join("data.safetensors"), "half").unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);
+    sampled(&env, 6, 0).save(&env, folder.join(".data.partial")).unwrap();
     fs::rename(&path, folder.join(".data.previous")).unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);
     sampled(&env, 6, 0).save(&env, &path).unwrap();

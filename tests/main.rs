@@ -12,6 +12,7 @@ mod bad_metrics;
 mod borders;
 mod canonical_forms;
 mod certificates;
+mod changed_rewards;
 mod checkers;
 mod checkpoint;
 mod classes;

@@ -376,3 +376,12 @@ def test_messages_name_what_there_is_in_python(call, message):
 
 def test_a_device_of_torch_is_taken():
     assert trainer(lambda states: np.zeros(len(states)), device=torch.device("cpu")).fit(1).steps_done == 1
+
+
+def test_a_reward_that_changes_is_warned_of_where_old_values_are_replayed():
+    shift = [0.0]
+    it = trainer(lambda points: points.sum(axis=1) + shift[0], batch=32, replay=gfn.Replay(1000, after=1))
+    it.fit(50)
+    shift[0] = 3.0
+    with pytest.warns(gfn.TrainingWarning, match="step 100: the reward has changed: log R of .* mix two targets.*`reward_exponent`"):
+        it.fit(60)

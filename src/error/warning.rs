@@ -55,6 +55,17 @@ pub enum Warning {
         /// That log-reward.
         floor: f64,
     },
+    /// The reward gives a replayed object another log-reward than the replay buffer has.
+    RewardChanged {
+        /// The step, counted from 1.
+        step: usize,
+        /// The object, in words.
+        object: String,
+        /// The log-reward that the buffer has.
+        before: f64,
+        /// The log-reward that the reward gives now.
+        now: f64,
+    },
     /// A run goes on with other settings, another environment or another reward than the checkpoint's. It may be meant.
     Resumed {
         /// The checkpoint's step.
@@ -111,6 +122,13 @@ impl fmt::Display for Warning {
                  rewards are rare, what the policy doesn't find by itself is never learned. {}",
                 100.0 * *share,
                 Self::REMEDY
+            ),
+            Self::RewardChanged { step, object, before, now } => write!(
+                f,
+                "step {step}: the reward has changed: log R of {object} is {now} now, and {before} in the replay buffer. \
+                 Replayed objects keep their old log-rewards, so batches mix two targets. Let the reward depend on \
+                 the object and its condition alone: anneal it by `reward_exponent`, give what varies as a condition, \
+                 or begin with an empty buffer after each change."
             ),
             Self::Resumed { step, changes } => write!(
                 f,

@@ -47,11 +47,15 @@ impl FolderKind {
         Some(sibling(path, "previous")).filter(|older| older.exists())
     }
 
-    /// Puts the older folder back in the newer one's place. If the process is stopped in between, loading finds it where it is.
+    /// Puts the older folder back in the newer one's place, and removes the newer one. If the process is stopped
+    /// in between, loading finds the older one, as after an interrupted save.
     pub(crate) fn put_back(&self, path: &Path) -> Result<()> {
-        remove(path)
+        let partial = sibling(path, "partial");
+        remove(&partial)
+            .and_then(|()| fs::rename(path, &partial))
             .and_then(|()| fs::rename(sibling(path, "previous"), path))
             .and_then(|()| sync_folder(parent(path)))
+            .and_then(|()| remove(&partial))
             .map_err(|e| self.cannot_write(path, &e))
     }
 
@@ -79,14 +83,16 @@ impl FolderKind {
     /// a run, so that it doesn't fail at its first save.
     pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
         self.check_target(path)?;
-        let tried = make_partial(path).and_then(|partial| remove(&partial));
+        // Another name than a save's: what an interrupted save left is still needed.
+        let trial = sibling(path, "trial");
+        let tried = fs::create_dir_all(&trial).and_then(|()| remove(&trial));
         tried.map_err(|e| self.cannot_write(path, &e))
     }
 
     /// The folder to read: `path`, or the older folder beside it if a save was interrupted after it was moved away and
     /// before the new one took its place.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
-        Self::older(path).filter(|_| !path.exists()).unwrap_or_else(|| path.to_owned())
+        if is_interrupted(path) { sibling(path, "previous") } else { path.to_owned() }
     }
 
     /// The manifest's path and bytes.
@@ -136,21 +142,39 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Creates an empty folder beside `path`.
+/// Returns `true` if a save was interrupted between moving the older folder away and moving the new one in. The
+/// new one is complete then: its manifest is written last. An older folder without a new one is all that is left
+/// of a folder that somebody has removed.
+fn is_interrupted(path: &Path) -> bool {
+    !path.exists() && sibling(path, "previous").exists() && sibling(path, "partial").join(MANIFEST).exists()
+}
+
+/// Creates an empty folder beside `path`. Before that it moves back what an interrupted save moved away, or removes
+/// an older folder that is all that is left of a removed one.
 fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
-    let partial = sibling(path, "partial");
+    let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
     fs::create_dir_all(parent(path))?;
+    if is_interrupted(path) {
+        fs::rename(&previous, path)?;
+    } else if !path.exists() {
+        remove(&previous)?;
+    }
     remove(&partial)?;
     fs::create_dir(&partial)?;
     Ok(partial)
 }
 
-/// Writes the files to a folder beside `path`, flushes them to disk, and swaps the folders. On failure the new folder
-/// is removed: on a full disk it would keep the disk full.
+/// Writes the files to a folder beside `path`, the manifest last, flushes them to disk, and swaps the folders. On
+/// failure the new folder is removed: on a full disk it would keep the disk full. It stays if the older one
+/// couldn't be moved back.
 fn replace(path: &Path, files: &[(&str, &[u8])], older: Older) -> std::io::Result<()> {
     let partial = make_partial(path)?;
     // The first error is the one worth reporting.
-    write_and_swap(path, &partial, files).inspect_err(|_| drop(remove(&partial)))?;
+    write_and_swap(path, &partial, files).inspect_err(|_| {
+        if !is_interrupted(path) {
+            drop(remove(&partial));
+        }
+    })?;
     if older == Older::Removed { remove(&sibling(path, "previous")) } else { Ok(()) }
 }
 

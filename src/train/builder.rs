@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::checkpoint::{check_name, to_json};
 use super::companions::{Averaged, Intrinsic, IntrinsicConfig, Novelty, TargetNetwork};
 use super::fit::check_interval;
+use super::replicas::agree;
 use super::sources::{ObjectSearch, Relabelling, Replay, Searching, Teacher, TeacherConfig, Thompson};
 use super::{AverageFor, Companion, Source, Trainer};
 use crate::condition::{ConditionSource, Hindsight};
@@ -18,7 +19,9 @@ use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Learns from a replay buffer, too; hindsight and a search come after it.
+    /// Learns from a replay buffer, too; hindsight and a search come after it. Replayed objects keep the log-rewards
+    /// that they were stored with; if the reward gives others by then, a
+    /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) says so.
     #[must_use]
     pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
         match &mut self.sources.replay {
@@ -315,6 +318,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         self.context.group = group;
         self.check_equal_replicas()?;
+        self.run_id = agree(&self.context, self.run_id as f64)? as u64;
         Ok(self)
     }
 

@@ -1,3 +1,4 @@
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::{Mutex, Weak};
 use std::time::Instant;
@@ -46,6 +47,9 @@ pub struct Trainer<E: Env, P> {
     pub(super) companions: Companions<E, P>,
     pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
+    /// The id of the run, below 2^53: tells its checkpoints from those of other runs. A resumed run keeps it, and
+    /// replicas share the first one's.
+    pub(super) run_id: u64,
     /// `true` once the policy was looked at: one that needs conditions is before the first step.
     pub(super) checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
@@ -116,6 +120,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             companions: Companions::default(),
             sentinel: Sentinel::default(),
             rng,
+            // The keys come from the system; forked processes inherit them. Nothing else depends on this number.
+            run_id: RandomState::new().hash_one(std::process::id()) >> 11,
             checked_policy,
             latest: None,
             seen: Vec::new(),
@@ -134,7 +140,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`], by the
     /// first step, for a reward that says something else of the same object under other labels, where labels mean nothing
     /// ([`Env::relabelled`]; it is asked about at most 8 objects more, which aren't counted); [`Error::Warned`] where
-    /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
+    /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one. Step 10 and
+    /// every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
+    /// either; if the reward fails there, the step has been made.
     pub fn step(&mut self) -> Result<StepStats> {
         self.make_step().inspect_err(|_| self.context.clear_gradients())
     }
@@ -207,6 +215,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.context.step += 1;
         let sight = Sight::of(&self.context, &batch, &stats);
         let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight));
+        let warned = warned.and_then(|()| self.check_stored_rewards(&batch));
         self.latest = Some(batch);
         warned.map(|()| stats)
     }

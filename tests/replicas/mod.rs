@@ -2,10 +2,13 @@
 
 mod checkpoints;
 mod gradients;
+mod other_runs;
 mod rings;
 mod runs;
 
+use std::fs;
 use std::ops::Range;
+use std::path::Path;
 
 use crate::words::{count, fresh, with_flow, words};
 use gfn::env::Env;
@@ -27,6 +30,15 @@ pub(crate) fn parameters<P: Policy<Words>>(trainer: &Trainer<Words, P>) -> Vec<f
 pub(crate) fn trainer(replica: Replica) -> Result<Trainer<Words, MlpPolicy<KHot>>> {
     let make = Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
     make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
+}
+
+/// Copies a checkpoint, in the place of another one.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::remove_dir_all(to).ok();
+    fs::create_dir_all(to).unwrap();
+    for name in ["manifest.json", "model.safetensors"] {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
 }
 
 /// A share of the same trajectories for each replica.

@@ -44,9 +44,18 @@ impl Drop for Folder {
     }
 }
 
-/// Every bit that a checkpoint at this path has.
+/// The files of the checkpoint at this path.
+pub(crate) fn files(path: &Path) -> [Vec<u8>; 2] {
+    ["manifest.json", "model.safetensors"].map(|name| fs::read(path.join(name)).unwrap())
+}
+
+/// Every bit that a checkpoint at this path has, but for the id of its run and the checksum, which covers that.
 pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
-    ["manifest.json", "model.safetensors"].map(|name| fs::read(path.join(name)).unwrap()).to_vec()
+    let [manifest, tensors] = files(path);
+    let mut manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    manifest["checksum"].take();
+    manifest["state"]["run_id"].take();
+    vec![serde_json::to_vec(&manifest).unwrap(), tensors]
 }
 
 /// Everything that a trainer would save: weights, moments, random stream, buffer, step.

@@ -27,6 +27,9 @@ class Replay(Settings):
     it is given an object's log R and its loss when it was last drawn, None if it never was, and gives the log of its weight. It is asked
     again and again, and must depend on nothing else; a run goes on with the function that it is given.
 
+    Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is asked about up to 8 replayed
+    objects again, and a `TrainingWarning` says if it has changed.
+
     The path to an object is drawn anew by uniform steps back, by P_B, or is the one on which it was found (`stored`). Without it,
     `objects_alone` keeps no paths, which saves memory.
     """

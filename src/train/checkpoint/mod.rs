@@ -190,7 +190,8 @@ impl Checkpoint {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// `true` if there is a checkpoint that [`load`](Self::load) would read, be it the older one that an interrupted save moved away.
+    /// `true` if there is a checkpoint that [`load`](Self::load) would read, be it the older one that an interrupted save moved away. What
+    /// replicas keep beside a checkpoint that was removed since is none.
     #[must_use]
     pub fn exists(path: impl AsRef<Path>) -> bool {
         LAYOUT.resolve(path.as_ref()).exists()

@@ -15,6 +15,7 @@ use crate::error::Warning;
 use crate::io::Older;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
+use crate::train::replicas::agree;
 use crate::train::{Checkpoint, OnWarning, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
@@ -22,6 +23,9 @@ use crate::{Error, Result, Rng};
 #[derive(Serialize, Deserialize)]
 struct State {
     rng: Rng,
+    /// The id of the run; 0 in checkpoints of earlier versions.
+    #[serde(default)]
+    run_id: u64,
     /// The parts that keep something, by the names of their sections, and what they are.
     parts: BTreeMap<String, String>,
     objective: String,
@@ -92,6 +96,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let objective = &self.context.objective;
         let state = to_json(&State {
             rng: self.rng.clone(),
+            run_id: self.run_id,
             parts: kept.iter().map(|(part, _)| (part.name().to_owned(), part.describe())).collect(),
             objective: objective.name().to_owned(),
             objective_settings: objective.settings(),
@@ -144,8 +149,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
     ///
-    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its own checkpoint. Where they
-    /// were stopped while they saved, all go back to the newest step that each has; newer checkpoints are removed.
+    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its
+    /// own checkpoint. If they were stopped while they saved, all go back to the newest step of the run that each
+    /// has; newer checkpoints are removed once all have loaded the older ones. Checkpoints of different runs are
+    /// refused. A run has an id, which its checkpoints store and a resumed run keeps.
     ///
     /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Other networks, objectives (or
     /// [settings](crate::objective::Objective::settings) of them), buffers and descriptions are refused. Settings, environment and reward
@@ -155,6 +162,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; [`Error::Warned`] for a change
     /// where [`TrainerConfig::on_warning`](crate::train::TrainerConfig::on_warning) says so. The trainer is unchanged then.
+    /// [`Error::Peer`] if another replica can't resume, and [`Error::File`] if a newer checkpoint can't be removed:
+    /// this trainer may have resumed then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = self.own_path(path.as_ref());
         let mut checkpoint = Checkpoint::load(&path)?;
@@ -198,10 +207,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         // All that can be wrong is found before anything changes for good.
         checkpoint.fitting(parameters)?;
-        if is_older {
-            // What comes after it no run can go on from.
-            LAYOUT.put_back(&path)?;
-        }
         let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
         self.optimizer.iter_mut().for_each(|optimizer| parts.push(optimizer));
         self.companions.all_mut().into_iter().for_each(|companion| parts.push(companion));
@@ -209,6 +214,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         load(&self.context.env, &mut parts, &checkpoint, &state.parts, other)?;
         checkpoint.restore(parameters)?;
         self.rng = state.rng;
+        self.run_id = state.run_id;
         self.sources.reward_calls = state.reward_calls;
         self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
@@ -216,6 +222,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.context.step = checkpoint.manifest().step as usize;
         // A batch that was drawn before is nobody's to learn from.
         self.sources.drawn = None;
+        // The newer checkpoint stays until all replicas have loaded the older ones; it is of no use to them then.
+        agree(&self.context, 0.0)?;
+        if is_older {
+            LAYOUT.put_back(&path)?;
+        }
         changed.map_or(Ok(()), |warning| self.sentinel.warn(warning, self.context.config.on_warning))
     }
 }

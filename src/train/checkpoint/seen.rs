@@ -9,14 +9,12 @@ use crate::io::{Named, malformed};
 use crate::rollout::{
     Container, ReadWalks, ReplayEnv, Trajectories, conditions_of, read_walks, with_conditions, write_walks,
 };
-use crate::train::sources::Batch;
+use crate::train::sources::{Batch, find_changed};
 
 /// Their section.
 pub(super) const SEEN: &str = "judged_objects";
 /// How many there are: each costs a resumed run a call of its reward.
 const OBJECTS: usize = 4;
-/// Allowed difference of log-rewards, per unit of their size if that is above 1: machines, and batches of another size, round differently.
-const TOLERANCE: f64 = 1e-4;
 
 /// Objects that the trainer's own reward judged in the last step; none where there was no such step.
 pub(super) fn seen<E: ReplayEnv>(env: &E, batch: &Batch<E>) -> Result<Tensors> {
@@ -66,17 +64,12 @@ pub(super) fn otherwise<E: ReplayEnv, R: Reward<E::States> + ?Sized>(
         return Err(malformed("log_rewards"));
     }
     let ask = || log_rewards(reward, objects, conditions.as_ref().map(|conditions| &conditions.0));
-    match ask() {
+    match find_changed(&theirs, ask) {
         Err(error) => out.push(format!("this reward fails where its own didn't ({error})")),
-        Ok(ours) => {
-            let differ = |a: f64, b: f64| (a - b).abs() > TOLERANCE * (1.0 + b.abs());
-            let other = (0..n).find(|&i| differ(ours[i], theirs[i]));
-            // A reward that changes from call to call says nothing.
-            let again = if other.is_some() { ask().ok() } else { None };
-            if let Some(i) = other.filter(|&i| again.is_none_or(|again| !differ(again[i], ours[i]))) {
-                let object = objects.describe(i).unwrap_or_else(|| "an object of it".to_owned());
-                out.push(format!("log R of {object} is {} there and {} here", theirs[i], ours[i]));
-            }
+        Ok(None) => {}
+        Ok(Some((i, ours))) => {
+            let object = objects.describe(i).unwrap_or_else(|| "an object of it".to_owned());
+            out.push(format!("log R of {object} is {} there and {ours} here", theirs[i]));
         }
     }
     Ok(out)

@@ -159,7 +159,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// # Errors
     /// Those of [`Checkpoint::try_path`], [`Trainer::save`] before the first step, [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
     /// is untouched then. [`Error::Peer`] where another replica has ended or doesn't answer: the last checkpoint that all of them have saved is the
-    /// one to go on from. Replicas replace theirs one by one: where a machine dies in between, they are of two steps, and are refused. [`Error::Config`], before the first step, for two observers of one name that both have a
+    /// one to go on from ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
     pub fn run(self, trainer: &mut Trainer<E, P>) -> Result<Ended> {

@@ -4,6 +4,7 @@ mod object_search;
 mod own;
 mod replay;
 mod shares;
+mod stored_rewards;
 mod teacher;
 mod thompson;
 
@@ -11,6 +12,7 @@ pub use object_search::{Found, ObjectSearch};
 pub(in crate::train) use replay::{Relabelling, Replay, Searching};
 pub use shares::Batch;
 pub(in crate::train) use shares::Sources;
+pub(in crate::train) use stored_rewards::find_changed;
 pub(in crate::train) use teacher::Teacher;
 pub use teacher::{TeacherConfig, teacher_log_rewards};
 pub(in crate::train) use thompson::Thompson;

@@ -43,7 +43,7 @@ pub struct Batch<E: Env> {
     /// `true` if the policy as it is drew all of them.
     pub(in crate::train) on_policy: bool,
     /// The rows of each other source; none where the batch is of nobody's.
-    rows: Vec<Range<usize>>,
+    pub(super) rows: Vec<Range<usize>>,
     /// The scores of the first of several updates on it.
     old: Option<Values>,
     /// The number of its draw; None of a batch that no trainer drew.

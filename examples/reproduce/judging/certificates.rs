@@ -52,7 +52,7 @@ pub(crate) struct Args {
 /// Subsets that the true flow consistency is a mean over.
 const SUBSETS: usize = 4_000;
 /// Objects of the local search from which those are drawn.
-const SEARCHED: usize = 4_000;
+const SEARCHED: usize = 1_000;
 /// Objects of each policy whose log-probabilities are compared.
 const OBJECTS: usize = 24;
 /// Log-probabilities of a larger bias aren't judged.
@@ -86,9 +86,7 @@ impl Look for Validated<'_> {
         let (args, listed) = (self.0, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
-        let mut rng = Rng::seeded(args.seed);
-        let draws = Draws::new(&known, &listed, &mut rng)?;
-        let mut check = Check { args, env, listed: &listed, draws: &draws, rng };
+        let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
         let (mut counted, mut progress) =
             (KINDS.map(|_| Counted::default()), Progress::new(args.policies as u64, "policies"));
         for k in 0..args.policies {
@@ -139,7 +137,6 @@ struct Check<'a, E: EnumerableEnv> {
     args: &'a Args,
     env: &'a E,
     listed: &'a Listed<E>,
-    draws: &'a Draws,
     rng: Rng,
 }
 
@@ -150,7 +147,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
         P: Policy<E, Dist = GraphActionCategorical>,
         R: Reward<E::States>,
     {
-        let Self { args, env, listed, draws, rng } = self;
+        let Self { args, env, listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
         let probs = listed.of_objects(&listed.graph.terminating_distribution(*env, policy, None)?.probs);
@@ -163,7 +160,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
         let ideal = listed.graph.states().select(&states);
         counted.add(&certify(*env, policy, reward, Some(&ideal), budget, rng)?, tv, log_z);
         if let Some(known) = alone.consistency {
-            let truth = draws.consistency(&target.log_rewards, listed, &probs, budget.size / 3, rng)?;
+            let truth = true_consistency(*env, reward, listed, &probs, budget.size / 3, rng)?;
             counted.interval("fcs", known.fcs, truth);
             counted.fcs.push(known.fcs.estimate);
             counted.tvs.push(tv);
@@ -237,51 +234,36 @@ impl Counted {
     }
 }
 
-/// The distributions that subsets are drawn from: probabilities of objects, and objects that the search found.
-struct Draws {
-    uniform: Vec<f64>,
-    searched: Vec<usize>,
-}
-
-impl Draws {
-    fn new<E: EnumerableEnv, R: Reward<E::States>>(
-        known: &Known<E, R>,
-        listed: &Listed<E>,
-        rng: &mut Rng,
-    ) -> Result<Self> {
-        let (env, graph) = (&known.env, &listed.graph);
-        let uniform = listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs);
-        // As certificates search.
-        let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
-        let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
-        let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, &known.reward, rng)?;
-        let searched = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
-        Ok(Self { uniform, searched })
+/// Flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
+fn true_consistency<E: EnumerableEnv>(
+    env: &E,
+    reward: &impl Reward<E::States>,
+    listed: &Listed<E>,
+    probs: &[f64],
+    share: usize,
+    rng: &mut Rng,
+) -> Result<f64> {
+    let graph = &listed.graph;
+    let uniform = sums(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
+    let own = sums(probs);
+    // As certificates search.
+    let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
+    let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
+    let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
+    let searched: Vec<usize> = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
+    let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;
+    let mut total = 0.0;
+    for _ in 0..SUBSETS {
+        let mut subset: Vec<usize> = (0..share).map(|_| draw(&own, rng)).collect();
+        subset.extend((0..share).map(|_| draw(&uniform, rng)));
+        subset.extend((0..share).map(|_| searched[rng.below(searched.len())]));
+        subset.sort_unstable();
+        subset.dedup();
+        let log_p: Vec<f64> = subset.iter().map(|&object| probs[object].ln()).collect();
+        let log_r: Vec<f64> = subset.iter().map(|&object| log_rewards[object]).collect();
+        total += subset_distance(&log_p, &log_r)?;
     }
-
-    /// The mean distance of subsets, by exact probabilities.
-    fn consistency<E: EnumerableEnv>(
-        &self,
-        log_rewards: &[f64],
-        listed: &Listed<E>,
-        probs: &[f64],
-        share: usize,
-        rng: &mut Rng,
-    ) -> Result<f64> {
-        let (own, uniform) = (sums(probs), sums(&self.uniform));
-        let mut total = 0.0;
-        for _ in 0..SUBSETS {
-            let mut subset: Vec<usize> = (0..share).map(|_| draw(&own, rng)).collect();
-            subset.extend((0..share).map(|_| draw(&uniform, rng)));
-            subset.extend((0..share).map(|_| self.searched[rng.below(self.searched.len())]));
-            subset.sort_unstable();
-            subset.dedup();
-            let log_p: Vec<f64> = subset.iter().map(|&object| probs[object].ln()).collect();
-            let log_r: Vec<f64> = subset.iter().map(|&object| log_rewards[listed.first[object]]).collect();
-            total += subset_distance(&log_p, &log_r)?;
-        }
-        Ok(total / SUBSETS as f64)
-    }
+    Ok(total / SUBSETS as f64)
 }
 
 fn sums(probs: &[f64]) -> Vec<f64> {

@@ -156,21 +156,13 @@ impl Certificate {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::TotalVariation { at_least } => {
-                write!(f, "the total variation to the target is at least {at_least:.4}")
-            }
+            Self::TotalVariation { at_least } => write!(f, "total variation to the target is at least {at_least:.4}"),
             Self::Neglected { objects, mass } => {
                 let percent = 100.0 * mass;
-                write!(
-                    f,
-                    "{objects} objects with {percent:.2} % of the rewards found have less than a tenth of their probability"
-                )
+                write!(f, "{objects} objects with {percent:.2} % of all rewards found are hardly ever sampled")
             }
             Self::Inconsistent { fcs, floor } => {
-                write!(
-                    f,
-                    "probabilities don't follow rewards: flow consistency is about {fcs:.3}, {floor:.3} of it by noise"
-                )
+                write!(f, "probabilities don't follow rewards: flow consistency is about {fcs:.3}, noise {floor:.3}")
             }
         }
     }
@@ -180,10 +172,10 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::FewEffectiveSamples { effective } => {
-                write!(f, "log Z has no estimate: only {effective:.1} effective samples, of 400 that are needed")
+                write!(f, "log Z has no estimate: it needs 400 effective samples, these are {effective:.1}")
             }
             Self::LogZContradicted { estimated } => {
-                write!(f, "log Z has no estimate: {estimated:.4} by importance is outside its bounds. ")?;
+                write!(f, "log Z has no estimate: {estimated:.4}, by importance, is outside its bounds. ")?;
                 write!(f, "The samples miss objects, or ways to build them")
             }
             Self::PathsDisagree { nats } => {
@@ -191,10 +183,7 @@ impl fmt::Display for Limit {
                 write!(f, "takes them apart ({nats:.1} nats, 2 are too many)")
             }
             Self::UncertainProbes { objects } => {
-                write!(
-                    f,
-                    "flow consistency leaves out {objects} objects with uncertain log-probabilities (bias above 0.1)"
-                )
+                write!(f, "flow consistency leaves out {objects} objects of uncertain probability (bias above 0.1)")
             }
         }
     }

@@ -72,8 +72,8 @@ impl FoundObjects {
     /// `b - R(B) / Z`. The first falls with Z and the second rises, so their larger one has a least value over all Z. Of two such pairs the
     /// larger bound counts. It is false with a probability of at most 4 RISK: a half each of two a and of two b, and the bounds on Z.
     pub(super) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
-        let candidates = (0..self.counts.len()).filter(|&object| self.is_candidate[object]);
-        let found = log_sum_exp(candidates.map(|object| self.log_rewards[object]).collect::<Vec<_>>());
+        let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
+        let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
         let first = &log_weights[..self.halves[0]];
         let log_scale = found.max(log_sum_exp(first.iter().copied()) - (first.len() as f64).ln());
         let group = |chosen: fn(f64, f64) -> bool| self.group(log_scale, chosen);
@@ -119,12 +119,13 @@ impl FoundObjects {
 
     /// A lower bound on the probability that the policy samples an object of the group.
     fn at_least(&self, group: &Group) -> f64 {
-        probability_at_least(group.count as f64 / self.halves[1] as f64, self.halves[1], RISK / 2.0)
+        let n = self.halves[1];
+        probability_at_least(group.count as f64 / n as f64, n, RISK / 2.0)
     }
 
     /// An upper bound on it.
     fn at_most(&self, group: &Group) -> f64 {
-        let others = self.halves[1] - group.count;
-        1.0 - probability_at_least(others as f64 / self.halves[1] as f64, self.halves[1], RISK / 2.0)
+        let n = self.halves[1];
+        1.0 - probability_at_least((n - group.count) as f64 / n as f64, n, RISK / 2.0)
     }
 }

@@ -1,7 +1,7 @@
 //! Certificates and judgements against the truth: bounds that hold, intervals that cover, and policies that get no clean report.
 
-use gfn::env::{EnumerableEnv, Reward, Rows, StateGraph, VectorEnv, VectorStates};
-use gfn::metrics::certificates::{Budget, Finding, Judgement, UpperBound, certify, log_probs, subset_distance};
+use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph, VectorEnv, VectorStates};
+use gfn::metrics::certificates::{Budget, Finding, Judgement, Limit, certify, log_probs, subset_distance};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor};
 use gfn::policy::UniformPolicy;
 use gfn::testing::Triangles;
@@ -20,7 +20,7 @@ fn grid() -> (VectorEnv<HyperGrid>, StateGraph<VectorEnv<HyperGrid>>, OriginalRe
 }
 
 /// `n` objects of a distribution over states.
-fn drawn<E: EnumerableEnv>(graph: &StateGraph<E>, probs: &[f64], n: usize, rng: &mut Rng) -> Vec<usize> {
+pub(crate) fn drawn<E: EnumerableEnv>(graph: &StateGraph<E>, probs: &[f64], n: usize, rng: &mut Rng) -> Vec<usize> {
     let draw = |u: f64| {
         let mut rest = u;
         (0..graph.len()).find(|&state| {
@@ -37,15 +37,24 @@ fn an_exact_policy_gets_a_clean_report() {
     let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
     let log_z = graph.target_distribution(&reward, None).unwrap().log_z;
     let certificate = certify(&env, &exact, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
-    assert!(certificate.is_clean(), "{certificate}");
-    assert!(certificate.tv.at_most < 0.01 && certificate.tv.at_least < 1e-4, "{:?}", certificate.tv);
+    assert!(certificate.is_clean() && certificate.limits.is_empty(), "{certificate}");
+    // Its own samples have no upper bound, only one on the condition that the estimate of log Z is right.
+    assert!(certificate.tv.at_most == 1.0 && certificate.log_z.at_most.is_none());
+    assert!(certificate.tv.at_most_by_importance.unwrap() < 0.01 && certificate.tv.at_least < 1e-4);
     assert!((certificate.log_z.estimate.unwrap().estimate - log_z).abs() < 1e-5);
-    assert!(certificate.log_z.at_least <= log_z + 1e-6 && certificate.consistency.fcs.high < 1e-4);
+    assert!(certificate.log_z.at_least <= log_z + 1e-6 && certificate.consistency.unwrap().fcs.high < 1e-4);
     assert!(certificate.to_string().contains("Nothing was found against the policy"));
     // It can be written and read.
     let text = serde_json::to_string(&certificate).unwrap();
     let read: gfn::metrics::certificates::Certificate = serde_json::from_str(&text).unwrap();
-    assert_eq!(read.findings, certificate.findings);
+    assert_eq!((read.findings, read.log_z), (certificate.findings, certificate.log_z));
+
+    // With objects of the target both are bounded, and the bounds are as close as the number of objects allows.
+    let target = graph.target_distribution(&reward, None).unwrap().probs;
+    let given = graph.states().select(&drawn(&graph, &target, 2_000, &mut Rng::seeded(1)));
+    let certificate = certify(&env, &exact, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
+    let most = certificate.log_z.at_most.unwrap();
+    assert!(log_z <= most && most < log_z + 5.5 / 2_000.0 && certificate.tv.at_most < 0.01, "{certificate}");
 }
 
 /// The policy is exact but for one of four modes, which it never goes to: its own samples look perfect.
@@ -71,15 +80,16 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     assert!(certificate.effective_samples > 1_900.0);
     let found = |wanted: fn(&Finding) -> bool| certificate.findings.iter().any(wanted);
     assert!(found(|finding| matches!(finding, Finding::Neglected { mass, .. } if *mass > 0.1)), "{certificate}");
-    assert!(found(|finding| matches!(finding, Finding::LogZContradicted { .. })), "{certificate}");
+    assert!(found(|finding| matches!(finding, Finding::TotalVariation { .. })), "{certificate}");
     assert!(0.1 < certificate.tv.at_least && certificate.tv.at_least <= tv);
+    // No interval is printed that contradicts what was found.
+    assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]) && certificate.log_z.estimate.is_none());
 
     // With objects of the target the upper bound is right, too.
     let states = drawn(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
     let given = graph.states().select(&states);
     let certificate = certify(&env, &policy, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
-    assert_eq!(certificate.log_z.upper_from, UpperBound::Target);
-    assert!(certificate.log_z.upper.high > target.log_z && certificate.tv.at_most > tv, "{certificate}");
+    assert!(certificate.log_z.at_most.unwrap() > target.log_z && certificate.tv.at_most > tv, "{certificate}");
 }
 
 /// 40 certificates of a policy that is neither exact nor hopeless.
@@ -100,8 +110,14 @@ fn intervals_cover_the_truth() {
         let rng = &mut Rng::seeded(seed);
         let certificate =
             certify(&env, &UniformPolicy, &reward, None, Budget { samples: 1_500, ..BUDGET }, rng).unwrap();
-        of_log_z += usize::from(certificate.log_z.estimate.unwrap().contains(target.log_z));
-        of_tv += usize::from(certificate.tv.at_least <= tv && tv <= certificate.tv.at_most);
+        match certificate.log_z.estimate {
+            Some(estimate) => of_log_z += usize::from(estimate.contains(target.log_z)),
+            None => assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]), "{certificate}"),
+        }
+        // If its condition holds, the upper bound does.
+        let is_condition_true = certificate.tv.if_log_z_at_most.is_some_and(|most| target.log_z <= most);
+        let at_most = if is_condition_true { certificate.tv.at_most_by_importance.unwrap() } else { 1.0 };
+        of_tv += usize::from(certificate.tv.at_least <= tv && tv <= at_most);
         assert!(certificate.log_z.at_least <= target.log_z && !certificate.is_clean());
         let found = log_probs(&env, &UniformPolicy, &objects, 40, rng).unwrap();
         let covers = ends.iter().zip(found).filter(|(state, found)| {
@@ -163,4 +179,6 @@ fn what_cannot_be_judged_is_refused() {
     for bad in [Budget { samples: 1, ..BUDGET }, Budget { size: 2, ..BUDGET }, Budget { paths: 7, ..BUDGET }] {
         assert!(matches!(certify(&env, &UniformPolicy, &reward, None, bad, rng), Err(Error::Config { .. })));
     }
+    let none = env.initial(&[]);
+    assert!(matches!(certify(&env, &UniformPolicy, &reward, Some(&none), BUDGET, rng), Err(Error::Config { .. })));
 }

@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_metrics;
 mod borders;
 mod canonical_forms;
+mod certificate_bounds;
 mod certificates;
 mod changed_rewards;
 mod checkers;

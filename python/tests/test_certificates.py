@@ -17,7 +17,12 @@ def test_a_certificate_bounds_what_is_known():
     exact = it.exact()
     certificate = it.certify(samples=1000, subsets=16, paths=16)
     assert certificate.tv["at_least"] <= exact.tv <= certificate.tv["at_most"]
-    assert certificate.log_z["at_least"] <= exact.log_z + 1e-6
+    assert certificate.log_z["from_found_objects"] <= certificate.log_z["at_least"] <= exact.log_z + 1e-6
+    # The policy's own samples have no upper bound.
+    assert certificate.log_z["at_most"] is None and certificate.tv["at_most"] == 1
+    supposed = certificate.tv["if_log_z_at_most"]
+    assert supposed is None or supposed < exact.log_z or exact.tv <= certificate.tv["at_most_by_importance"]
+    assert all(isinstance(limit, str) for limit in certificate.limits)
     assert {"policy", "uniform", "search"} >= {probe["source"] for probe in certificate.probes}
     assert "flow consistency" in str(certificate) and str(len(certificate.findings)) in repr(certificate)
     assert certificate.is_clean == (certificate.findings == [])

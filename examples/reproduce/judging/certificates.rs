@@ -1,32 +1,40 @@
-//! Certificates held against the truth: how often their intervals are right, over policies of every quality.
+//! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every quality.
+
+use std::collections::BTreeMap;
 
 use clap::Parser;
-use gfn::env::{EnumerableEnv, Reward, Rows};
-use gfn::metrics::certificates::{Budget, Certificate, Finding, certify, subset_distance};
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Direction, EnumerableEnv, Reward, Rows};
+use gfn::metrics::certificates::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
 use gfn::metrics::{Correlation, Distances, ExactPolicy, sample_objects};
-use gfn::policy::UniformPolicy;
+use gfn::policy::{Policy, UniformPolicy};
 use gfn::rollout::{Acceptance, LocalSearch, Sampler};
 use gfn::runtime::Runtime;
 use gfn::tensor::log_sum_exp;
 use gfn::train::Progress;
 use gfn::{Result, Rng};
 use serde_json::json;
+use tch::Tensor;
 
 use super::known::{Known, Listed, Look, TaskArgs};
 use super::quality::Blurred;
 use crate::run::lines::{print, tell};
 
-/// Hold certificates of policies of every quality against the truth
+/// Compare certificates of policies of every quality with the truth
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
     task: TaskArgs,
-    /// Policies, from uniform to exact
+    /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers some ways to build an object;
+    /// exact ones but for an object that has 1 or 5 % of the target and that they never sample
     #[arg(long, default_value_t = 200)]
     policies: usize,
     /// Trajectories of each certificate
     #[arg(long, default_value_t = 4_000)]
     samples: usize,
+    /// Objects of the target that half of the certificates are given
+    #[arg(long, default_value_t = 300)]
+    objects: usize,
     /// Paths back from each object
     #[arg(long, default_value_t = 64)]
     paths: usize,
@@ -44,11 +52,15 @@ pub(crate) struct Args {
 /// Subsets that the true flow consistency is a mean over.
 const SUBSETS: usize = 4_000;
 /// Objects of the local search from which those are drawn.
-const SEARCHED: usize = 4_000;
-/// Objects of each policy whose log-probabilities are looked at.
+const SEARCHED: usize = 1_000;
+/// Objects of each policy whose log-probabilities are compared.
 const OBJECTS: usize = 24;
+/// Log-probabilities of a larger bias aren't judged.
+const MAX_BIAS: f64 = 0.1;
 /// Exact policies are exact to rounding.
 const ROUNDING: f64 = 1e-5;
+/// The kinds of policies.
+const KINDS: [&str; 3] = ["blurred", "ordered", "needle"];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     Runtime::new(args.threads, gfn::runtime::DeviceKind::Cpu)?;
@@ -57,38 +69,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 struct Validated<'a>(&'a Args);
 
-/// The number of times that an interval held, of so many.
-#[derive(Default)]
-struct Held {
-    of: usize,
-    times: usize,
-}
-
-impl Held {
-    fn add(&mut self, holds: bool) {
-        self.of += 1;
-        self.times += usize::from(holds);
-    }
-
-    fn json(&self) -> serde_json::Value {
-        json!({ "of": self.of, "share": self.times as f64 / self.of.max(1) as f64 })
-    }
-}
-
-/// The counts over policies.
+/// The counts over the policies of one kind.
 #[derive(Default)]
 struct Counted {
-    log_p: Held,
-    log_p_wide: usize,
-    log_z: Held,
-    log_z_at_least: Held,
-    log_z_upper: Held,
-    consistency: Held,
-    tv: Held,
+    /// The number of bounds or intervals of each name, and how many of them held.
+    held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
-    neglected: usize,
-    tvs: Vec<f64>,
+    limited: usize,
     fcs: Vec<f64>,
+    tvs: Vec<f64>,
     rows: Vec<serde_json::Value>,
 }
 
@@ -97,157 +86,184 @@ impl Look for Validated<'_> {
         let (args, listed) = (self.0, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
-        let mut rng = Rng::seeded(args.seed);
-        let target = listed.of_objects(&listed.target.probs);
-        let draws = Draws::new(&known, &listed, &mut rng)?;
-        let (mut counted, mut progress) = (Counted::default(), Progress::new(args.policies as u64, "policies"));
+        let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
+        let (mut counted, mut progress) =
+            (KINDS.map(|_| Counted::default()), Progress::new(args.policies as u64, "policies"));
         for k in 0..args.policies {
-            let worse = 1.0 - k as f64 / (args.policies - 1).max(1) as f64;
-            let (keep, noise) = match k {
-                0 => (0.0, 0.0),
-                _ => (1.0 - worse * rng.uniform(), 2.0 * worse * rng.uniform()),
-            };
-            let policy = Blurred { exact: &exact, graph, keep, noise, seed: args.seed + k as u64 };
-            let of_states = graph.terminating_distribution(env, &policy, None)?.probs;
-            let probs = listed.of_objects(&of_states);
-            let tv = Distances::between(&probs, &target)?.tv;
-            let budget = Budget { samples: args.samples, paths: args.paths, ..Budget::default() };
-            let ideal = draws.of_target(&known, &listed, args.samples, &mut rng);
-            let certificate = certify(env, &policy, &known.reward, Some(&ideal), budget, &mut rng)?;
-            counted.add(
-                &certificate,
-                tv,
-                listed.target.log_z,
-                draws.consistency(&listed, &probs, budget.size / 3, &mut rng)?,
-            );
-            counted.tv_alone(&certify(env, &policy, &known.reward, None, budget, &mut rng)?, tv);
-            let mut objects = sample_objects(env, &policy, OBJECTS / 2, &mut rng)?;
-            objects.append(sample_objects(env, &UniformPolicy, OBJECTS / 2, &mut rng)?);
-            let found = gfn::metrics::certificates::log_probs(env, &policy, &objects, args.paths, &mut rng)?;
-            for (state, log_prob) in graph.indices(env, &objects).into_iter().zip(found) {
-                let p = state.map_or(0.0, |state| probs[listed.of[state]]).ln();
-                let of = log_prob.log_p;
-                if log_prob.bias > 0.1 {
-                    counted.log_p_wide += 1;
-                } else {
-                    counted.log_p.add(of.low - ROUNDING <= p && p <= of.high + ROUNDING);
+            let seed = args.seed + k as u64;
+            let counted = &mut counted[k % KINDS.len()];
+            match KINDS[k % KINDS.len()] {
+                "blurred" => {
+                    let worse = 1.0 - k as f64 / (args.policies - 1).max(1) as f64;
+                    let (keep, noise) = match k {
+                        0 => (0.0, 0.0),
+                        _ => (1.0 - worse * check.rng.uniform(), 2.0 * worse * check.rng.uniform()),
+                    };
+                    let policy = Blurred { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
+                    check.policy(&policy, &known.reward, counted)?;
+                }
+                "ordered" => {
+                    let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
+                    let orders = Blurred { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
+                    let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
+                    let policy = Blurred { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
+                    check.policy(&policy, &known.reward, counted)?;
+                }
+                _ => {
+                    let mass = if k % 2 == 0 { 0.05f64 } else { 0.01 };
+                    let needle = check.rng.below(listed.first.len());
+                    let (of, log_rewards) = (&listed.of, &listed.target.log_rewards);
+                    let others = listed.first.iter().filter(|state| of[**state] != needle);
+                    let log_others = log_sum_exp(others.map(|state| log_rewards[*state]).collect::<Vec<_>>());
+                    let with_needle = |log_r: f64| {
+                        let of_state = move |state: usize| if of[state] == needle { log_r } else { log_rewards[state] };
+                        move |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> {
+                            let of_index = |index: Option<usize>| index.map_or(f64::NEG_INFINITY, of_state);
+                            Ok(graph.indices(env, states).into_iter().map(of_index).collect())
+                        }
+                    };
+                    let policy = ExactPolicy::new(graph, env, UniformPolicy, &with_needle(log_others - 14.0))?;
+                    check.policy(&policy, &with_needle(log_others + (mass / (1.0 - mass)).ln()), counted)?;
                 }
             }
-            progress.update(k as u64 + 1, tv, None);
+            progress.update(k as u64 + 1, counted.tvs.last().copied().unwrap_or_default(), None);
         }
-        counted.print(args, listed.target.log_z)
+        Counted::print(&counted, args, listed.target.log_z)
     }
 }
 
-impl Counted {
-    /// A certificate that was given samples of the target.
-    fn add(&mut self, certificate: &Certificate, tv: f64, log_z: f64, fcs: f64) {
-        let bounds = &certificate.log_z;
-        if let Some(estimate) = bounds.estimate {
-            self.log_z.add(estimate.low - ROUNDING <= log_z && log_z <= estimate.high + ROUNDING);
-        }
-        self.log_z_at_least.add(bounds.at_least <= log_z + ROUNDING);
-        self.log_z_upper.add(bounds.upper.high >= log_z - ROUNDING);
-        let found = certificate.consistency.fcs;
-        self.consistency.add(found.low - ROUNDING <= fcs && fcs <= found.high + ROUNDING);
-        self.tv.add(certificate.tv.at_least <= tv + ROUNDING && tv <= certificate.tv.at_most + ROUNDING);
-        self.clean += usize::from(certificate.is_clean());
-        let neglects = |finding: &Finding| matches!(finding, Finding::Neglected { .. });
-        self.neglected += usize::from(certificate.findings.iter().any(neglects));
-        self.tvs.push(tv);
-        self.fcs.push(found.estimate);
-        self.rows.push(json!({ "tv": tv, "tv_bounds": [certificate.tv.at_least, certificate.tv.at_most], "fcs": found, "fcs_true": fcs, "log_z": bounds.estimate,
-            "effective_samples": certificate.effective_samples, "findings": certificate.findings }));
-    }
+/// What policies are compared by.
+struct Check<'a, E: EnumerableEnv> {
+    args: &'a Args,
+    env: &'a E,
+    listed: &'a Listed<E>,
+    rng: Rng,
+}
 
-    /// One by the policy's own samples: its bound on total variation says what it assumes.
-    fn tv_alone(&mut self, certificate: &Certificate, tv: f64) {
-        if let Some(row) = self.rows.last_mut() {
-            row["tv_bounds_alone"] = json!([certificate.tv.at_least, certificate.tv.at_most]);
-            row["holds_alone"] =
-                json!(certificate.tv.at_least <= tv + ROUNDING && tv <= certificate.tv.at_most + ROUNDING);
+impl<E: EnumerableEnv> Check<'_, E> {
+    /// Certifies a policy, without objects of the target and with them.
+    fn policy<P, R>(&mut self, policy: &P, reward: &R, counted: &mut Counted) -> Result<()>
+    where
+        P: Policy<E, Dist = GraphActionCategorical>,
+        R: Reward<E::States>,
+    {
+        let Self { args, env, listed, rng } = self;
+        let target = listed.graph.target_distribution(reward, None)?;
+        let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
+        let probs = listed.of_objects(&listed.graph.terminating_distribution(*env, policy, None)?.probs);
+        let tv = Distances::between(&probs, &wanted)?.tv;
+        let budget = Budget { samples: args.samples, paths: args.paths, ..Budget::default() };
+        let alone = certify(*env, policy, reward, None, budget, rng)?;
+        counted.add(&alone, tv, log_z);
+        let (sums, objects) = (sums(&wanted), 0..args.objects);
+        let states: Vec<usize> = objects.map(|_| listed.first[draw(&sums, rng)]).collect();
+        let ideal = listed.graph.states().select(&states);
+        counted.add(&certify(*env, policy, reward, Some(&ideal), budget, rng)?, tv, log_z);
+        if let Some(known) = alone.consistency {
+            let truth = true_consistency(*env, reward, listed, &probs, budget.size / 3, rng)?;
+            counted.interval("fcs", known.fcs, truth);
+            counted.fcs.push(known.fcs.estimate);
+            counted.tvs.push(tv);
         }
-    }
-
-    fn print(&self, args: &Args, log_z: f64) -> Result<()> {
-        let alone = self.rows.iter().filter(|row| row["holds_alone"] == true).count();
-        let line = json!({ "example": "certificates", "task": args.task.name(), "seed": args.seed, "samples": args.samples, "threads": args.threads,
-            "policies": args.policies, "log_z_true": log_z, "log_p": self.log_p.json(), "log_p_too_uncertain": self.log_p_wide,
-            "log_z": self.log_z.json(), "log_z_at_least": self.log_z_at_least.json(), "log_z_upper": self.log_z_upper.json(),
-            "fcs": self.consistency.json(), "tv": self.tv.json(), "tv_alone": alone as f64 / self.rows.len().max(1) as f64,
-            "fcs_against_tv": Correlation::between(&self.fcs, &self.tvs)?.spearman, "clean": self.clean, "neglected": self.neglected });
-        if let serde_json::Value::Object(figures) = &line {
-            figures.iter().for_each(|(name, value)| tell(format_args!("{name:<22}{value}")));
-        }
-        if args.json {
-            let mut line = line;
-            line["of_policies"] = json!(self.rows);
-            print(&line)?;
+        let mut objects = sample_objects(*env, policy, OBJECTS / 2, rng)?;
+        objects.append(sample_objects(*env, &UniformPolicy, OBJECTS / 2, rng)?);
+        let found = log_probs(*env, policy, &objects, args.paths, rng)?;
+        for (state, log_prob) in listed.graph.indices(env, &objects).into_iter().zip(found) {
+            if log_prob.bias <= MAX_BIAS {
+                let p = state.map_or(0.0, |state| probs[listed.of[state]]).ln();
+                counted.interval("log_p", log_prob.log_p, p);
+            }
         }
         Ok(())
     }
 }
 
-/// The distributions that objects are drawn from, by their places.
-struct Draws {
-    uniform: Vec<f64>,
-    target: Vec<f64>,
-    searched: Vec<usize>,
+impl Counted {
+    fn bound(&mut self, name: &'static str, holds: bool) {
+        let (number, times) = self.held.entry(name).or_default();
+        *number += 1;
+        *times += usize::from(holds);
+    }
+
+    fn interval(&mut self, name: &'static str, interval: Interval, truth: f64) {
+        self.bound(name, interval.low - ROUNDING <= truth && truth <= interval.high + ROUNDING);
+    }
+
+    fn add(&mut self, certificate: &Certificate, tv: f64, log_z: f64) {
+        let Certificate { log_z: of_log_z, tv: of_tv, .. } = certificate;
+        if let Some(estimate) = of_log_z.estimate {
+            self.interval("log_z", estimate, log_z);
+        }
+        self.bound("log_z_at_least", of_log_z.at_least <= log_z + ROUNDING);
+        if let Some(most) = of_log_z.at_most {
+            self.bound("log_z_at_most", log_z <= most + ROUNDING);
+        }
+        self.bound("tv_at_least", of_tv.at_least <= tv + ROUNDING);
+        self.bound("tv_at_most", tv <= of_tv.at_most + ROUNDING);
+        if let (Some(most), true) = (of_tv.at_most_by_importance, of_tv.if_log_z_at_most.is_some_and(|z| log_z <= z)) {
+            self.bound("tv_at_most_by_importance", tv <= most + ROUNDING);
+        }
+        self.clean += usize::from(certificate.is_clean());
+        self.limited += usize::from(!certificate.limits.is_empty());
+        let mut row = json!(certificate);
+        row["tv_true"] = json!(tv);
+        row["log_z_true"] = json!(log_z);
+        row["probes"] = json!(certificate.probes.len());
+        self.rows.push(row);
+    }
+
+    fn json(&self) -> Result<serde_json::Value> {
+        let spearman = if self.fcs.len() > 1 { Correlation::between(&self.fcs, &self.tvs)?.spearman } else { None };
+        Ok(json!({ "certificates": self.rows.len(), "clean": self.clean, "limited": self.limited, "held": self.held,
+            "fcs_against_tv": spearman }))
+    }
+
+    fn print(kinds: &[Self], args: &Args, log_z: f64) -> Result<()> {
+        let mut line = json!({ "example": "certificates", "task": args.task.name(), "seed": args.seed, "samples": args.samples,
+            "objects": args.objects, "threads": args.threads, "policies": args.policies, "log_z_true": log_z });
+        for (name, counted) in KINDS.iter().zip(kinds) {
+            let figures = counted.json()?;
+            tell(format_args!("{name}"));
+            if let serde_json::Value::Object(figures) = &figures {
+                figures.iter().for_each(|(name, value)| tell(format_args!("  {name:<20}{value}")));
+            }
+            line[*name] = figures;
+            line["of_policies"][*name] = json!(counted.rows);
+        }
+        if args.json { print(&line) } else { Ok(()) }
+    }
 }
 
-impl Draws {
-    fn new<E: EnumerableEnv, R: Reward<E::States>>(
-        known: &Known<E, R>,
-        listed: &Listed<E>,
-        rng: &mut Rng,
-    ) -> Result<Self> {
-        let (env, graph) = (&known.env, &listed.graph);
-        let uniform = listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs);
-        // As certificates search.
-        let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
-        let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
-        let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, &known.reward, rng)?;
-        let searched = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
-        Ok(Self { uniform, target: listed.of_objects(&listed.target.probs), searched })
+/// Flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
+fn true_consistency<E: EnumerableEnv>(
+    env: &E,
+    reward: &impl Reward<E::States>,
+    listed: &Listed<E>,
+    probs: &[f64],
+    share: usize,
+    rng: &mut Rng,
+) -> Result<f64> {
+    let graph = &listed.graph;
+    let uniform = sums(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
+    let own = sums(probs);
+    // As certificates search.
+    let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
+    let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
+    let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
+    let searched: Vec<usize> = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
+    let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;
+    let mut total = 0.0;
+    for _ in 0..SUBSETS {
+        let mut subset: Vec<usize> = (0..share).map(|_| draw(&own, rng)).collect();
+        subset.extend((0..share).map(|_| draw(&uniform, rng)));
+        subset.extend((0..share).map(|_| searched[rng.below(searched.len())]));
+        subset.sort_unstable();
+        subset.dedup();
+        let log_p: Vec<f64> = subset.iter().map(|&object| probs[object].ln()).collect();
+        let log_r: Vec<f64> = subset.iter().map(|&object| log_rewards[object]).collect();
+        total += subset_distance(&log_p, &log_r)?;
     }
-
-    /// Objects drawn from the target.
-    fn of_target<E: EnumerableEnv, R>(
-        &self,
-        _: &Known<E, R>,
-        listed: &Listed<E>,
-        n: usize,
-        rng: &mut Rng,
-    ) -> E::States {
-        let sums = sums(&self.target);
-        let states: Vec<usize> = (0..n).map(|_| listed.first[draw(&sums, rng)]).collect();
-        listed.graph.states().select(&states)
-    }
-
-    /// The mean distance of subsets, by exact probabilities.
-    fn consistency<E: EnumerableEnv>(
-        &self,
-        listed: &Listed<E>,
-        probs: &[f64],
-        share: usize,
-        rng: &mut Rng,
-    ) -> Result<f64> {
-        let (own, uniform) = (sums(probs), sums(&self.uniform));
-        let mut total = 0.0;
-        for _ in 0..SUBSETS {
-            let mut subset: Vec<usize> = (0..share).map(|_| draw(&own, rng)).collect();
-            subset.extend((0..share).map(|_| draw(&uniform, rng)));
-            subset.extend((0..share).map(|_| self.searched[rng.below(self.searched.len())]));
-            subset.sort_unstable();
-            subset.dedup();
-            let log_p: Vec<f64> = subset.iter().map(|&object| probs[object].ln()).collect();
-            let of = |object: usize| listed.target.log_rewards[listed.first[object]];
-            let log_r: Vec<f64> = subset.iter().map(|&object| of(object)).collect();
-            debug_assert!(log_sum_exp(log_r.iter().copied()).is_finite());
-            total += subset_distance(&log_p, &log_r)?;
-        }
-        Ok(total / SUBSETS as f64)
-    }
+    Ok(total / SUBSETS as f64)
 }
 
 fn sums(probs: &[f64]) -> Vec<f64> {

@@ -1,34 +1,34 @@
 //! Policies of every quality, from uniform to exact.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, EnumerableEnv, Slots, StateGraph};
-use gfn::metrics::ExactPolicy;
-use gfn::objective::{Quantities, Quantity};
-use gfn::policy::{Evaluation, Policy, UniformPolicy};
+use gfn::env::{Direction, EnumerableEnv, Rows, Slots, StateGraph};
+use gfn::objective::Quantities;
+use gfn::policy::{Evaluation, Policy};
 use gfn::{Result, Rng};
 use tch::Tensor;
 
-/// The exact policy, blurred: its logits times `keep`, plus `noise` times standard normal numbers that belong to pairs of states, so that
-/// moves to isomorphic states stay equally probable.
-pub(super) struct Blurred<'a, E: EnumerableEnv> {
-    pub(super) exact: &'a ExactPolicy<'a, E, UniformPolicy>,
+/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are added, which belong to pairs
+/// of states, so that moves to isomorphic states stay equally probable.
+pub(super) struct Blurred<'a, E: EnumerableEnv, P> {
+    pub(super) policy: &'a P,
+    pub(super) direction: Direction,
     pub(super) graph: &'a StateGraph<E>,
     pub(super) keep: f64,
     pub(super) noise: f64,
     pub(super) seed: u64,
 }
 
-impl<E: EnumerableEnv> Blurred<'_, E> {
+impl<E: EnumerableEnv, P> Blurred<'_, E, P> {
     /// The number of a pair of states, or of a state and its exit.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
         Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
     }
 
-    fn blurred(&self, env: &E, states: &E::States, exact: &GraphActionCategorical) -> Result<GraphActionCategorical> {
-        let masks = exact.masks().clone();
+    fn blurred(&self, env: &E, states: &E::States, dist: &GraphActionCategorical) -> Result<GraphActionCategorical> {
+        let masks = dist.masks().clone();
         let from = self.graph.indices(env, states);
-        let (log_probs, offsets, legal) = (exact.host_log_probs()?, exact.legal_offsets(), exact.legal_slots());
+        let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());
         // Moves to other states, and where their logits stand.
         let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let (mut logits, mut first) = (Vec::new(), 0);
@@ -48,8 +48,15 @@ impl<E: EnumerableEnv> Blurred<'_, E> {
             }
             first += own;
         }
-        let children = env.child_keys(states, &rows, &Slots(slots))?;
-        for ((row, key), place) in rows.into_iter().zip(children).zip(places) {
+        let slots = Slots(slots);
+        let neighbours = if self.direction == Direction::Forward {
+            env.child_keys(states, &rows, &slots)?
+        } else {
+            let mut parents = states.select(&rows);
+            env.step(Direction::Backward, &mut parents, &slots)?;
+            env.keys(&parents)
+        };
+        for ((row, key), place) in rows.into_iter().zip(neighbours).zip(places) {
             let to = self.graph.index_of_key(&key);
             logits[place] += (self.noise * self.noise(from[row].unwrap_or_default(), to)) as f32;
         }
@@ -57,7 +64,7 @@ impl<E: EnumerableEnv> Blurred<'_, E> {
     }
 }
 
-impl<E: EnumerableEnv> Policy<E> for Blurred<'_, E> {
+impl<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>> Policy<E> for Blurred<'_, E, P> {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
@@ -67,11 +74,9 @@ impl<E: EnumerableEnv> Policy<E> for Blurred<'_, E> {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let mut evaluation = self.exact.evaluate(env, states, conditions, wants)?;
-        if wants.has(Quantity::LogPf) {
-            debug_assert_eq!(evaluation.pf.as_ref().map(|pf| pf.masks().direction), Some(Direction::Forward));
-            evaluation.pf = evaluation.pf.map(|pf| self.blurred(env, states, &pf)).transpose()?;
-        }
+        let mut evaluation = self.policy.evaluate(env, states, conditions, wants)?;
+        let dist = if self.direction == Direction::Forward { &mut evaluation.pf } else { &mut evaluation.pb };
+        *dist = dist.take().map(|dist| self.blurred(env, states, &dist)).transpose()?;
         Ok(evaluation)
     }
 }

@@ -82,26 +82,32 @@ class Exact(Distances):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
-    """What samples say of a policy; each bound holds by itself with a probability of 95 % or more, each interval, meant
-    for 95 %, with 88 to 98 % where that was measured. Printed, it is a table."""
+    """What samples say of a policy. Figures named `at_least` and `at_most` are bounds, with a known risk of being false. All others are
+    estimates, whose intervals are meant to hold for 95 % of policies that miss nothing. Printed, it is a table."""
 
     text: str
     """The table."""
     findings: list[str]
-    """What speaks against the policy, in words; none says that nothing was found, not that nothing is wrong."""
+    """Reasons not to trust the policy, in words. An empty list says that nothing was found, not that nothing is wrong."""
+    limits: list[str]
+    """Reasons why figures are missing, in words. They say nothing against the policy."""
     log_z: dict[str, Any]
-    """Bounds on log Z: `seen`, `at_least`, `lower`, `estimate` (None where it isn't known) and `upper`, the last three with `low` and
-    `high`."""
+    """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is None, as it needs objects drawn
+    from the target. `from_found_objects`, the log of the sum of the rewards of all objects found, is a bound without a risk. `elbo` and
+    `estimate` (by importance, None where a limit speaks against it) are estimates with `low` and `high`."""
     tv: dict[str, Any]
-    """Bounds on the total variation to the target: `at_least`, `at_most`, and the log Z that they assume not to be exceeded."""
-    consistency: dict[str, Any]
-    """Flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor` that noise makes."""
+    """Bounds on the total variation to the target, each false with a probability of at most 5 %: `at_least` and `at_most`, which is 1
+    without objects drawn from the target. `at_most_by_importance` is an upper bound only if log Z is at most `if_log_z_at_most`, the upper
+    end of its estimate; both are None without one."""
+    consistency: dict[str, Any] | None
+    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor` that noise makes. None where P_F builds
+    objects in other orders than P_B takes them apart, or where most probabilities are uncertain."""
     samples: int
-    """The policy's trajectories."""
+    """The number of the policy's trajectories."""
     effective_samples: float
-    """How many equally weighted ones carry as much information."""
+    """The number of equally weighted trajectories that carry as much information, an estimate."""
     probes: list[dict[str, Any]]
-    """The objects that were looked at: log-probability with its interval, log-reward, source."""
+    """The objects whose probability was estimated: log-probability with its interval (no bound), log-reward, source."""
 
     @classmethod
     def read(cls, text: str) -> "Certificate":
@@ -216,7 +222,7 @@ class Sampled(_Result):
     """The groups of equal objects: for each object the place of the first that is equal to it, up to isomorphism where the environment is;
     Kekule forms of a molecule are one."""
     elbo: Estimate
-    """The mean of log w: a lower bound on log Z, which a policy that samples in proportion to the reward reaches."""
+    """The mean of log w: an estimate of a lower bound on log Z, which an exact policy reaches if P_B fits its P_F."""
     log_z: float
     """The log of the mean of w: an estimate of log Z."""
     interval: tuple[float, float]
@@ -315,8 +321,8 @@ class Tested(_Result):
     correlation: Correlation | None
     """That of `log_probs` and `log_rewards`; None of a single object, and relative to a prior."""
     upper_bound: Estimate | None
-    """The mean of log w over the paths (EUBO): of objects that are drawn in proportion to their rewards an upper bound on log Z. None
-    relative to a prior."""
+    """The mean of log w over the paths (EUBO): an estimate of an upper bound on log Z, if the objects are many and drawn in proportion to
+    their rewards. None relative to a prior."""
 
     def __len__(self) -> int:
         return len(self.log_probs)

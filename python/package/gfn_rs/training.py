@@ -389,8 +389,10 @@ class Trainer(Made):
         return results.Tested(**results.of(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
     def certify(self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64) -> results.Certificate:
-        """What samples can say of how good the policy is, where states can't be listed: bounds on log Z and on the total variation to the
-        target, flow consistency on subsets of objects, and what speaks against it.
+        """Certifies the policy by samples, where states can't be listed: bounds on log Z and on the total variation to the target, an
+        estimate of flow consistency on subsets of objects, and what speaks against the policy.
+
+        The lower bounds hold whatever the policy is. Samples of the policy have no upper bound: they can't show what it misses.
 
         `samples` are trajectories of the policy, and as many uniform random walks; each of `subsets` has `size` objects, a third from the
         policy, from random walks, and from a local search for rewards; `paths` lead back from each. Print it for a table."""

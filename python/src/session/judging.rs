@@ -41,6 +41,7 @@ pub(super) fn certified<E: EnumerableEnv + 'static>(
     let mut out = json!(certificate);
     out["text"] = json!(certificate.to_string());
     out["findings"] = json!(certificate.findings.iter().map(ToString::to_string).collect::<Vec<_>>());
+    out["limits"] = json!(certificate.limits.iter().map(ToString::to_string).collect::<Vec<_>>());
     Ok(out.to_string())
 }
 

@@ -6,42 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use super::{FlowConsistency, Interval, LogProb};
 
-/// Bounds on log Z.
+/// Bounds on log Z, and estimates of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogZBounds {
-    /// The log of the sum of the rewards of all objects that were seen, each once: log Z is at least that.
-    pub seen: f64,
-    /// log Z is at least that with a probability of 97.5 %, whatever the policy is: `seen`, or by Markov's inequality on weighted samples
-    /// of the policy and of uniform random walks.
+    /// The log of the sum of the rewards of all objects that were found, each counted once. log Z is never less.
+    pub from_found_objects: f64,
+    /// A lower bound, false with a probability of at most 1 %, whatever the policy is: the larger one of `from_found_objects` and of the
+    /// bounds on `E[w] <= Z` by the trajectories of the policy and of uniform random walks.
     pub at_least: f64,
-    /// A lower bound: the mean of log w over the policy's trajectories (ELBO).
-    pub lower: Interval,
-    /// The log of the mean of w, by importance; `None` where too few samples carry it ([`Finding::FewEffectiveSamples`]).
+    /// An upper bound, false with a probability of at most 1 %, whatever the policy is: by `E[1 / w] <= 1 / Z` over backward trajectories
+    /// from objects drawn independently from the target. It includes the mass that n objects can't exclude, about 5 / n. `None` without
+    /// such objects: the policy's own samples have no upper bound.
+    pub at_most: Option<f64>,
+    /// An estimate, and no bound: the mean of log w over the policy's trajectories (ELBO), with a normal interval. Its expectation is at
+    /// most log Z.
+    pub elbo: Interval,
+    /// An estimate, and no bound: the log of the mean of w over the policy's trajectories (importance sampling). The interval is for
+    /// policies whose trajectories miss nothing, which they can't show. `None` if a [`Limit`] speaks against it.
     pub estimate: Option<Interval>,
-    /// An upper bound: the mean of log w over the target's trajectories (EUBO).
-    pub upper: Interval,
-    /// Where `upper` comes from.
-    pub upper_from: UpperBound,
-}
-
-/// The trajectories that an upper bound on log Z is the mean of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpperBound {
-    /// Those back from objects of the target that were given: a bound whatever the policy is.
-    Target,
-    /// The policy's own, reweighted: a bound only if the policy reaches all that has mass.
-    Reweighted,
 }
 
 /// Bounds on the total variation between the policy and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TvBounds {
-    /// It is at least that, by objects that are more or less probable than their rewards allow.
+    /// A lower bound, false with a probability of at most 5 %, whatever the policy is and whatever Z is. It compares how often the
+    /// policy's own samples are in two sets of objects with the rewards of these.
     pub at_least: f64,
-    /// It is at most that, by the trajectories' weights (`E[max(0, 1 - w / Z)]`): 1 where nothing is known.
+    /// An upper bound, false with a probability of at most 5 %, whatever the policy is: `E[max(0, 1 - w / Z)]` at `log_z.at_most`. It is
+    /// 1 without objects of the target.
     pub at_most: f64,
-    /// The log Z that both assume to be no less than the true one; `None` where none is known.
+    /// The upper bound on the condition that log Z is at most `if_log_z_at_most`. The policy's own samples can't show whether that is
+    /// true. `None` if log Z has no estimate.
+    pub at_most_by_importance: Option<f64>,
+    /// The upper end of `log_z.estimate`: the condition of `at_most_by_importance`.
     pub if_log_z_at_most: Option<f64>,
 }
 
@@ -68,58 +65,88 @@ pub struct Probe {
     pub source: ProbeSource,
 }
 
-/// A reason not to trust a policy, or its certificate.
+/// A reason not to trust a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// So few samples, weighted equally, carry as much information as the policy's: log Z and an upper bound on total variation aren't known.
-    FewEffectiveSamples {
-        /// Their number.
-        effective: f64,
+    /// The policy isn't exact: the bound [`TvBounds::at_least`] is 0.01 or more.
+    TotalVariation {
+        /// The lower bound.
+        at_least: f64,
     },
-    /// Objects that have less than a tenth of the probability that they should have.
+    /// The policy's own samples are some objects less than a tenth as often as they should be, beside the others that were found. False
+    /// with a probability of at most 1 %.
     Neglected {
-        /// Their number, of those that were found.
+        /// The number of these objects.
         objects: usize,
-        /// The share of the target's mass that they have, at least.
+        /// Their share of the rewards of all objects that were found.
         mass: f64,
     },
-    /// log Z is larger than the policy's own samples say: it misses mass.
-    LogZContradicted {
-        /// log Z is at least that.
-        at_least: f64,
-        /// The upper end of the interval by the policy's samples.
-        estimated: f64,
-    },
-    /// Learned and wanted probabilities differ by more than noise makes.
+    /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is an estimate, and is made
+    /// only if the policy's trajectories and the backward ones agree ([`Limit::PathsDisagree`]).
     Inconsistent {
-        /// The lower end of flow consistency.
-        at_least: f64,
+        /// Flow consistency.
+        fcs: f64,
+        /// The value that noise alone would make.
+        floor: f64,
     },
 }
 
-/// The knowledge of a policy that samples alone give. Each bound holds by itself with a probability of 95 % or more, each interval, meant for
-/// 95 %, with 88 to 98 % where `reproduce certificates` measured it.
+/// A reason why a certificate doesn't give a figure. It says nothing against the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The policy's samples carry as much information as this number of equally weighted ones, of 400 that an estimate of log Z needs.
+    FewEffectiveSamples {
+        /// The number.
+        effective: f64,
+    },
+    /// The estimate of log Z by importance is outside the bounds on log Z, so it isn't given. The policy's trajectories miss objects, or
+    /// ways to build them; an exact policy may do the latter.
+    LogZContradicted {
+        /// The estimate.
+        estimated: f64,
+    },
+    /// P_F builds objects in other orders than P_B takes them apart, as an exact policy may, too. Samples of one then tell little of the
+    /// other: there is no estimate of log Z and no flow consistency, and log-probabilities of probes may be far too low.
+    PathsDisagree {
+        /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to
+        /// the same object. 2 or more is too much.
+        nats: f64,
+    },
+    /// Flow consistency leaves out probes whose [`bias`](LogProb::bias) is above 0.1.
+    UncertainProbes {
+        /// Their number.
+        objects: usize,
+    },
+}
+
+/// What samples say of a policy.
+///
+/// Fields named `at_least` and `at_most` are bounds, each of which states by itself with which probability it is false. All other figures
+/// are estimates: their intervals are meant to hold for 95 % of policies that miss nothing, and are no bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// The policy's trajectories.
+    /// The number of the policy's trajectories.
     pub samples: usize,
-    /// The number of equally weighted ones that carry as much information.
+    /// The number of equally weighted trajectories that carry as much information, an estimate.
     pub effective_samples: f64,
-    /// Bounds on log Z.
+    /// Bounds on log Z, and estimates of it.
     pub log_z: LogZBounds,
     /// Bounds on the total variation to the target.
     pub tv: TvBounds,
-    /// Flow consistency on subsets of the probes.
-    pub consistency: FlowConsistency,
-    /// Reasons not to trust the policy; none says that none was found.
+    /// An estimate of flow consistency on subsets of the probes; `None` if paths disagree, or if most probes are uncertain.
+    pub consistency: Option<FlowConsistency>,
+    /// Reasons not to trust the policy. An empty list says that nothing was found, not that nothing is wrong.
     pub findings: Vec<Finding>,
-    /// The objects that were looked at.
+    /// Reasons why figures are missing.
+    pub limits: Vec<Limit>,
+    /// The objects whose probability was estimated.
     pub probes: Vec<Probe>,
 }
 
 impl Certificate {
-    /// `true` if nothing was found against the policy.
+    /// `true` if nothing was found against the policy. Read `limits`, too: figures that are missing find nothing.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
@@ -128,21 +155,35 @@ impl Certificate {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FewEffectiveSamples { effective } => {
-                write!(f, "only {effective:.1} effective samples: log Z and the largest TV aren't known")
-            }
+        match *self {
+            Self::TotalVariation { at_least } => write!(f, "total variation to the target is at least {at_least:.4}"),
             Self::Neglected { objects, mass } => {
-                write!(f, "{objects} objects with at least {:.2} % of the target are hardly ever sampled", 100.0 * mass)
+                let percent = 100.0 * mass;
+                write!(f, "{objects} objects with {percent:.2} % of all rewards found are hardly ever sampled")
             }
-            Self::LogZContradicted { at_least, estimated } => {
-                write!(
-                    f,
-                    "log Z is at least {at_least:.3}, the policy's samples say at most {estimated:.3}: it misses mass"
-                )
+            Self::Inconsistent { fcs, floor } => {
+                write!(f, "probabilities don't follow rewards: flow consistency is about {fcs:.3}, noise {floor:.3}")
             }
-            Self::Inconsistent { at_least } => {
-                write!(f, "flow consistency is at least {at_least:.3}: probabilities don't follow rewards")
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::FewEffectiveSamples { effective } => {
+                write!(f, "log Z has no estimate: it needs 400 effective samples, these are {effective:.1}")
+            }
+            Self::LogZContradicted { estimated } => {
+                write!(f, "log Z has no estimate: {estimated:.4}, by importance, is outside its bounds. ")?;
+                write!(f, "The samples miss objects, or ways to build them")
+            }
+            Self::PathsDisagree { nats } => {
+                write!(f, "log Z and flow consistency have no estimate: P_F builds objects in other orders than P_B ")?;
+                write!(f, "takes them apart ({nats:.1} nats, 2 are too many)")
+            }
+            Self::UncertainProbes { objects } => {
+                write!(f, "flow consistency leaves out {objects} objects of uncertain probability (bias above 0.1)")
             }
         }
     }
@@ -154,29 +195,31 @@ impl fmt::Display for Interval {
     }
 }
 
-/// A table of it, and what isn't known.
+/// A table of bounds, estimates, findings and limits.
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let z = &self.log_z;
+        let (z, tv) = (&self.log_z, &self.tv);
         writeln!(f, "samples            {} ({:.0} effective)", self.samples, self.effective_samples)?;
-        writeln!(f, "log Z              at least {:.4}; of objects seen {:.4}", z.at_least, z.seen)?;
-        writeln!(f, "  lower bound      {}", z.lower)?;
-        match &z.estimate {
-            Some(estimate) => writeln!(f, "  by importance    {estimate}")?,
-            None => writeln!(f, "  by importance    not known")?,
+        let at_most = z.at_most.map_or("unknown".to_owned(), |most| format!("{most:.4}"));
+        writeln!(f, "log Z              at least {:.4}, at most {at_most} (each at a risk of 1 %)", z.at_least)?;
+        writeln!(f, "  found objects    {:.4}", z.from_found_objects)?;
+        let estimate = z.estimate.map_or("unknown".to_owned(), |estimate| estimate.to_string());
+        writeln!(f, "  estimates        {estimate} by importance, {} ELBO", z.elbo)?;
+        writeln!(
+            f,
+            "TV to the target   at least {:.4}, at most {:.4} (each at a risk of 5 %)",
+            tv.at_least, tv.at_most
+        )?;
+        if let (Some(most), Some(log_z)) = (tv.at_most_by_importance, tv.if_log_z_at_most) {
+            writeln!(f, "  if log Z <= {log_z:.4}, at most {most:.4}")?;
         }
-        let from = match z.upper_from {
-            UpperBound::Target => "objects of the target",
-            UpperBound::Reweighted => "the policy's samples reweighted",
-        };
-        writeln!(f, "  upper bound      {}, by {from}", z.upper)?;
-        let assumed = self.tv.if_log_z_at_most.map_or(String::new(), |z| format!(" if log Z is at most {z:.4}"));
-        writeln!(f, "TV to the target   {:.4} to {:.4}{assumed}", self.tv.at_least, self.tv.at_most)?;
-        writeln!(f, "flow consistency   {}, noise {:.4}", self.consistency.fcs, self.consistency.floor)?;
+        match &self.consistency {
+            Some(known) => writeln!(f, "flow consistency   about {}, noise {:.4}", known.fcs, known.floor)?,
+            None => writeln!(f, "flow consistency   unknown")?,
+        }
         writeln!(f, "objects looked at  {}", self.probes.len())?;
-        for finding in &self.findings {
-            writeln!(f, "! {finding}")?;
-        }
+        self.findings.iter().try_for_each(|finding| writeln!(f, "! {finding}"))?;
+        self.limits.iter().try_for_each(|limit| writeln!(f, "? {limit}"))?;
         let nothing = if self.is_clean() { "Nothing was found against the policy. " } else { "" };
         write!(f, "{nothing}Objects that neither it, nor random walks, nor a search came to aren't judged.")
     }

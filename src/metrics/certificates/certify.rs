@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::consistency::{FlowConsistency, subset_distance};
-use super::interval::{Z_95, mean_at_most};
+use super::found_objects::{FoundObjects, MIN_REPORTED, RISK};
+use super::interval::log_mean_at_least;
 use super::log_prob::{PARTS, Parted};
-use super::{Certificate, Finding, Interval, LogZBounds, Probe, ProbeSource, TvBounds, UpperBound};
+use super::{Certificate, Finding, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds};
 use crate::env::{EnumerableEnv, Reward, Rows, check_one_instance, log_rewards};
-use crate::metrics::sampled::{batches, log_weights, path_ratios};
-use crate::metrics::{Estimate, LogZEstimate, eubo, importance_log_z};
+use crate::metrics::importance_log_z;
+use crate::metrics::sampled::{batches, log_weights, path_ratios, target_log_weights};
 use crate::policy::{Policy, UniformPolicy};
 use crate::rollout::{Acceptance, LocalSearch, Sampler};
-use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// The numbers of samples that a certificate is made of.
@@ -45,21 +45,20 @@ impl Budget {
     }
 }
 
-/// Fewer equally weighted samples say nothing: with 100 of them intervals of log Z held in 88 to 91 % of policies, with 400 in 91 to 95.
-const FEW: f64 = 400.0;
-/// The probability that a bound may be wrong, on each side.
-const RISK: f64 = 0.025;
-/// An object is neglected if it has less of its probability than this share.
-const NEGLECTED: f64 = 0.1;
-/// Mass, and flow consistency, below which nothing is reported.
-const MATTERS: f64 = 0.01;
-/// Differences of log Z and of log-probabilities that single precision makes.
+/// The effective samples that an estimate of log Z needs: with 100 of them its intervals held for 88 to 91 % of policies, with 400 for
+/// 91 to 95.
+const MIN_EFFECTIVE_SAMPLES: f64 = 400.0;
+/// The divergence between the trajectories of P_F and P_B from which on samples of one tell little of the other.
+const MAX_NATS: f64 = 2.0;
+/// The bias of a probe's log-probability above which flow consistency leaves the probe out.
+const MAX_BIAS: f64 = 0.1;
+/// A difference of log Z that single precision makes.
 const ROUNDING: f64 = 1e-4;
 /// The search for objects of large rewards: proposals for each, and steps back at most.
 const SEARCH: LocalSearch = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
 /// Finished objects, and the log weights of the trajectories that led to them.
-struct Drawn<S> {
+struct WeightedSamples<S> {
     objects: S,
     log_weights: Vec<f64>,
 }
@@ -67,11 +66,13 @@ struct Drawn<S> {
 /// Certifies a policy by samples: bounds on log Z and on the total variation to R / Z, flow consistency, and what speaks against it.
 ///
 /// The policy's own samples can't show what it misses. Objects of uniform random walks, and of a local search that begins at such, stand
-/// beside them; `target` are objects drawn from the target, if there are any (samples of an exact method): with them the upper bounds hold
-/// whatever the policy is.
+/// beside them. `target` are objects drawn independently from the target, if there are any (samples of an exact method): only they give
+/// upper bounds. Objects that were chosen in any other way, distinct ones for example, make these bounds false.
 ///
-/// With `w = R(x) P_B(tau | x) / P_F(tau)`: `E_F[w] = Z`, `E_F[log w] <= log Z <= E_B[log w]` with x from the target, and
-/// `TV <= E_F[max(0, 1 - w / Z)]`, as distances between trajectories are no smaller than those between objects.
+/// With `w = R(x) P_B(tau | x) / P_F(tau)`: `E_F[w] <= Z`, `E_B[1 / w] <= 1 / Z` with x from the target, and
+/// `TV <= E_F[max(0, 1 - w / Z)]`, as distances between trajectories are no smaller than those between objects. These means are bounded
+/// by bets, which hold however heavy their tails are and however few samples there are. The lower bound on TV counts how often the
+/// policy's samples are in sets of objects. So a policy that prefers some ways to build an object isn't accused of that.
 ///
 /// ```
 /// use gfn::metrics::certificates::{Budget, certify};
@@ -107,43 +108,86 @@ where
     let uniform = drawn(env, &UniformPolicy, reward, budget.samples, rng)?;
     let per_source = budget.subsets * budget.size.div_ceil(3);
     let rows: Vec<usize> = (0..per_source).map(|k| k % budget.samples).collect();
-    let (found, _) =
+    let (searched, _) =
         Sampler::new(env, &UniformPolicy).local_search(SEARCH, &uniform.objects.select(&rows), reward, rng)?;
+    let found = FoundObjects::new(env, reward, [&own.objects, &uniform.objects, &searched])?;
 
-    let estimate = importance_log_z(&own.log_weights)?;
-    let (from, upper) = match target {
-        Some(objects) => (UpperBound::Target, eubo(env, policy, reward, objects, rng)?),
-        None => (UpperBound::Reweighted, reweighted(&own.log_weights, estimate.log_z)),
-    };
-    let known = estimate.effective_samples >= FEW;
-    let seen = seen(env, reward, [&own.objects, &uniform.objects, &found])?;
-    let markov = |log_weights: &[f64]| {
-        log_sum_exp(log_weights.iter().copied()) - (log_weights.len() as f64).ln() + (RISK / 2.0).ln()
-    };
-    let log_z = LogZBounds {
-        seen,
-        at_least: seen.max(markov(&own.log_weights)).max(markov(&uniform.log_weights)),
-        lower: Interval::normal(estimate.elbo),
-        estimate: known.then(|| Interval::of_log_mean(&own.log_weights, rng)),
-        upper: Interval::normal(upper),
-        upper_from: from,
+    let importance = importance_log_z(&own.log_weights)?;
+    let of_target = target.map(|objects| target_log_weights(env, policy, reward, objects, rng)).transpose()?;
+    let inverse = of_target.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
+    let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
+    let by_weights = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
+    let mut log_z = LogZBounds {
+        from_found_objects: found.log_reward(),
+        at_least: found.log_reward().max(by_weights(&own.log_weights)).max(by_weights(&uniform.log_weights)),
+        at_most,
+        elbo: Interval::normal(importance.elbo),
+        estimate: Some(Interval::of_log_mean(&own.log_weights, rng)),
     };
     let mut objects = own.objects.select(&rows);
     objects.append(uniform.objects.select(&rows));
-    objects.append(found);
-    let looked = Looked::at(env, policy, reward, &objects, budget, rng)?;
-    let consistency = looked.consistency(per_source, budget)?;
-    Ok(put_together(log_z, &estimate, &own.log_weights, consistency, looked.probes))
+    objects.append(searched);
+    let probes = ProbeSet::new(env, policy, reward, &objects, budget, rng)?;
+
+    let effective_samples = importance.effective_samples;
+    let nats = probes.divergence(&own.log_weights, per_source);
+    let limits = limits(&log_z, effective_samples, nats, probes.uncertain());
+    if limits.iter().any(|limit| !matches!(limit, Limit::UncertainProbes { .. })) {
+        log_z.estimate = None;
+    }
+    let is_consistency_known = nats < MAX_NATS && 2 * probes.uncertain() <= probes.probes.len();
+    let consistency = if is_consistency_known { Some(probes.consistency(per_source, budget)?) } else { None };
+
+    let (at_least, mut findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
+    if let Some(FlowConsistency { fcs, floor, .. }) = consistency.filter(|known| known.fcs.low > MIN_REPORTED) {
+        findings.push(Finding::Inconsistent { fcs: fcs.estimate, floor });
+    }
+    // 1 - max(0, 1 - w / Z) falls if Z rises, and so does the bound on its mean.
+    let tv_at_most = |log_z: f64| {
+        let shares: Vec<f64> = own.log_weights.iter().map(|log_w| (log_w - log_z).min(0.0)).collect();
+        1.0 - log_mean_at_least(&shares, RISK).exp()
+    };
+    let if_log_z_at_most = log_z.estimate.map(|estimate| estimate.high.max(log_z.at_least));
+    let tv = TvBounds {
+        at_least,
+        at_most: at_most.map_or(1.0, tv_at_most),
+        at_most_by_importance: if_log_z_at_most.map(tv_at_most),
+        if_log_z_at_most,
+    };
+    let samples = budget.samples;
+    Ok(Certificate { samples, effective_samples, log_z, tv, consistency, findings, limits, probes: probes.probes })
 }
 
-fn drawn<E, P, R>(env: &E, policy: &P, reward: &R, n: usize, rng: &mut Rng) -> Result<Drawn<E::States>>
-where
-    E: EnumerableEnv,
-    P: Policy<E>,
-    R: Reward<E::States> + ?Sized,
-{
+/// The reasons why figures are missing.
+fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Vec<Limit> {
+    let mut out = Vec::new();
+    if effective < MIN_EFFECTIVE_SAMPLES {
+        out.push(Limit::FewEffectiveSamples { effective });
+    }
+    let contradicts = |estimate: &Interval| {
+        estimate.high + ROUNDING < log_z.at_least || log_z.at_most.is_some_and(|most| estimate.low - ROUNDING > most)
+    };
+    if let Some(estimate) = log_z.estimate.filter(contradicts) {
+        out.push(Limit::LogZContradicted { estimated: estimate.estimate });
+    }
+    if nats >= MAX_NATS {
+        out.push(Limit::PathsDisagree { nats });
+    }
+    if uncertain > 0 {
+        out.push(Limit::UncertainProbes { objects: uncertain });
+    }
+    out
+}
+
+fn drawn<E: EnumerableEnv, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    policy: &P,
+    reward: &R,
+    n: usize,
+    rng: &mut Rng,
+) -> Result<WeightedSamples<E::States>> {
     let sampler = Sampler::new(env, policy);
-    let mut out = Drawn { objects: env.initial(&[]), log_weights: Vec::with_capacity(n) };
+    let mut out = WeightedSamples { objects: env.initial(&[]), log_weights: Vec::with_capacity(n) };
     for (range, mut rng) in batches(n, rng) {
         let trajectories = sampler.forward(range.len(), &mut rng)?;
         out.log_weights.extend(log_weights(env, policy, reward, &trajectories)?);
@@ -152,41 +196,17 @@ where
     Ok(out)
 }
 
-/// The mean of log w over the target's trajectories, by the policy's with weights w. Its error is that of a ratio (delta method).
-fn reweighted(log_weights: &[f64], log_z: f64) -> Estimate {
-    let shares: Vec<f64> = log_weights.iter().map(|log_w| (log_w - log_z).exp()).collect();
-    let n = shares.len() as f64;
-    let mean = shares.iter().zip(log_weights).map(|(share, log_w)| share * log_w).sum::<f64>() / n;
-    let squares: f64 = shares.iter().zip(log_weights).map(|(share, log_w)| (share * (log_w - mean)).powi(2)).sum();
-    Estimate { mean, standard_error: squares.sqrt() / n }
-}
-
-/// The log of the sum of the rewards of different objects.
-fn seen<E, R>(env: &E, reward: &R, batches: [&E::States; 3]) -> Result<f64>
-where
-    E: EnumerableEnv,
-    R: Reward<E::States> + ?Sized,
-{
-    let mut all = env.initial(&[]);
-    for states in batches {
-        let states = states.select(&env.objects(states)?.first);
-        all.append(states);
-    }
-    let different = all.select(&env.objects(&all)?.first);
-    Ok(log_sum_exp(log_rewards(reward, &different, None)?))
-}
-
 /// Objects that the policy's probability was estimated of.
-struct Looked {
+struct ProbeSet {
     probes: Vec<Probe>,
     estimates: Parted,
     /// The probe that each row is.
     of: Vec<usize>,
 }
 
-impl Looked {
+impl ProbeSet {
     /// A third of the objects from each source.
-    fn at<E, P, R>(env: &E, policy: &P, reward: &R, objects: &E::States, budget: Budget, rng: &mut Rng) -> Result<Self>
+    fn new<E, P, R>(env: &E, policy: &P, reward: &R, objects: &E::States, budget: Budget, rng: &mut Rng) -> Result<Self>
     where
         E: EnumerableEnv,
         P: Policy<E>,
@@ -206,8 +226,24 @@ impl Looked {
         Ok(Self { probes: probes.collect(), estimates, of: grouping.of })
     }
 
-    /// Each subset has as many objects of each source, each of which counts once. Subsets share objects, whose estimates are off for all of
-    /// them: the error of that is the jackknife's over parts of the paths.
+    /// The number of probes whose log-probability is too uncertain.
+    fn uncertain(&self) -> usize {
+        self.probes.iter().filter(|probe| probe.log_prob.bias > MAX_BIAS).count()
+    }
+
+    /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between P_F's and P_B's trajectories to the object:
+    /// that of `log P_F / P_B` on a trajectory that P_F drew, less the mean on those that P_B drew.
+    fn divergence(&self, log_weights: &[f64], per_source: usize) -> f64 {
+        let of_row = |row: usize| {
+            let probe = self.of[row];
+            self.probes[probe].log_reward - log_weights[row % log_weights.len()] - self.estimates.mean_log_ratios[probe]
+        };
+        // Infinity and NaN count as a very large number.
+        ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
+    }
+
+    /// Each subset has as many objects of each source, each of which counts once, and uncertain ones not at all. Subsets share objects,
+    /// whose estimates are off for all of them: the error of that is the jackknife's over parts of the paths.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
@@ -216,6 +252,7 @@ impl Looked {
             let mut subset: Vec<usize> = rows.map(|row| self.of[row]).collect();
             subset.sort_unstable();
             subset.dedup();
+            subset.retain(|&probe| self.probes[probe].log_prob.bias <= MAX_BIAS);
             let of = |values: &dyn Fn(usize) -> f64| subset.iter().map(|&probe| values(probe)).collect::<Vec<f64>>();
             let by = |keep: &dyn Fn(usize) -> bool| of(&|probe| self.estimates.by(probe, keep));
             let log_rewards = of(&|probe| self.probes[probe].log_reward);
@@ -232,54 +269,4 @@ impl Looked {
         let error = ((n - 1.0) / n * without.iter().map(|value| (value - mean).powi(2)).sum::<f64>()).sqrt();
         FlowConsistency::of(&distances, noise / budget.subsets as f64, error)
     }
-}
-
-/// The bounds on total variation, and the findings.
-fn put_together(
-    log_z: LogZBounds,
-    estimate: &LogZEstimate,
-    log_weights: &[f64],
-    consistency: FlowConsistency,
-    probes: Vec<Probe>,
-) -> Certificate {
-    let most = match log_z.upper_from {
-        UpperBound::Target => Some(log_z.upper.high),
-        UpperBound::Reweighted => log_z.estimate.map(|estimate| estimate.high.max(log_z.at_least)),
-    };
-    // Of so many intervals some are wrong: these hold all together (a normal tail, and a union bound).
-    let errors = (2.0 * (probes.len() as f64 / RISK).ln()).sqrt().max(Z_95);
-    let (mut over, mut under) = (0.0, 0.0);
-    let (mut objects, mut mass) = (0, 0.0);
-    for Probe { log_prob, log_reward, .. } in &probes {
-        let (low, high) = (log_prob.at_least(errors) - ROUNDING, log_prob.at_most(errors) + ROUNDING);
-        over += (low.exp() - (log_reward - log_z.at_least).exp()).max(0.0);
-        if let Some(most) = most {
-            let wanted = (log_reward - most).exp();
-            under += (wanted - high.exp()).max(0.0);
-            if high.exp() < NEGLECTED * wanted {
-                objects += 1;
-                mass += wanted;
-            }
-        }
-    }
-    let at_most = most.map_or(1.0, |most| {
-        let short: Vec<f64> = log_weights.iter().map(|log_w| (1.0 - (log_w - most).exp()).max(0.0)).collect();
-        mean_at_most(&short, RISK)
-    });
-    let mut findings = Vec::new();
-    if estimate.effective_samples < FEW {
-        findings.push(Finding::FewEffectiveSamples { effective: estimate.effective_samples });
-    }
-    if mass >= MATTERS {
-        findings.push(Finding::Neglected { objects, mass });
-    }
-    if let Some(Interval { high, .. }) = log_z.estimate.filter(|estimate| estimate.high + ROUNDING < log_z.at_least) {
-        findings.push(Finding::LogZContradicted { at_least: log_z.at_least, estimated: high });
-    }
-    if consistency.fcs.low > MATTERS {
-        findings.push(Finding::Inconsistent { at_least: consistency.fcs.low });
-    }
-    let tv = TvBounds { at_least: over.max(under).min(1.0), at_most, if_log_z_at_most: most };
-    let (samples, effective_samples) = (log_weights.len(), estimate.effective_samples);
-    Certificate { samples, effective_samples, log_z, tv, consistency, findings, probes }
 }

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::Interval;
-use super::interval::Z_95;
 use crate::env::Env;
 use crate::metrics::Estimate;
 use crate::metrics::sampled::{PathRatios, path_ratios};
@@ -13,13 +12,14 @@ use crate::{Result, Rng};
 
 /// The log-probability that a policy ends in an object, estimated on paths that are drawn backwards from it.
 ///
-/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. The interval is that of the studentised
-/// bootstrap: it holds where `bias` is small, below a tenth say.
+/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both figures are estimates from the paths that were
+/// drawn: if the policy prefers paths that none of them is like, the estimate is far too low, and nothing in it shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogProb {
-    /// log p(x), and its interval.
+    /// log p(x), and the interval of the studentised bootstrap over paths. It is no bound, and of use only if `bias` is at most 0.1.
     pub log_p: Interval,
-    /// The amount by which the estimate is too low in the mean: half of the squared relative standard error.
+    /// The amount by which the estimate is too low in the mean, itself an estimate: half of the squared relative standard error. It can't
+    /// exceed 0.5.
     pub bias: f64,
 }
 
@@ -37,16 +37,6 @@ impl LogProb {
         // It is a probability.
         log_p.high = log_p.high.min(0.0).max(log_p.estimate);
         Self { log_p, bias: error * error / 2.0 }
-    }
-
-    /// The log-probability that the object is at most this probable, with probability 1 - `risk`: a wider interval, for one of many.
-    pub(super) fn at_most(&self, errors: f64) -> f64 {
-        self.log_p.estimate + (self.log_p.high - self.log_p.estimate) / Z_95 * errors
-    }
-
-    /// The same from below.
-    pub(super) fn at_least(&self, errors: f64) -> f64 {
-        self.log_p.estimate - (self.log_p.estimate - self.log_p.low) / Z_95 * errors
     }
 }
 
@@ -78,6 +68,8 @@ pub(super) const PARTS: usize = 8;
 /// Estimates of log p(x), and what they would be by some of the paths.
 pub(super) struct Parted {
     pub(super) log_probs: Vec<LogProb>,
+    /// The mean of the log ratios of each object.
+    pub(super) mean_log_ratios: Vec<f64>,
     /// The log of the sum of ratios and the number of paths of each part, by object.
     parts: Vec<[(f64, usize); PARTS]>,
 }
@@ -89,7 +81,10 @@ impl Parted {
             (log_sum_exp(own()), own().count())
         };
         let parts = ratios.of_objects().map(|ratios| std::array::from_fn(|k| part(ratios, k))).collect();
-        Self { log_probs: ratios.of_objects().map(|ratios| LogProb::of(ratios, rng)).collect(), parts }
+        let mean = |ratios: &[f64]| ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let mean_log_ratios = ratios.of_objects().map(mean).collect();
+        let log_probs = ratios.of_objects().map(|ratios| LogProb::of(ratios, rng)).collect();
+        Self { log_probs, mean_log_ratios, parts }
     }
 
     /// log p of an object by the paths of the parts that are kept.

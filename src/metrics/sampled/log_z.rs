@@ -2,7 +2,7 @@
 
 use super::empirical::mean_and_sd;
 use super::objects::in_batches;
-use crate::env::{Env, Reward, Rows, check_one_instance};
+use crate::env::{Env, Forms, Reward, Rows, check_one_instance};
 use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
@@ -32,11 +32,12 @@ impl Estimate {
 /// log Z estimated from forward trajectories, with `log w = log R + log P_B - log P_F` of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogZEstimate {
-    /// The mean of log w: a lower bound on log Z, tight for an exact policy.
+    /// The mean of log w, an estimate of a lower bound on log Z: its expectation is at most log Z, and equals it for an exact policy whose
+    /// P_B fits its P_F.
     pub elbo: Estimate,
     /// The log of the mean of w: a consistent estimate of log Z.
     pub log_z: f64,
-    /// Its 95 % confidence interval (delta method). It is reliable only if `effective_samples` is large.
+    /// Its 95 % confidence interval (delta method), an estimate and no bound. It is reliable only if `effective_samples` is large.
     pub interval: (f64, f64),
     /// `(sum w)^2 / sum w^2`: the number of equally weighted samples that carry as much information.
     pub effective_samples: f64,
@@ -91,7 +92,10 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     })
 }
 
-/// An upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
+/// Estimates an upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
+///
+/// The expectation is at least log Z, whatever the policy is. The mean of few objects can be far below it: what none of them shows isn't
+/// in the mean, nor in its standard error. [`certify`](crate::metrics::certificates::certify) makes a bound of such objects.
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no objects.
@@ -101,12 +105,28 @@ where
     P: Policy<E>,
     R: Reward<E::States> + ?Sized,
 {
+    Ok(Estimate::of(&target_log_weights(env, policy, reward, terminal, rng)?))
+}
+
+/// log w of a backward trajectory from each of these objects. If an object has several states, the trajectory ends in one of them, drawn
+/// uniformly.
+pub(in crate::metrics) fn target_log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    policy: &P,
+    reward: &R,
+    objects: &E::States,
+    rng: &mut Rng,
+) -> Result<Vec<f64>> {
+    let drawn = env.forms(objects)?.map(|Forms { states, offsets }| {
+        let rows = offsets.windows(2).map(|ends| ends[0] + rng.below(ends[1] - ends[0]));
+        states.select(&rows.collect::<Vec<_>>())
+    });
+    let states = drawn.as_ref().unwrap_or(objects);
     let sampler = Sampler::new(env, policy);
-    let log_weights = in_batches(terminal.len(), rng, |range, rng| {
-        let trajectories = sampler.backward(&terminal.select(&range.collect::<Vec<_>>()), rng)?;
+    in_batches(states.len(), rng, |range, rng| {
+        let trajectories = sampler.backward(&states.select(&range.collect::<Vec<_>>()), rng)?;
         log_weights(env, policy, reward, &trajectories)
-    })?;
-    Ok(Estimate::of(&log_weights))
+    })
 }
 
 /// log R + sum log P_B - sum log P_F of each trajectory.

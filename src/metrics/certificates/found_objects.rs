@@ -1,0 +1,131 @@
+//! How often the policy's samples are objects that were found, against what their rewards ask for.
+
+use super::Finding;
+use super::interval::probability_at_least;
+use crate::Result;
+use crate::env::{EnumerableEnv, Reward, Rows, log_rewards};
+use crate::tensor::log_sum_exp;
+
+/// The probability that a bound on log Z is false. For a bound on the probability of a set of objects it is half of that.
+pub(super) const RISK: f64 = 0.01;
+/// Total variation, mass and flow consistency below which nothing is reported.
+pub(super) const MIN_REPORTED: f64 = 0.01;
+/// An object is neglected if it has less of its probability than this share.
+const NEGLECTED_SHARE: f64 = 0.1;
+
+/// Different objects that were found by the policy, by random walks and by the search.
+pub(super) struct FoundObjects {
+    /// The log-reward of each object.
+    log_rewards: Vec<f64>,
+    /// How often each object is among the first half of the policy's samples, and among the second.
+    counts: Vec<[usize; 2]>,
+    /// The objects that anything but the second half found. Sets of them that are chosen without the second half are independent of it.
+    is_candidate: Vec<bool>,
+    /// The number of samples of each half.
+    halves: [usize; 2],
+}
+
+/// A set of candidates.
+#[derive(Default)]
+struct Group {
+    objects: usize,
+    /// The sum of its rewards, in units of `exp(log_scale)`.
+    reward: f64,
+    /// The number of samples of the second half that are in it.
+    count: usize,
+}
+
+impl FoundObjects {
+    /// The different objects among the policy's samples, the ends of random walks and what the search found.
+    pub(super) fn new<E: EnumerableEnv, R: Reward<E::States> + ?Sized>(
+        env: &E,
+        reward: &R,
+        batches: [&E::States; 3],
+    ) -> Result<Self> {
+        let mut all = env.initial(&[]);
+        batches.iter().for_each(|batch| all.append((*batch).clone()));
+        let grouping = env.objects(&all)?;
+        let n = batches[0].len();
+        let halves = [n / 2, n - n / 2];
+        let mut counts = vec![[0; 2]; grouping.first.len()];
+        let mut is_candidate = vec![false; grouping.first.len()];
+        for (row, &object) in grouping.of.iter().enumerate() {
+            let half = usize::from(row >= halves[0]);
+            if row < n {
+                counts[object][half] += 1;
+            }
+            is_candidate[object] |= half == 0 || row >= n;
+        }
+        Ok(Self { log_rewards: log_rewards(reward, &all.select(&grouping.first), None)?, counts, is_candidate, halves })
+    }
+
+    /// The log of the sum of the rewards of all objects.
+    pub(super) fn log_reward(&self) -> f64 {
+        log_sum_exp(self.log_rewards.iter().copied())
+    }
+
+    /// A lower bound on the total variation to the target, for each Z between the bounds on it, and what it says of the policy.
+    /// `log_weights` are those of the policy's samples.
+    ///
+    /// The first half of the samples chooses a set A of objects that seem to be sampled too rarely, and a set B of others. The second half
+    /// counts how often it meets them. If p(A) is at most a, and p(B) at least b, total variation is at least `R(A) / Z - a` and
+    /// `b - R(B) / Z`. The first falls with Z and the second rises, so their larger one has a least value over all Z. Of two such pairs the
+    /// larger bound counts. It is false with a probability of at most 4 RISK: a half each of two a and of two b, and the bounds on Z.
+    pub(super) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
+        let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
+        let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
+        let first = &log_weights[..self.halves[0]];
+        let log_scale = found.max(log_sum_exp(first.iter().copied()) - (first.len() as f64).ln());
+        let group = |chosen: fn(f64, f64) -> bool| self.group(log_scale, chosen);
+        let scaled = |log_z: f64| (log_z - log_scale).exp();
+        let tv_of = |rare: &Group, frequent: &Group| {
+            let (most, least) = (self.at_most(rare), self.at_least(frequent));
+            let z = ((rare.reward + frequent.reward) / (most + least)).max(scaled(log_z.0));
+            let z = z.min(log_z.1.map_or(f64::INFINITY, scaled));
+            (rare.reward / z - most).max(least - frequent.reward / z).clamp(0.0, 1.0)
+        };
+        let rare = group(|share, wanted| share < wanted);
+        let frequent = group(|share, wanted| share > wanted);
+        let neglected = group(|share, wanted| share < NEGLECTED_SHARE * wanted);
+        let rest = group(|share, wanted| share >= NEGLECTED_SHARE * wanted);
+        let tv = tv_of(&rare, &frequent).max(tv_of(&neglected, &rest));
+        let mut findings = Vec::new();
+        if tv >= MIN_REPORTED {
+            findings.push(Finding::TotalVariation { at_least: tv });
+        }
+        // An exact policy samples two sets in proportion to their rewards.
+        let mass = neglected.reward / (neglected.reward + rest.reward);
+        let wanted = self.at_least(&rest) * neglected.reward / rest.reward;
+        if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * wanted {
+            findings.push(Finding::Neglected { objects: neglected.objects, mass });
+        }
+        (tv, findings)
+    }
+
+    /// The candidates chosen by their share of the first half and the share that their reward asks for.
+    fn group(&self, log_scale: f64, chosen: fn(f64, f64) -> bool) -> Group {
+        let mut out = Group::default();
+        for (object, counts) in self.counts.iter().enumerate().filter(|(object, _)| self.is_candidate[*object]) {
+            let share = counts[0] as f64 / self.halves[0] as f64;
+            let wanted = (self.log_rewards[object] - log_scale).exp();
+            if chosen(share, wanted) {
+                out.objects += 1;
+                out.reward += wanted;
+                out.count += counts[1];
+            }
+        }
+        out
+    }
+
+    /// A lower bound on the probability that the policy samples an object of the group.
+    fn at_least(&self, group: &Group) -> f64 {
+        let n = self.halves[1];
+        probability_at_least(group.count as f64 / n as f64, n, RISK / 2.0)
+    }
+
+    /// An upper bound on it.
+    fn at_most(&self, group: &Group) -> f64 {
+        let n = self.halves[1];
+        1.0 - probability_at_least((n - group.count) as f64 / n as f64, n, RISK / 2.0)
+    }
+}

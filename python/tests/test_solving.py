@@ -77,7 +77,7 @@ def test_cuts_of_weighted_graphs_are_refused():
     """A cut counts edges: with these weights, the largest one weighs -2, and cutting nothing 0."""
     square = nx.Graph()
     square.add_weighted_edges_from([(0, 1, 1), (1, 2, -1), (2, 3, -1), (3, 0, -1)])
-    with pytest.raises(ValueError, match="the edge from 1 to 2 has the weight -1"):
+    with pytest.raises(ValueError, match="the edge from . to . has the weight -1"):
         gfn.solve(None, gfn.Cut, square)
     with pytest.raises(ValueError, match="3 edges between 2 pairs of nodes"):
         gfn.solve(None, gfn.Cut, nx.MultiGraph([(0, 1), (0, 1), (1, 2)]))

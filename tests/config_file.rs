@@ -52,6 +52,9 @@ fn the_file_sets_flags_and_the_command_line_wins() {
     assert_eq!((args.name.as_deref(), args.json, args.config.is_some()), (Some("a b"), true, true));
     assert_eq!(args.only, ["tb", "db"]);
 
+    // Editors of Windows begin a file with a byte-order mark.
+    assert_eq!(parse(&folder, "\u{feff}height = 20\n", &[]).unwrap().height, 20);
+
     // Also where what is given is the default.
     let args = parse(&folder, text, &["--height=8", "--only", "fm", "--lr", "0.1"]).unwrap();
     assert_eq!((args.height, args.lr, args.log_z_lr), (8, Some(0.1), Some(1.0)));

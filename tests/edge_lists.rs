@@ -89,10 +89,10 @@ fn an_edge_index_is_read_from_two_lines() {
     // An edge both ways round is the same either way.
     assert_eq!(read("4 5\n5 4\n").unwrap()[0].n_edges(), 1);
     let cases: &[(&str, usize, &str)] = &[
-        ("\n0 1 1\n1 0 2\n", 2, "two lines of three numbers"),
+        ("\n0 1 1\n1 0 2\n", 2, "read in two ways"),
         ("0 1 1 2\n1 0 2 2\n", 2, "self-loop (2, 2)"),
-        ("source target\n0 1\n1 2\n", 1, "the header `source target`"),
-        ("source,target,weight\n0,1,1\n1,2,1\n", 1, "`weight` behind"),
+        ("start goal\n0 1\n1 2\n", 1, "the header `start goal`"),
+        ("one,other,weight\n0,1,1\n1,2,1\n", 1, "`weight` behind"),
         ("a b\na a\n", 2, "self-loop (a, a)"),
         ("a b\nc\n", 2, "a node is missing"),
         ("a {}\n", 1, "a node is missing"),

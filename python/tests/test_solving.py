@@ -73,6 +73,20 @@ def test_what_cant_be_solved_is_refused():
             gfn.solve(**{"policy": None, "problem": gfn.Cut, "graph": graph, **given})
 
 
+def test_cuts_of_weighted_graphs_are_refused():
+    """A cut counts edges: with these weights, the largest one weighs -2, and cutting nothing 0."""
+    square = nx.Graph()
+    square.add_weighted_edges_from([(0, 1, 1), (1, 2, -1), (2, 3, -1), (3, 0, -1)])
+    with pytest.raises(ValueError, match="the edge from . to . has the weight -1"):
+        gfn.solve(None, gfn.Cut, square)
+    with pytest.raises(ValueError, match="3 edges between 2 pairs of nodes"):
+        gfn.solve(None, gfn.Cut, nx.MultiGraph([(0, 1), (0, 1), (1, 2)]))
+    # Weights of edges mean nothing to sets of nodes, and weights of 1 nothing to cuts.
+    assert gfn.solve(None, gfn.IndependentSet, square, seconds=0.05).size == 2
+    nx.set_edge_attributes(square, 1.0, "weight")
+    assert gfn.solve(None, gfn.Cut, square, seconds=0.05).size == 4
+
+
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_a_policy_for_sizes_sees_what_matters(problem):
     graphs = gfn.Graphs.from_graph6(["Dhc"])

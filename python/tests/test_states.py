@@ -238,7 +238,7 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
     assert gfn.Graphs.from_pyg([path]).edges.tolist() == [[0, 1], [1, 2]]
     for wrong, kind, message in (
         (Data(edge_index=index((0, 1), (1, 2)), num_nodes=3), ValueError, "both ways"),
-        (Data(edge_index=index((0, 0), (0, 1), (1, 0)), num_nodes=3), ValueError, "both ways"),
+        (Data(edge_index=index((0, 0), (0, 1), (1, 0)), num_nodes=3), ValueError, "node 0 of .* has an edge to itself"),
         (Data(edge_index=index((0, 1), (1, 0)), edge_attr=torch.tensor([1, 2]), num_nodes=2), ValueError, "both ways"),
         (Data(x=torch.ones(2, 1), edge_index=index((0, 1), (1, 0))), TypeError, "x is an array of float32"),
         (Data(x=torch.ones(2, 5, dtype=torch.long), edge_index=index((0, 1), (1, 0))), ValueError, "x has shape"),
@@ -246,6 +246,8 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
     ):
         with pytest.raises(kind, match=message):
             gfn.Graphs.from_pyg([wrong])
+    with pytest.raises(ValueError, match="node 2 of .* has an edge to itself"):
+        gfn.Graphs.from_pyg([Data(edge_index=index((0, 1), (2, 2)), num_nodes=3)], directed=True)
     with pytest.raises(TypeError, match="list"):
         gfn.Graphs.from_pyg(path)
 

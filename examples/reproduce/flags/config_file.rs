@@ -98,9 +98,11 @@ fn read(path: &Path) -> Result<BTreeMap<String, Setting>> {
 /// Tables and lists within each other that a text may have.
 const DEEPEST: usize = 100;
 
-/// The value of a TOML text. Of unclosed `{` in a text that is none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
+/// Reads the value of a TOML text, which may begin with a byte-order mark. Of unclosed `{` in a text that is
+/// none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
 /// are counted first.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
+    let text = text.trim_start_matches('\u{feff}');
     let (mut depth, mut quote, mut is_comment) = (0usize, None, false);
     for byte in text.bytes() {
         match byte {

@@ -1,6 +1,6 @@
 //! Solves a problem on one graph of a file, by local search and the policy of a checkpoint that `graph-problem --save` wrote.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use gfn::graph::NamedGraph;
@@ -19,7 +19,8 @@ use crate::run::lines::{print, tell};
 /// Solve a problem on a graph of your own, by a trained policy and local search
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
-    /// Graph: edges as networkx, SNAP and PyG write them, or by its extension DIMACS (clq, col, dimacs) or graph6 (g6)
+    /// File of one graph: edges as networkx, SNAP and PyG write them, graph6, or by its content DIMACS,
+    /// METIS, Gset, a matrix or lists of adjacency. Cuts of graphs with weights are refused
     #[arg(long)]
     graph: PathBuf,
     /// Folder that `--save` of `graph-problem` wrote; without one, local search is alone
@@ -70,6 +71,7 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     };
     let Some(folder) = &args.checkpoint else {
         let problem = args.problem.map_or(Problem::IndependentSet, ProblemName::problem);
+        refuse_weights(problem, &args.graph, graph)?;
         let solver = Solver::search_alone(problem).seconds(args.seconds).rounds(args.rounds);
         return Ok((problem, solver.solve(&graph.graph, &mut rng, told)?));
     };
@@ -78,6 +80,7 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     let problem = Problem::ALL.into_iter().find(|problem| problem.to_string() == saved.problem).ok_or_else(|| {
         Error::file(folder, saved.problem, "give a checkpoint that `reproduce graph-problem --save` wrote")
     })?;
+    refuse_weights(problem, &args.graph, graph)?;
     let make = if saved.for_size { GraphProblem::for_size } else { GraphProblem::new };
     let env = make(problem, &Instances::new(vec![graph.graph.clone()])?)?;
     let net = GraphNet::new(&env, saved.network, runtime.device(), tch::Kind::Float, &mut rng)?;
@@ -85,6 +88,13 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     let policy = GraphPolicy(net);
     let solver = Solver::new(*env.rules(), &policy).seconds(args.seconds).at_once(args.batch).rounds(args.rounds);
     Ok((problem, solver.solve(&graph.graph, &mut rng, told)?))
+}
+
+/// Refuses cuts of graphs whose edges have weights, which the problem doesn't count.
+pub(super) fn refuse_weights(problem: Problem, path: &Path, graph: &NamedGraph) -> Result<()> {
+    let remedy = "a cut here counts edges: give a graph whose weights are all 1, or leave the weights out";
+    let is_refused = problem == Problem::Cut && graph.has_weights;
+    if is_refused { Err(Error::file(path, "its edges have weights other than 1", remedy)) } else { Ok(()) }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {

@@ -41,7 +41,7 @@ struct Judged<'a>(&'a Args);
 impl Look for Judged<'_> {
     fn look<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
         let (args, listed) = (self.0, known.listed()?);
-        let states = known.read(&args.file)?;
+        let (states, n_unreadable) = known.read(&args.file)?;
         let mut target = listed.of_objects(&listed.target.probs);
         // What is no object of the task stands for one that should never come.
         let foreign = target.len();
@@ -50,7 +50,8 @@ impl Look for Judged<'_> {
         let object = |state: Option<usize>| {
             state.filter(|&state| listed.graph.can_end(state)).map_or(foreign, |state| listed.of[state])
         };
-        let samples: Vec<usize> = places.map(object).collect();
+        let unreadable = std::iter::repeat_n(foreign, n_unreadable);
+        let samples: Vec<usize> = places.map(object).chain(unreadable).collect();
         let invalid = samples.iter().filter(|&&object| object == foreign).count();
         if invalid == samples.len() {
             let remedy = "give objects of the task, as `reproduce truth` writes them";

@@ -15,6 +15,7 @@ use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
 
+use super::samples::{RowReader, fasta, read_text, samples, with_numbers};
 use crate::flags::words;
 use crate::run::lines::tell;
 use crate::structures::bayesian_structure;
@@ -35,7 +36,7 @@ pub(crate) struct TaskArgs {
     /// Rewards of all sequences: a CSV file with the header `sequence,reward`
     #[arg(long, required_if_eq("task", "tfbind8"))]
     table: Option<PathBuf>,
-    /// DNA of the species of a tree, the first ones of a FASTA file; by default seven made-up sequences
+    /// DNA of the species of a tree, the first ones of a file in FASTA; by default seven made-up sequences
     #[arg(long)]
     alignment: Option<PathBuf>,
 }
@@ -43,19 +44,6 @@ pub(crate) struct TaskArgs {
 /// Seven species, whose letters follow no tree exactly.
 const SPECIES: &str = "\
 >0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
-
-/// The sequences of a FASTA text.
-fn sequences(text: &str) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for line in text.lines().map(str::trim) {
-        if line.starts_with('>') {
-            out.push(String::new());
-        } else if let Some(sequence) = out.last_mut() {
-            sequence.push_str(line);
-        }
-    }
-    out
-}
 
 /// Tasks by name. Each is what `reproduce` trains under that name, with its defaults.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,12 +62,13 @@ pub(crate) enum TaskName {
     Qm9str,
     /// DNA of eight letters
     Tfbind8,
-    /// Rooted trees of species by parsimony: Newick, species as numbers from 0
+    /// Rooted trees of species by parsimony: Newick, species as numbers from 0 or by their names in the
+    /// alignment
     Trees,
 }
 
-/// The states of a file.
-type Reader<S> = Box<dyn Fn(&Path) -> Result<S>>;
+/// Reads the states of a file, and the number of its samples that are no states of the task.
+type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
 /// The text of a row.
 type Writer<S> = Box<dyn Fn(&S, usize) -> Result<String>>;
 
@@ -107,14 +96,13 @@ impl<E: EnumerableEnv, R: Reward<E::States>> Known<E, R> {
         Ok(Listed { graph, target, of: grouping.of, first: grouping.first })
     }
 
-    /// Objects of a file.
-    pub(crate) fn read(&self, path: &Path) -> Result<E::States> {
-        let states = (self.read)(path)?;
-        if states.is_empty() {
-            Err(Error::file(path, "it has no samples", "give a file of samples"))
-        } else {
-            Ok(states)
+    /// Reads the states of a file, and the number of its samples that are no states of the task.
+    pub(crate) fn read(&self, path: &Path) -> Result<(E::States, usize)> {
+        let (states, n_invalid) = (self.read)(path)?;
+        if states.is_empty() && n_invalid == 0 {
+            return Err(Error::file(path, "it has no samples", "give a file of samples"));
         }
+        Ok((states, n_invalid))
     }
 
     /// The text of a state.
@@ -189,7 +177,10 @@ impl TaskArgs {
                 look.look(Known {
                     env,
                     reward,
-                    read: Box::new(move |path| Ok(GraphStates::from(lines(path, &read)?))),
+                    read: Box::new(move |path| {
+                        let (rows, n_invalid) = lines(path, false, &read)?;
+                        Ok((GraphStates::from(rows), n_invalid))
+                    }),
                     write: Box::new(move |states: &GraphStates, row| {
                         let graph = &states.graphs()[row];
                         // The start has no atoms.
@@ -203,8 +194,11 @@ impl TaskArgs {
                 let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
                 let (reward, reader) = (TableReward::read(&env, &dna, path, None)?, dna.clone());
                 let read = move |path: &Path| {
-                    let rows = lines(path, &|line: &str| reader.encode(line))?;
-                    TokenSequence::tf_bind_8().states_of(&rows)
+                    let env = TokenSequence::tf_bind_8();
+                    let row = |line: &str| -> Result<Vec<u16>> {
+                        Ok(env.states_of(&[reader.encode(line)?])?.row(0).to_vec())
+                    };
+                    vectors(path, env.entries(), false, &row)
                 };
                 let write =
                     move |states: &VectorStates, row: usize| dna.decode(&TokenSequence::tokens(states.row(row)));
@@ -212,11 +206,11 @@ impl TaskArgs {
             }
             TaskName::Trees => {
                 let env = PhyloTree::new(size(7))?;
-                let text = match &self.alignment {
-                    Some(path) => std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?,
-                    None => SPECIES.to_owned(),
+                let (path, text) = match &self.alignment {
+                    Some(path) => (path.as_path(), read_text(path)?),
+                    None => (Path::new("the species of this task"), SPECIES.to_owned()),
                 };
-                let species: Vec<String> = sequences(&text).into_iter().take(env.n()).collect();
+                let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(env.n()).unzip();
                 // Relative to the best tree's, as rewards of long sequences are tiny.
                 let of = |offset: f64| ParsimonyReward::dna(&env, &species, offset, 1.0);
                 let fewest = match env.all_trees() {
@@ -227,8 +221,8 @@ impl TaskArgs {
                 };
                 let (reader, writer) = (env, env);
                 let read = move |path: &Path| {
-                    let rows = lines(path, &|line: &str| reader.read_newick(line))?;
-                    VectorStates::from_flat(reader.entries(), rows.concat())
+                    let tree = |line: &str| reader.read_newick(&with_numbers(line, &names));
+                    vectors(path, reader.entries(), false, &tree)
                 };
                 let write = move |states: &VectorStates, row: usize| Ok(writer.newick(states.row(row)));
                 look.look(Known { env, reward: of(fewest as f64)?, read: Box::new(read), write: Box::new(write) })
@@ -245,7 +239,7 @@ fn numbers<E: EnumerableEnv<States = VectorStates>, R>(env: E, reward: R, width:
         let row = row.filter(|row| row.len() == width);
         row.ok_or_else(|| Error::config("a row of numbers", line, "as many whole numbers of 0 or more as the task has"))
     };
-    let read = move |path: &Path| VectorStates::from_flat(width, lines(path, &row)?.concat());
+    let read = move |path: &Path| vectors(path, width, true, &row);
     let write = move |states: &VectorStates, row: usize| {
         Ok(states.row(row).iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "))
     };
@@ -260,7 +254,15 @@ fn graphs<G: GraphRules, R: Reward<GraphStates>>(
     Known {
         env,
         reward,
-        read: Box::new(|path| Ok(GraphStates::from(read_graphs(path)?))),
+        read: Box::new(|path| {
+            // Edge lists have several words on each line, and several lines for each graph.
+            let text = read_text(path)?;
+            if text.lines().any(|line| line.trim().contains([' ', '\t'])) {
+                return Ok((GraphStates::from(read_graphs(path)?), 0));
+            }
+            let (rows, n_invalid) = lines(path, false, &|line: &str| GraphFormat::Graph6.read(line.as_bytes()))?;
+            Ok((GraphStates::from(rows.concat()), n_invalid))
+        }),
         write: Box::new(move |states, row| {
             let text = format.write(&states.graphs()[row..=row])?;
             Ok(text.trim_end().replace('\n', "; "))
@@ -268,18 +270,15 @@ fn graphs<G: GraphRules, R: Reward<GraphStates>>(
     }
 }
 
-/// The rows that the lines of a file are; empty ones, and a first one that says nothing (a header), are read over.
-fn lines<T>(path: &Path, row: &dyn Fn(&str) -> Result<T>) -> Result<Vec<T>> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
-    let mut out = Vec::new();
-    for (k, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
-        match row(line) {
-            Ok(row) => out.push(row),
-            Err(_) if k == 0 => tell(format_args!("{}: the first line, {line:?}, is read as a header", path.display())),
-            Err(error) => {
-                return Err(Error::file(path, format!("line {}: {error}", k + 1), "give an object on each line"));
-            }
-        }
-    }
-    Ok(out)
+/// The rows that the lines of a file are, and the number of lines that are no object of the task.
+fn lines<T>(path: &Path, numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
+    let (rows, n_invalid, notes) = samples(&read_text(path)?, numbers, row);
+    notes.iter().for_each(|note| tell(format_args!("{}: {note}", path.display())));
+    Ok((rows, n_invalid))
+}
+
+/// The same of a task whose objects are rows of this width.
+fn vectors(path: &Path, width: usize, numbers: bool, row: RowReader<'_, Vec<u16>>) -> Result<(VectorStates, usize)> {
+    let (rows, n_invalid) = lines(path, numbers, row)?;
+    Ok((VectorStates::from_flat(width, rows.concat())?, n_invalid))
 }

@@ -5,4 +5,5 @@ pub(crate) mod judge;
 mod known;
 mod page;
 mod quality;
+mod samples;
 pub(crate) mod truth;

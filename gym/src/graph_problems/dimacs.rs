@@ -1,14 +1,11 @@
 //! DIMACS: the format of the clique and colouring challenges, one undirected graph per file.
 
 use std::fmt::Write;
-use std::str::SplitAsciiWhitespace;
 
-use gfn::graph::{Edge, GraphKind, GraphState, MAX_EDGE_LIST_NODES, Node};
+use gfn::graph::{GraphState, MAX_EDGE_LIST_NODES, NamedGraph, Node};
 use gfn::{Error, Result};
 
-const PROBLEM: &str = "`p edge NODES EDGES` once, of at most 16,384 nodes";
-const EDGE: &str = "`e A B`, two different nodes from 1 to the number of nodes";
-const LINE: &str = "a line that begins with `c`, `p` or `e`";
+const DIMACS: &str = "comments `c`, then `p edge NODES EDGES`, then `e A B` for each edge";
 
 /// The text of a graph in the format of [`read_dimacs`].
 ///
@@ -34,9 +31,9 @@ pub fn write_dimacs(graph: &GraphState) -> Result<String> {
     Ok(text)
 }
 
-/// The graph of a text in DIMACS, the format of the clique and colouring challenges (D. S. Johnson and M. A. Trick, *Cliques, Coloring,
-/// and Satisfiability*, 1996): one undirected graph of at most 16,384 nodes, without classes and attributes. Nodes are numbered from 1; `c`
-/// begins a comment:
+/// Reads the graph of a text in DIMACS, the format of the clique and colouring challenges (D. S. Johnson and
+/// M. A. Trick, *Cliques, Coloring, and Satisfiability*, 1996): one undirected graph of at most 16,384 nodes,
+/// without classes and attributes. Nodes are numbered from 1; `c` begins a comment:
 ///
 /// ```
 /// use gfn_gym::graph_problems::read_dimacs;
@@ -45,89 +42,33 @@ pub fn write_dimacs(graph: &GraphState) -> Result<String> {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
-/// `p col` is read, too. The number of edges isn't compared, and an edge may be named twice: files of the colouring challenge name it both
-/// ways round.
+/// `p col`, `p sp` with its arcs `a A B WEIGHT` and the kinds of PACE are read, too; weights are skipped.
+/// [`NamedGraph::from_edges`] recognises this format among others and says whether there are weights. The
+/// number of edges isn't compared, and an edge may be named twice: files of the colouring challenge name it
+/// both ways round.
 ///
 /// # Errors
 /// [`Error::Parse`] with the number of the line for the first thing that isn't in the format.
 pub fn read_dimacs(text: &[u8]) -> Result<GraphState> {
-    let mut graph: Option<GraphState> = None;
-    for (number, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        // Comments may be in any encoding.
-        if matches!(bytes, [b'c'] | [b'c', b' ' | b'\t', ..]) {
-            continue;
-        }
-        let Ok(content) = std::str::from_utf8(bytes) else {
-            return Err(Error::parse(number, "bytes that are not UTF-8 text", "text outside of comments"));
-        };
-        let mut words = content.split_ascii_whitespace();
-        match (words.next(), &mut graph) {
-            (None, _) => {}
-            (Some("p"), None) => graph = Some(problem(number, words)?),
-            (Some("p"), Some(_)) => return Err(Error::parse(number, "a second `p` line", PROBLEM)),
-            (Some("e"), Some(graph)) => edge(number, words, graph)?,
-            (Some("e"), None) => return Err(Error::parse(number, "an edge before the `p` line", PROBLEM)),
-            (Some(word), _) => return Err(Error::parse(number, format!("unknown word {}", shown(word)), LINE)),
+    let text_without_mark = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    for (line, content) in (1..).zip(text_without_mark.split(|&byte| byte == b'\n')) {
+        let mut words = content.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+        match (words.next(), words.nth(1), words.next()) {
+            (None | Some(b"c"), ..) => {}
+            (Some(b"p"), Some(n), Some(m)) if is_number(n) && is_number(m) => {
+                return Ok(NamedGraph::from_edges(text)?.graph);
+            }
+            _ => return Err(Error::parse(line, "this isn't the line `p KIND NODES EDGES`", DIMACS)),
         }
     }
-    graph.ok_or_else(|| Error::parse(1, "no `p` line", PROBLEM))
-}
-
-fn problem(line: usize, mut words: SplitAsciiWhitespace<'_>) -> Result<GraphState> {
-    match words.next() {
-        // The clique challenge has both words.
-        Some("edge" | "col") => {}
-        word => return Err(Error::parse(line, format!("unknown kind of problem {}", found(word)), PROBLEM)),
-    }
-    let [n, _] = numbers(line, words, PROBLEM)?;
-    // Before anything is allocated. The number of edges isn't checked: the challenges' files count an edge once or twice.
-    if n > MAX_EDGE_LIST_NODES {
-        return Err(Error::parse(line, format!("a graph of {n} nodes"), PROBLEM));
-    }
-    Ok(GraphState::with_nodes(GraphKind::Undirected, n))
-}
-
-fn edge(line: usize, words: SplitAsciiWhitespace<'_>, graph: &mut GraphState) -> Result<()> {
-    let [a, b] = numbers(line, words, EDGE)?;
-    let n = graph.n_nodes();
-    if a == 0 || b == 0 || a.max(b) > n {
-        return Err(Error::parse(line, format!("edge ({a}, {b}) in a graph of {n} nodes"), EDGE));
-    }
-    if a == b {
-        return Err(Error::parse(line, format!("self-loop ({a}, {b})"), EDGE));
-    }
-    let (a, b) = (a as u32 - 1, b as u32 - 1);
-    // Colouring files name each edge both ways round.
-    if graph.has_edge(a, b) { Ok(()) } else { graph.add_edge(a, b, Edge::default()) }
-}
-
-fn found(word: Option<&str>) -> String {
-    word.map_or_else(|| "missing".to_owned(), shown)
-}
-
-/// A word in quotes, cut if it is long: a binary file read by mistake must not fill the terminal.
-fn shown(word: &str) -> String {
-    format!("`{}`", word.escape_debug().take(24).collect::<String>())
-}
-
-/// Two numbers and the end of the line.
-fn numbers(line: usize, mut words: SplitAsciiWhitespace<'_>, expected: &'static str) -> Result<[usize; 2]> {
-    let mut next = || {
-        let word = words.next();
-        let digits = word.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-        let number = digits.and_then(|digits| digits.parse().ok());
-        number.ok_or_else(|| Error::parse(line, format!("a number is {}", found(word)), expected))
-    };
-    let both = [next()?, next()?];
-    match words.next() {
-        None => Ok(both),
-        Some(word) => Err(Error::parse(line, format!("{} after the end", shown(word)), expected)),
-    }
+    Err(Error::parse(1, "there is no line `p KIND NODES EDGES`", DIMACS))
 }
 
 #[cfg(test)]
 mod tests {
+    use gfn::graph::GraphKind;
+
     use super::*;
 
     #[test]
@@ -138,30 +79,32 @@ mod tests {
         assert_eq!(write_dimacs(&graph).unwrap(), "p edge 4 4\ne 1 2\ne 1 3\ne 2 3\ne 3 4\n");
         let twice = read_dimacs(b"p col 2 2\ne 1 2\ne 2 1\n").unwrap();
         assert_eq!(twice.n_edges(), 1);
+        let arcs = read_dimacs(b"\xef\xbb\xbfp sp 3 2\na 1 2 5\na 2 3 7\n").unwrap();
+        assert_eq!(arcs.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
         assert_eq!(read_dimacs(&write_dimacs(&graph).unwrap().into_bytes()).unwrap(), graph);
     }
 
     #[test]
     fn each_mistake_is_named_with_its_line() {
         let cases: &[(&str, usize, &str)] = &[
-            ("e 1 2", 1, "before the `p` line"),
-            ("p", 1, "kind of problem missing"),
-            ("p cnf 3 4", 1, "`cnf`"),
-            ("p edge", 1, "a number is missing"),
-            ("p edge 3", 1, "a number is missing"),
-            ("p edge -3 1", 1, "a number is `-3`"),
-            ("p edge 99999999999999999999999 1", 1, "`99999999999999999999999`"),
-            ("p edge 16385 0", 1, "16385 nodes"),
-            ("p edge 3 1 2", 1, "`2` after the end"),
-            ("p edge 3 1\np edge 3 1", 2, "second `p`"),
-            ("p edge 3 1\nc\ne 1", 3, "a number is missing"),
+            ("e 1 2", 1, "isn't the line `p KIND NODES EDGES`"),
+            ("c\n\ne 1 2", 3, "isn't the line `p KIND NODES EDGES`"),
+            ("p", 1, "isn't the line `p KIND NODES EDGES`"),
+            ("p cnf 3 4", 1, "the line `p cnf 3 4`"),
+            ("p edge", 1, "isn't the line `p KIND NODES EDGES`"),
+            ("p edge 3", 1, "isn't the line `p KIND NODES EDGES`"),
+            ("p edge -3 1", 1, "isn't the line `p KIND NODES EDGES`"),
+            ("p edge 99999999999999999999999 1", 1, "the line `p edge 99999999999999999"),
+            ("p edge 16385 0", 1, "the line `p edge 16385 0`"),
+            ("p edge 3 1 2", 1, "the line `p edge 3 1 2`"),
+            ("p edge 3 1\np edge 3 1", 2, "a node is `p`"),
+            ("p edge 3 1\nc\ne 1", 3, "a node is missing"),
             ("p edge 3 1\ne 0 1", 2, "edge (0, 1) in a graph of 3"),
             ("p edge 3 1\ne 1 4", 2, "edge (1, 4) in a graph of 3"),
             ("p edge 3 1\ne 2 2", 2, "self-loop (2, 2)"),
-            ("p edge 3 1\ne 1 2 3", 2, "`3` after the end"),
-            ("p edge 3 1\nn 1 5", 2, "unknown word `n`"),
-            ("c nothing else", 1, "no `p` line"),
-            ("cat", 1, "unknown word `cat`"),
+            ("p edge 3 1\nn 1 5", 2, "a node is `n`"),
+            ("c nothing else", 1, "there is no line `p KIND NODES EDGES`"),
+            ("cat", 1, "isn't the line `p KIND NODES EDGES`"),
         ];
         for &(text, at, part) in cases {
             let error = read_dimacs(text.as_bytes()).unwrap_err();

@@ -3,15 +3,13 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::read_dimacs;
-use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, NamedGraph, Node, canonical_keys, read_graphs};
+use gfn::graph::{
+    CanonicalKey, Edge, GraphFormat, GraphKind, GraphState, NamedGraph, Node, canonical_keys, read_graphs,
+};
 use gfn::{Error, Result};
 
 /// The most nodes of which all graphs are listed: 12,346 of 8.
 const MAX_NODES_LISTED: usize = 8;
-
-/// The extensions of DIMACS files.
-const DIMACS: [&str; 3] = ["clq", "col", "dimacs"];
 
 /// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and attributes.
 ///
@@ -55,40 +53,37 @@ impl Instances {
         Ok(Self { graphs })
     }
 
-    /// The graphs of a file, in the format of its extension: `clq`, `col` and `dimacs` as [`read_dimacs`] does, others as [`read_graphs`] does.
+    /// Reads the graphs of a file as [`read_graphs`] does: graph6, edge lists, and DIMACS, METIS and other
+    /// layouts by their content.
     ///
     /// # Errors
-    /// Those of [`read_dimacs`] and [`read_graphs`], and of [`new`](Self::new).
+    /// Those of [`read_graphs`] and [`new`](Self::new).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        if !has_extension(path, &DIMACS) {
-            return Self::new(read_graphs(path)?);
-        }
-        let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-        Self::new(vec![read_dimacs(&text)?])
+        Self::new(read_graphs(path)?)
     }
 
-    /// The one graph of a file with the names that its nodes have there: of lists of edges as [`NamedGraph::from_edges`] reads them their own, else
-    /// numbers, from 1 in DIMACS.
+    /// Reads the one graph of a file with the names of its nodes, as [`NamedGraph::from_edges`] does. Nodes
+    /// of graph6 and of this library's edge lists are named by their numbers.
     ///
     /// # Errors
     /// Those of [`read`](Self::read) and [`NamedGraph::from_edges`]; [`Error::File`] for a file that doesn't hold one graph.
     pub fn read_named(path: impl AsRef<Path>) -> Result<NamedGraph> {
         let path = path.as_ref();
-        let (is_dimacs, is_text) = (has_extension(path, &DIMACS), !has_extension(path, &["g6", "d6"]));
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
+        let is_graph6 = GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
         // The library's own format has its first word to be known by.
         let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
-            [&b"graph directed"[..], b"graph undirected"].iter().any(|head| line.trim_ascii_start().starts_with(head))
+            let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
+            [&b"graph directed"[..], b"graph undirected"].iter().any(|head| line.starts_with(head))
         });
-        if is_text && !is_dimacs && !is_ours {
+        if !is_graph6 && !is_ours {
             return NamedGraph::from_edges(&text);
         }
         let [graph] = &Self::read(path)?.graphs[..] else {
             return Err(Error::file(path, "it doesn't hold one graph", "give a file of one graph"));
         };
-        let names = (usize::from(is_dimacs)..).take(graph.n_nodes()).map(|a| a.to_string()).collect();
-        Ok(NamedGraph { graph: graph.clone(), names })
+        let names = (0..graph.n_nodes()).map(|a| a.to_string()).collect();
+        Ok(NamedGraph { graph: graph.clone(), names, has_weights: false })
     }
 
     /// One graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and 12,346 of 0 to 8 nodes (OEIS
@@ -182,14 +177,8 @@ impl Instances {
     }
 }
 
-fn has_extension(path: &Path, extensions: &[&str]) -> bool {
-    extensions.iter().any(|one| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(one)))
-}
-
 #[cfg(test)]
 mod tests {
-    use gfn::graph::GraphFormat;
-
     use super::*;
 
     #[test]

@@ -35,17 +35,18 @@ impl ParsimonyReward {
     /// Sequences of sites, one sequence per species, of one length; a site is the set of the states that it may be in, a bit each.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one sequence per species, all of one length; [`Error::Config`] for a site without a state,
-    /// and unless `offset` is finite and `temperature` above 0 and finite.
+    /// [`Error::Shape`] unless there is one sequence per species, all of one length, which is at least 1;
+    /// [`Error::Config`] for a site without a state, and unless `offset` is finite and `temperature` above 0
+    /// and finite.
     pub fn new<S: AsRef<[u8]>>(env: &PhyloTree, sequences: &[S], offset: f64, temperature: f64) -> Result<Self> {
         let sites = sequences.first().map_or(0, |sequence| sequence.as_ref().len());
         let other = sequences.iter().map(|sequence| sequence.as_ref().len()).find(|&len| len != sites);
-        if sequences.len() != env.n() || other.is_some() {
+        if sequences.len() != env.n() || other.is_some() || sites == 0 {
             return Err(Error::shape(
                 "the sequences",
-                [env.n() as i64, sites as i64],
+                [env.n() as i64, sites.max(1) as i64],
                 [sequences.len() as i64, other.unwrap_or(sites) as i64],
-                "give one sequence per species, all of one length",
+                "give one sequence per species, all of one length of at least one site",
             ));
         }
         let sets: Vec<u8> = sequences.iter().flat_map(|sequence| sequence.as_ref().iter().copied()).collect();
@@ -272,6 +273,7 @@ mod tests {
         assert!(message(&["A"]).contains("one sequence per species"));
         assert!(message(&["A", "AC"]).contains("all of one length"));
         assert!(message(&["A", "1"]).contains("'1'"));
+        assert!(message(&["", ""]).contains("shape [2, 0], expected [2, 1]"));
         let message = ParsimonyReward::new(&env, &[[1, 1], [1, 0]], 0.0, 1.0).unwrap_err().to_string();
         assert!(message.contains("species 1 at site 1"), "{message}");
         assert!(ParsimonyReward::dna(&env, &["A", "C"], f64::NAN, 1.0).is_err());

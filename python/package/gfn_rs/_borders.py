@@ -153,7 +153,7 @@ def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int6
     back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
     other = np.column_stack([index[::-1].T, of_edges])[back]
-    if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]) or not (forth | back).all():
+    if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]):
         raise ValueError(f"the edges of {data!r:.200} don't come both ways: expected each both ways and alike, or directed=True")
     return forth
 
@@ -172,6 +172,8 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
         index = np.zeros((2, 0), dtype=np.int64) if data.edge_index is None else rows(data.edge_index, "edge_index", "int64", [None])
         if index.shape[0] != 2:
             raise ValueError(f"edge_index has shape {list(index.shape)}: expected [2, E]")
+        if (loops := index[0][index[0] == index[1]]).size:
+            raise ValueError(f"node {loops[0]} of {data!r:.200} has an edge to itself: expected none, remove it (T.RemoveSelfLoops() does)")
         n, m = int(data.num_nodes or 0), index.shape[1]
         more = _of_data(data, "node_attributes", n, 2), _of_data(data, "edge_attributes", m, 2)
         of_nodes, of_edges = (np.pad(each, ((0, 0), (0, max(ATTRIBUTES - each.shape[1], 0)))) for each in more)

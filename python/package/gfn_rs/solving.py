@@ -10,7 +10,7 @@ import numpy as np
 from . import _gfn
 from ._checks import count
 from ._checks import seed as checked_seed
-from .envs import GraphProblem
+from .envs import Cut, GraphProblem
 from .networks import Network, _again
 from .results import _Result
 from .training import Trainer
@@ -69,6 +69,16 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
     return nodes, np.unique(np.sort(pairs, axis=1), axis=0)
 
 
+def _refuse_weights(graph: Any, n_edges: int) -> None:
+    """Refuses a graph of networkx in which an edge counts more or less than once."""
+    remedy = "a cut here counts edges, expected weights of 1: leave the weights out with nx.Graph(graph.edges()), or use another solver"
+    for a, b, weight in graph.edges(data="weight", default=1):
+        if weight != 1:
+            raise ValueError(f"the edge from {a!r} to {b!r} has the weight {weight!r}: {remedy}")
+    if graph.number_of_edges() > n_edges:
+        raise ValueError(f"the graph has {graph.number_of_edges()} edges between {n_edges} pairs of nodes: {remedy}")
+
+
 def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs) -> Callable[[int, int], _gfn.Graphs]:
     """What draws so many finished states on other graphs than the policy's own, by a seed."""
     network = policy.network if isinstance(policy, Trainer) else policy
@@ -96,6 +106,7 @@ def solve(
 ) -> Solution:
     """The best solution of `problem` (`gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`) that is found in so many seconds on one graph: of
     networkx, or an `edge_index` `[2, E]` of numpy or torch, where an edge may come both ways round (`n_nodes` where the last nodes have none).
+    A cut counts edges: for `Cut`, a graph of networkx with a `weight` other than 1 or with parallel edges is a ValueError.
 
     `policy` was trained on that problem, on any graphs, with `identity=False`: a `Trainer`, or what `gfn.load` gives. Each of its samples is
     improved by `rounds` rounds of local search. None is local search alone, which a policy is to be compared with. Ctrl-C is heard between
@@ -106,6 +117,8 @@ def solve(
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
         raise ValueError(f"seconds is {seconds!r:.200}: expected a number above 0")
     nodes, edges = _edges(graph, n_nodes)
+    if issubclass(problem, Cut) and hasattr(graph, "number_of_edges"):
+        _refuse_weights(graph, len(edges))
     graphs = _gfn.Graphs.of(np.asarray([len(nodes)]), edges, np.asarray([0, len(edges)]), directed=False)
     draw = None if policy is None else _draws(policy, problem, graphs)
     found, history, samples = _gfn.solve(

@@ -80,13 +80,18 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut open: Option<OpenGraph> = None;
     let mut needed = 0;
     for (number, content) in super::contents(text) {
+        let content = content?.trim_ascii();
+        let is_other = content.starts_with(|c: char| c.is_ascii_digit() || "%<*{[:>&".contains(c));
         let mut line = Line {
             number,
-            words: content?.split_ascii_whitespace(),
+            words: content.split_ascii_whitespace(),
             expected: "a line that begins with `graph`, `node`, `edge` or `#` (or in all lines two numbers of nodes)",
         };
         match (line.words.next(), &mut open) {
             (None, _) => {}
+            (Some(word), None) if is_other || matches!(word, "c" | "e" | "p") || content.ends_with(['[', '{']) => {
+                return Ok(vec![NamedGraph::from_edges(text)?.graph]);
+            }
             (Some("graph"), _) => {
                 line.expected = GRAPH;
                 let graph = line.graph()?;
@@ -108,9 +113,6 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
             (Some("node" | "edge"), None) => {
                 line.expected = GRAPH;
                 return Err(line.error("a node or an edge before the first graph"));
-            }
-            (Some(word), None) if word.starts_with(|c: char| c.is_ascii_digit()) => {
-                return Ok(vec![NamedGraph::from_edges(text)?.graph]);
             }
             (Some(word), _) => return Err(line.error(format!("unknown word {}", shown(word)))),
         }

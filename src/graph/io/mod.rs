@@ -2,6 +2,7 @@
 
 mod edge_list;
 mod graph6;
+mod layouts;
 mod pairs;
 mod words;
 
@@ -23,8 +24,8 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// The format of graphs in a file.
 ///
 /// # Edge list
-/// Text, one thing per line; a file holds any number of graphs. Everything after `#` is a comment, empty lines mean
-/// nothing, words are separated by spaces or tabs:
+/// Text, one thing per line; a file holds any number of graphs. A `#` at the start of a line or after a blank
+/// begins a comment, empty lines mean nothing, words are separated by spaces or tabs:
 ///
 /// ```text
 /// graph directed 4                     # directed | undirected, then the number of nodes (at most 16,384)
@@ -40,7 +41,7 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 ///
 /// A file whose first line (beside comments) begins with a number is read as others write edges, networkx (`write_edgelist`), SNAP and PyG
 /// among them: one undirected graph, of the nodes that are named, numbered in ascending order from 0 ([`NamedGraph`], which keeps their names
-/// and also reads names that aren't numbers). Weights and dictionaries behind the nodes are read over:
+/// and also reads names that aren't numbers). Weights and dictionaries behind the nodes are skipped:
 ///
 /// ```text
 /// # FromNodeId  ToNodeId
@@ -48,9 +49,13 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// 1 7 {'weight': 0.5}
 /// ```
 ///
+/// So are DIMACS, METIS, matrices of adjacency and adjacency lists, recognised by their content
+/// ([`NamedGraph::from_edges`] lists them).
+///
 /// # graph6 and digraph6
 /// The formats of nauty's `formats.txt` (B. D. McKay), one graph per line: graph6 for undirected graphs, digraph6 (`&` in
-/// front) for directed ones, of up to 258,047 nodes. The headers `>>graph6<<` and `>>digraph6<<` are read and not written.
+/// front) for directed ones, of up to 258,047 nodes. A byte-order mark is skipped here and in edge lists. The
+/// headers `>>graph6<<` and `>>digraph6<<` are read and not written.
 /// Neither has room for classes or attributes.
 ///
 /// ```
@@ -105,14 +110,18 @@ impl GraphFormat {
     }
 }
 
-/// Reads the graphs of a file, in the format of its extension (see [`GraphFormat::of_path`]).
+/// Reads the graphs of a file, in the format of its extension (see [`GraphFormat::of_path`]). Text in which
+/// each line is graph6 or digraph6 is read as such, whatever the extension is.
 ///
 /// # Errors
 /// [`Error::Io`] if it can't be read; those of [`GraphFormat::read`].
 pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
     let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-    GraphFormat::of_path(path).read(&text)
+    match (GraphFormat::of_path(path), GraphFormat::Graph6.read(&text)) {
+        (GraphFormat::EdgeList, Err(_)) => GraphFormat::EdgeList.read(&text),
+        (_, graphs) => graphs,
+    }
 }
 
 /// Writes graphs to a file, in the format of its extension (see [`GraphFormat::of_path`]), replacing it in one step.
@@ -125,17 +134,25 @@ pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()>
     replace::replace_bytes(path, text.as_bytes())
 }
 
-/// The words of lines of a text in front of `#`, numbered from 1.
+/// The lines of a text without their comments, numbered from 1. A `#` at the start or after a blank begins a
+/// comment.
 fn contents(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
     lines(text).map(|(number, bytes)| {
-        let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);
+        let begins_comment = |&k: &usize| bytes[k] == b'#' && (k == 0 || bytes[k - 1].is_ascii_whitespace());
+        let content = &bytes[..(0..bytes.len()).find(begins_comment).unwrap_or(bytes.len())];
+        let content = match std::str::from_utf8(content) {
+            // A comment of DIMACS may be in any encoding.
+            Err(_) if matches!(content, [b'c', b' ' | b'\t', ..]) => Ok("c"),
+            content => content,
+        };
         let refuse = |_| Error::parse(number, "bytes that are not UTF-8 text", "text outside of comments");
-        (number, std::str::from_utf8(content).map_err(refuse))
+        (number, content.map_err(refuse))
     })
 }
 
-/// The lines of a text without their ends (LF or CRLF), numbered from 1.
+/// The lines of a text without their ends (LF or CRLF) and without a byte-order mark, numbered from 1.
 fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let lines = text.split(|&byte| byte == b'\n').enumerate();
     lines.map(|(i, line)| (i + 1, line.strip_suffix(b"\r").unwrap_or(line)))
 }

@@ -2,19 +2,21 @@
 
 use std::collections::HashMap;
 
-use super::MAX_EDGE_LIST_NODES;
 use super::words::{found, shown};
+use super::{MAX_EDGE_LIST_NODES, layouts};
 use crate::graph::{Edge, GraphKind, GraphState};
 use crate::{Error, Result};
 
-const PAIR: &str = "`A B`, the whole numbers of two different nodes, with nothing behind them but weights or `{..}`; at most 16,384 \
+pub(super) const PAIR: &str = "`A B`, the whole numbers of two different nodes, with nothing behind them but weights or `{..}`; at most 16,384 \
                     nodes in all";
 const WORDS: &str = "`A B`, the names of two different nodes, with nothing behind them but weights or `{..}`; at most 16,384 nodes in all";
 const HEADER: &str = "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
-const EITHER: &str = "what can be read in one way: a weight between braces (`A B {'weight': W}`) if each line is an edge, and both directions of \
-                      each edge in an edge_index";
-/// From so many words on, two lines are an `edge_index`.
-const WIDE: usize = 4;
+pub(super) const ONE_WAY: &str = "what can be read in one way. If each line is an edge with a weight, write that in \
+    braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the next one; if it holds the \
+    numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name each edge both ways";
+const COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or to none. In METIS \
+    (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, and each edge is listed by \
+    both of its nodes; below the numbers `n m` of a list of edges there are m edges between n nodes";
 
 /// A graph, and the name that each of its nodes has in the file that it comes from.
 ///
@@ -38,38 +40,47 @@ pub struct NamedGraph {
     pub graph: GraphState,
     /// The name of each node.
     pub names: Vec<String>,
+    /// `true` if the text gives an edge another weight than 1. `graph` has no weights: a problem that depends
+    /// on them can't be solved on it.
+    pub has_weights: bool,
 }
 
 impl NamedGraph {
-    /// The undirected graph of a text that lists edges: two names of nodes in each line, between spaces, tabs or commas; or an `edge_index` of
-    /// four columns or more in two lines. Everything after `#` is a comment.
+    /// Reads the undirected graph of a text that lists edges: two names of nodes on each line, between
+    /// blanks, tabs or commas. A `#` at the start of a line or after a blank begins a comment.
     ///
-    /// If the first name begins with a digit, all are whole numbers, and nodes are in their order; else names are words, and nodes are in
-    /// the order in which they are named first. An edge may be named twice. Weights and dictionaries behind the nodes are read over.
+    /// If the first name begins with a digit, all are whole numbers, and nodes are in their order; else names
+    /// are words, and nodes are in the order in which they are named first. An edge may be named twice. A
+    /// number behind the nodes, or `'weight'` in a dictionary there, is the weight of the edge
+    /// ([`has_weights`](Self::has_weights)). A first line of usual titles (`source,target`, `from to`,
+    /// `node1 node2`) is skipped if no other line begins with such names.
+    ///
+    /// Text of another layout is recognised by its content. The first of these that fits is read:
+    /// 1. DIMACS and PACE: a line `p KIND NODES EDGES` below comments `c`, then edges `e A B`, arcs
+    ///    `a A B WEIGHT` or `A B`. Nodes are numbered from 1.
+    /// 2. METIS, with weights of edges or without: each edge is listed by both of its nodes, and there are as
+    ///    many edges as the first line says. Nodes are numbered from 1.
+    /// 3. A matrix of adjacency of at least three nodes, which are numbered from 0: 0 and 1, or weights.
+    /// 4. Edges below a line `n m` or `n n m` (Gset, rudy): m lines follow, and name none but the n nodes,
+    ///    which are numbered from 0 if a 0 occurs, else from 1.
+    /// 5. An adjacency list: each node begins one line, and no line names a node twice.
+    /// 6. An `edge_index`: as many numbers in two lines, at least four.
+    ///
+    /// A text that could also be a list of edges of another graph is refused if it fits 4 and m is the number
+    /// of a node, if it fits 5 and one of two neighbours doesn't list the other, and if it is 6 but for three
+    /// numbers in each line. Sparse6, GML, GraphML, Pajek, Matrix Market, KONECT, DOT and JSON are refused by
+    /// name.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the number of the line for the first thing that isn't in the format: a self-loop, a header without `#`, more than
-    /// 16,384 nodes; two lines of three numbers each, which can be edges with weights and an `edge_index`.
+    /// [`Error::Parse`] with the number of the line for the first thing that isn't in the format: a
+    /// self-loop, another header without `#`, more than 16,384 nodes, lines of different numbers of columns,
+    /// a text that could be read in two ways, a format that isn't read.
     pub fn from_edges(text: &[u8]) -> Result<Self> {
-        let mut rows = Vec::new();
+        let mut lines = Vec::new();
         for (line, content) in super::contents(text) {
-            let content = content?.trim_ascii();
-            if !content.is_empty() {
-                rows.push(Row { line, content });
-            }
+            lines.push(Row { line, content: content?.trim_ascii() });
         }
-        let numbered = rows.first().is_none_or(|row| row.content.starts_with(|c: char| c.is_ascii_digit()));
-        let pairs = match edge_index(&rows)? {
-            Some(pairs) => pairs,
-            None => rows.iter().map(|row| row.pair(numbered)).collect::<Result<_>>()?,
-        };
-        if let ([header, rest @ ..], false) = (&pairs[..], numbered)
-            && !rest.is_empty()
-            && rest.iter().all(|pair| pair.ends.iter().all(|name| number(name).is_some()))
-        {
-            return Err(Error::parse(header.line, format!("the header {}", shown(&header.ends.join(" "))), HEADER));
-        }
-        named(&pairs, numbered)
+        layouts::read(&lines)
     }
 
     /// The names of these nodes: those of a solution, say.
@@ -85,26 +96,33 @@ impl NamedGraph {
     }
 }
 
-/// A line that isn't empty, without its comment.
-struct Row<'a> {
-    line: usize,
-    content: &'a str,
+/// A line without its comment.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    pub(super) line: usize,
+    pub(super) content: &'a str,
 }
 
-/// An edge, and the line that names it.
-struct Pair {
-    line: usize,
-    ends: [String; 2],
+/// An edge, its weight, and the line that names it.
+pub(super) struct Pair {
+    pub(super) line: usize,
+    pub(super) ends: [String; 2],
+    pub(super) weight: f64,
 }
 
 impl<'a> Row<'a> {
-    fn words(&self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn words(&self) -> impl Iterator<Item = &'a str> {
         self.content.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|word| !word.is_empty())
     }
 
+    /// The words of a line if all are whole numbers.
+    pub(super) fn numbers(&self) -> Option<Vec<u64>> {
+        self.words().map(number).collect()
+    }
+
     /// The edge of a line, whose names are whole numbers or any words.
-    fn pair(&self, numbered: bool) -> Result<Pair> {
-        let refuse = |problem: String| Error::parse(self.line, problem, if numbered { PAIR } else { WORDS });
+    pub(super) fn pair(&self, numbered: bool, expected: &'static str) -> Result<Pair> {
+        let refuse = |problem: String| Error::parse(self.line, problem, expected);
         let mut words = self.words();
         let mut node = || {
             let word = words.next().filter(|word| !word.starts_with('{'));
@@ -114,42 +132,60 @@ impl<'a> Row<'a> {
         let ends = [node()?, node()?];
         let mut behind = words.peekable();
         let is_dictionary = behind.peek().is_some_and(|word| word.starts_with('{')) && self.content.ends_with('}');
+        let weight = if is_dictionary { weight_entry(self.content) } else { behind.peek().copied().unwrap_or("1") };
+        let weight = weight.parse().unwrap_or(f64::NAN);
         match behind.find(|word| !is_dictionary && word.parse::<f64>().is_err()) {
             Some(word) => Err(refuse(format!("{} behind the nodes", shown(word)))),
             None if ends[0] == ends[1] => Err(refuse(format!("self-loop ({}, {})", ends[0], ends[1]))),
-            None => Ok(Pair { line: self.line, ends }),
+            None => Ok(Pair { line: self.line, ends, weight }),
         }
     }
 }
 
-/// The edges of two lines with as many whole numbers each; `None` of anything else, and of two lines of two, which are two edges.
-fn edge_index(rows: &[Row<'_>]) -> Result<Option<Vec<Pair>>> {
-    let [sources, targets] = rows else { return Ok(None) };
-    let numbers = |row: &Row<'_>| row.words().map(number).collect::<Option<Vec<_>>>().unwrap_or_default();
-    let (from, to) = (numbers(sources), numbers(targets));
-    if from.len() != to.len() || from.len() + 1 < WIDE {
-        return Ok(None);
-    }
-    if from.len() < WIDE {
-        return Err(Error::parse(sources.line, "two lines of three numbers", EITHER));
-    }
-    if let Some((a, _)) = from.iter().zip(&to).find(|(a, b)| a == b) {
-        return Err(Error::parse(targets.line, format!("self-loop ({a}, {a})"), PAIR));
-    }
-    let pair = |(a, b): (u64, u64)| Pair { line: targets.line, ends: [a, b].map(|end| end.to_string()) };
-    Ok(Some(from.into_iter().zip(to).map(pair).collect()))
+/// The text of the entry `weight` of a line's dictionary; 1 without one.
+fn weight_entry(content: &str) -> &str {
+    let entry = ["'weight':", "\"weight\":"].into_iter().find_map(|key| content.split_once(key));
+    entry.map_or("1", |(_, entry)| entry.split([',', '}']).next().unwrap_or_default().trim())
 }
 
-fn named(pairs: &[Pair], numbered: bool) -> Result<NamedGraph> {
-    let (mut places, mut names) = (HashMap::new(), Vec::new());
-    for Pair { line, ends } in pairs {
+/// The graph of lines that name one edge each.
+pub(super) fn listed(rows: &[Row<'_>]) -> Result<NamedGraph> {
+    let numbered = rows.first().is_none_or(|row| row.content.starts_with(|c: char| c.is_ascii_digit()));
+    let expected = if numbered { PAIR } else { WORDS };
+    let pairs = rows.iter().map(|row| row.pair(numbered, expected)).collect::<Result<Vec<_>>>()?;
+    if let ([header, rest @ ..], false) = (&pairs[..], numbered)
+        && !rest.is_empty()
+        && rest.iter().all(|pair| pair.ends.iter().all(|name| number(name).is_some()))
+    {
+        return Err(Error::parse(header.line, format!("the header {}", shown(&header.ends.join(" "))), HEADER));
+    }
+    let width = rows.first().map_or(0, |row| row.words().count());
+    if let Some(row) = rows.iter().find(|row| row.words().count() != width)
+        && !rows.iter().any(|row| row.content.contains('{'))
+    {
+        let n_words = row.words().count();
+        let problem = format!("a line of {n_words} words in a text whose first line has {width}");
+        return Err(Error::parse(row.line, problem, COLUMNS));
+    }
+    build(Vec::new(), &pairs, numbered)
+}
+
+/// The graph of these edges, on these nodes and those that edges name.
+pub(super) fn build(nodes: Vec<String>, pairs: &[Pair], numbered: bool) -> Result<NamedGraph> {
+    let expected = if numbered { PAIR } else { WORDS };
+    if nodes.len() > MAX_EDGE_LIST_NODES {
+        return Err(Error::parse(1, format!("a graph of {} nodes", nodes.len()), expected));
+    }
+    let mut names = nodes;
+    let mut places: HashMap<String, u32> = names.iter().cloned().zip(0..).collect();
+    for Pair { line, ends, .. } in pairs {
         for name in ends {
-            if !places.contains_key(name.as_str()) {
+            if !places.contains_key(name) {
                 if names.len() == MAX_EDGE_LIST_NODES {
                     let problem = format!("node {name} after as many others as a graph may have");
-                    return Err(Error::parse(*line, problem, if numbered { PAIR } else { WORDS }));
+                    return Err(Error::parse(*line, problem, expected));
                 }
-                places.insert(name.as_str(), names.len() as u32);
+                places.insert(name.clone(), names.len() as u32);
                 names.push(name.clone());
             }
         }
@@ -157,7 +193,7 @@ fn named(pairs: &[Pair], numbered: bool) -> Result<NamedGraph> {
     if numbered {
         names.sort_by_key(|name| number(name));
         for (name, place) in names.iter().zip(0..) {
-            places.entry(name).and_modify(|at| *at = place);
+            places.entry(name.clone()).and_modify(|at| *at = place);
         }
     }
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, names.len());
@@ -168,11 +204,10 @@ fn named(pairs: &[Pair], numbered: bool) -> Result<NamedGraph> {
             graph.add_edge(a, b, Edge::default())?;
         }
     }
-    drop(places);
-    Ok(NamedGraph { graph, names })
+    Ok(NamedGraph { graph, names, has_weights: pairs.iter().any(|pair| pair.weight != 1.0) })
 }
 
 /// The whole number that a word is, if it is one.
-fn number(word: &str) -> Option<u64> {
+pub(super) fn number(word: &str) -> Option<u64> {
     word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok()).flatten()
 }

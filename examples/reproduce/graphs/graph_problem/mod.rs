@@ -16,6 +16,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Improving, Instances, Problem, RbModel, SizeReward, erdos_renyi};
 use serde_json::json;
 
+use super::solve::refuse_weights;
 use crate::flags::{Common, refuse, words};
 use crate::run::{Recipe, Report, Run};
 
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     /// Rounds of local search, after which half of the samples are learned from
     #[arg(long)]
     improve: Option<usize>,
-    /// File of graphs to measure on, in place of generated ones: graph6, DIMACS or an edge list
+    /// File of graphs to measure on instead of generated ones: graph6, or what `solve --graph` reads
     #[arg(long, conflicts_with = "held_out")]
     held_out_file: Option<std::path::PathBuf>,
     /// Graphs that are generated to train on; by default 4,000, of large ones 1,000
@@ -178,6 +179,12 @@ fn instances(args: &Args) -> Result<[Instances; 2]> {
             [large::draw_ba(args.train.unwrap_or(1_000), train_rng)?, held_out]
         }
     };
+    // Files of several graphs have no weights.
+    if let Some(path) = &args.held_out_file
+        && let Ok(graph) = Instances::read_named(path)
+    {
+        refuse_weights(args.problem.problem(), path, &graph)?;
+    }
     let held_out = args.held_out_file.as_ref().map_or(Ok(held_out), Instances::read)?;
     Ok([train.distinct().without(&held_out), held_out])
 }

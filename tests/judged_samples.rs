@@ -1,0 +1,136 @@
+//! Samples that `reproduce judge` reads: each line counts, and what isn't a sample of the task counts as
+//! invalid.
+
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/judging/samples.rs"]
+mod samples;
+
+use std::fs;
+use std::path::Path;
+
+use gfn::{Error, Result};
+use samples::{fasta, read_text, with_numbers};
+
+use crate::trainers::Folder;
+
+/// The rows of a text, the number of its invalid samples, and what is said about them.
+struct Found<T> {
+    rows: Vec<T>,
+    n_invalid: usize,
+    notes: Vec<String>,
+}
+
+fn found<T>(text: &str, numbers: bool, row: &dyn Fn(&str) -> Result<T>) -> Found<T> {
+    let (rows, n_invalid, notes) = samples::samples(text, numbers, row);
+    Found { rows, n_invalid, notes }
+}
+
+/// Points of a grid of two dimensions.
+fn points(text: &str) -> Found<Vec<u16>> {
+    found(text, true, &|line| {
+        let words = line.split([',', ' ']).filter(|word| !word.is_empty());
+        let point: Option<Vec<u16>> = words.map(|word| word.parse().ok()).collect();
+        point.filter(|point| point.len() == 2).ok_or_else(|| Error::config("a point", line, "two whole numbers"))
+    })
+}
+
+/// Molecules of a task that has two of them.
+fn molecules(text: &str) -> Found<String> {
+    found(text, false, &|line| {
+        let word = line.split_whitespace().next().unwrap_or_default();
+        let is_known = ["CO", "CN"].contains(&word);
+        if is_known { Ok(word.to_owned()) } else { Err(Error::config("a molecule", word, "CO or CN")) }
+    })
+}
+
+#[test]
+fn each_line_is_a_sample_an_invalid_one_or_a_header() {
+    // The text, its valid samples, its invalid ones, and what is said about it.
+    let cases = [
+        ("0 0\n3 3\n", 2, 0, ""),
+        ("0 0\r\n\r\n3 3\r\n", 2, 0, ""),
+        ("x y\n0 0\n3 3\n", 2, 0, "read as a header"),
+        ("x0,x1\n0,0\n", 1, 0, "read as a header"),
+        ("\"a\",\"b\"\n0,0\n", 1, 0, "read as a header"),
+        ("9 9 9\n0 0\n3 3\n", 2, 1, "line 1 counts as an invalid sample"),
+        ("-1 0\n0 0\n", 1, 1, "line 1 counts as an invalid sample"),
+        ("0.0 0.0\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
+        ("[0, 0]\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
+        ("0 0\nx y\n1 2 3\n3 3\n", 2, 2, "line 2 counts as an invalid sample"),
+        // Pandas' header of columns without names looks like a sample: the user is told.
+        ("0,1\n3,3\n", 2, 0, "line 1, \"0,1\", counts as a sample: remove it if it is a header"),
+        ("0 1\n3 3\n", 2, 0, ""),
+        (",0,1\n0,3,3\n1,2,2\n", 1, 2, "line 1, \",0,1\", counts as a sample"),
+    ];
+    for (text, n_valid, n_invalid, note) in cases {
+        let found = points(text);
+        assert_eq!((found.rows.len(), found.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", found.notes);
+        let notes = found.notes.join("; ");
+        assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{text:?}: {notes}");
+    }
+    let cases = [
+        ("CO\nCN\n", 2, 0),
+        ("smiles\nCO\n", 1, 0),
+        ("SMILES,count\nCO\n", 1, 0),
+        ("canonical_smiles\nCO\n", 1, 0),
+        ("object\nCO\n", 1, 0),
+        // A molecule that the task hasn't.
+        ("CF\nCO\nCN\n", 2, 1),
+        ("CNO\nCO\nCC\n", 1, 2),
+        ("CO\nsmiles\n", 1, 1),
+        ("CCCCCC\n", 0, 1),
+        ("", 0, 0),
+    ];
+    for (text, n_valid, n_invalid) in cases {
+        let found = molecules(text);
+        assert_eq!((found.rows.len(), found.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", found.notes);
+    }
+}
+
+/// A byte-order mark made the first sample a header, which was left out.
+#[test]
+fn a_byte_order_mark_takes_no_sample_away() -> Result<()> {
+    let folder = Folder::new("judged");
+    let path = folder.join("samples.txt");
+    fs::write(&path, "\u{feff}0 0\n3 3\n1 1\n").unwrap();
+    let found = points(&read_text(&path)?);
+    assert_eq!((found.rows, found.n_invalid), (vec![vec![0, 0], vec![3, 3], vec![1, 1]], 0));
+    assert!(found.notes.is_empty());
+    assert!(matches!(read_text(&folder.join("none.txt")), Err(Error::Io { .. })));
+    Ok(())
+}
+
+#[test]
+fn alignments_are_fasta_or_named() {
+    let path = Path::new("a.txt");
+    let species = fasta(path, ";a comment\n>A first\r\nACG\r\nT\r\n\r\n>B\nACGA\n").unwrap();
+    let expected = [("A", "ACGT"), ("B", "ACGA")].map(|(name, letters)| (name.to_owned(), letters.to_owned()));
+    assert_eq!(species, expected);
+    for (text, format) in [
+        ("4 4\nA ACGT\nB ACGA\nC TCGA\nD TCGT\n", "the alignment is PHYLIP"),
+        ("#NEXUS\nbegin data;\nmatrix\nA ACGT\n;\nend;\n", "the alignment is NEXUS"),
+        ("#nexus\n", "the alignment is NEXUS"),
+        ("CLUSTAL W (1.82)\n\nA ACGT\n", "the alignment is not FASTA"),
+        ("ACGT\nACGA\n", "the alignment is not FASTA"),
+        ("", "the alignment is not FASTA"),
+    ] {
+        let message = fasta(path, text).unwrap_err().to_string();
+        assert!(message.contains(format) && message.contains("write FASTA"), "{text:?}: {message}");
+    }
+}
+
+#[test]
+fn trees_may_name_species_as_the_alignment_does() {
+    let names = ["A", "B", "Homo sapiens", "D"].map(str::to_owned);
+    for (tree, expected) in [
+        ("((A,B),('Homo sapiens',D));", "((0,1),(2,3));"),
+        ("( ( A:0.1 , B ) x , (D:1e-2,Homo sapiens)A:2 );", "( (0:0.1 ,1) x , (3:1e-2,2)A:2 );"),
+        ("((0,1),(2,3));", "((0,1),(2,3));"),
+        ("((A,C),(B,D));", "((0,C),(1,3));"),
+        ("D", "3"),
+    ] {
+        assert_eq!(with_numbers(tree, &names), expected, "{tree}");
+    }
+    // Numbers are places, also if the names are numbers in another order.
+    assert_eq!(with_numbers("((0,1),2);", &["2", "1", "0"].map(str::to_owned)), "((0,1),2);");
+}

@@ -145,7 +145,7 @@ fn a_file_without_a_molecule_is_an_error() {
         ),
         ("ZINC1 CCO\nZINC2 CCN\n", MoleculeFormat::Smiles, "line 1, \"ZINC1\""),
         ("{\"smiles\": [\"CCO\"]}", MoleculeFormat::Smiles, "none of its 1 lines"),
-        ("[Pt]\n[Na+].[Cl-]\n", MoleculeFormat::Smiles, "line 1, \"[Pt]\""),
+        ("[Pt]\n[Fe]\n", MoleculeFormat::Smiles, "line 1, \"[Pt]\""),
         ("InChI=1S/CH4O/c1-2/h2H,1H3\n", MoleculeFormat::Smiles, "none of its 1"),
         (EMPTY_RECORD, MoleculeFormat::Sd, "none of its 1 lines or records"),
         ("CCO\nCCN\n", MoleculeFormat::Sd, "a record that ends"),

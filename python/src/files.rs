@@ -15,24 +15,34 @@ use crate::molecules::{lines, rows_of, warn_of_rows};
 /// The SMILES of what could be read, and a text of what couldn't.
 type Read = (Vec<String>, String);
 
-/// The molecules of a file, or of a list as of a file of these lines.
+/// The molecules of a file, or of a list as of a file of these lines; of a table the column of this name, if
+/// there is one.
 #[pyfunction]
-pub(crate) fn read_molecules(py: Python<'_>, given: &Bound<'_, PyAny>, cleanup: bool) -> PyResult<Read> {
+pub(crate) fn read_molecules(
+    py: Python<'_>,
+    given: &Bound<'_, PyAny>,
+    cleanup: bool,
+    column: Option<String>,
+) -> PyResult<Read> {
     let _inside = Inside::enter(py)?;
     let cleanup = if cleanup { Cleanup::ALL } else { Cleanup::default() };
     if let Ok(path) = given.extract::<PathBuf>() {
-        return py.detach(|| all(MoleculeReader::open(path)?.with_cleanup(cleanup))).map_err(raised);
+        return py.detach(|| all(MoleculeReader::open(path)?, cleanup, column)).map_err(raised);
     }
     let text = lines(given, "molecules")?.join("\n");
-    let reader = || MoleculeReader::new(text.as_bytes(), MoleculeFormat::Smiles).with_cleanup(cleanup);
-    py.detach(|| all(reader())).map_err(raised)
+    let reader = || MoleculeReader::new(text.as_bytes(), MoleculeFormat::Smiles);
+    py.detach(|| all(reader(), cleanup, column)).map_err(raised)
 }
 
-fn all(mut reader: MoleculeReader<impl BufRead>) -> Result<Read> {
+fn all(reader: MoleculeReader<impl BufRead>, cleanup: Cleanup, column: Option<String>) -> Result<Read> {
+    let mut reader = reader.with_cleanup(cleanup);
+    if let Some(column) = column {
+        reader = reader.with_column(column);
+    }
     let smiles = reader.by_ref().map(|molecule| Ok(molecule?.smiles())).collect::<Result<_>>()?;
     let mut report = reader.report().to_string();
     for skipped in reader.report().skipped.values().flat_map(|skipped| &skipped.examples) {
-        report += &format!("\nline {}, {:?}: {}", skipped.line, skipped.smiles, skipped.error);
+        report += &format!("\n{skipped}");
     }
     Ok((smiles, report))
 }

@@ -129,7 +129,11 @@ const MORE_SMILES: [&str; 12] = [
     "[O-][N+](=O)c1ccccc1",
     "N#Cc1cc[se]c1",
 ];
-const SMILES_WORDS: [&str; 26] = [
+const SMILES_WORDS: [&str; 30] = [
+    "[H]",
+    "[2H]",
+    "N(=O)=O",
+    "N=N#N",
     "(",
     ")",
     "[",
@@ -182,9 +186,13 @@ fn smiles_strings() {
 /// An SD file of one molecule as RDKit writes it, and one of a stereo centre and data.
 const SD: &str = "\n     RDKit          2D\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    2.5981   -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  <name>\nethanal\n\n$$$$\n";
 
+/// A table with quotes over several lines, an index and a column that a name asks for.
+const TABLE: &str = ",smiles;Name\t|\n0,\"CC(C)O\n\",\"a \"\"b\"\"\"\n1,CCN;\"x\ny\"\n";
+
 #[test]
 fn molecule_files() {
-    let texts: Vec<Vec<u8>> = smiles().into_iter().chain([SD.as_bytes().to_vec(), SD.repeat(3).into_bytes()]).collect();
+    let more = [SD.as_bytes().to_vec(), SD.repeat(3).into_bytes(), TABLE.as_bytes().to_vec()];
+    let texts: Vec<Vec<u8>> = smiles().into_iter().chain(more).collect();
     let words = [
         "$$$$\n",
         "M  END\n",
@@ -197,6 +205,11 @@ fn molecule_files() {
         ">  <x>\n",
         "M  RAD",
         "M  ISO",
+        "smiles,",
+        "\"",
+        ";",
+        "\u{feff}",
+        "D   0",
     ];
     let file = Scratch::new("molecules.sdf");
     Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(10_000, |text| {
@@ -206,6 +219,8 @@ fn molecule_files() {
                 let _ = reader.by_ref().map(|molecule| molecule.map(drop)).collect::<gfn::Result<Vec<()>>>();
                 let _ = reader.report().to_string();
             }
+            let mut reader = MoleculeReader::new(text, format).with_column("Name");
+            let _ = reader.by_ref().map(|molecule| molecule.map(drop)).collect::<gfn::Result<Vec<()>>>();
         }
         let path = file.with(text);
         let _ = (KnownMolecules::read(path), KnownMolecules::read_some(path), Vocabulary::read(path));

@@ -19,7 +19,7 @@
 //! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
 //! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
 //! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
-//! | [`MoleculeReader`], [`Cleanup`], [`ReadReport`] | SMILES and SD files as streams: salts, isotopes and charges, what was skipped and why |
+//! | [`MoleculeReader`], [`Cleanup`], [`ReadReport`] | SMILES, tables and SD files as streams, gzipped or not: salts, isotopes and charges, what was skipped and why |
 //! | [`fragments`] | junction trees of fragments, as an environment of its own |
 //! | [`qm9str`] | strings of five blocks with a table of scores |
 //!
@@ -29,11 +29,13 @@
 //! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //!
-//! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`] are the same for all
-//! of its Kekule forms, while a state of the environment is one of them. Stereochemistry is part of it:
-//! [`Molecule::marks`] of tetrahedral centres and double bonds, in keys, texts and symmetries; a molecule without marks stands for all of its
-//! stereoisomers, as do the environment's and what [`KnownMolecules`] holds. Fingerprints, scaffolds and fragments have none. No
-//! isotopes, no radicals: the reader refuses them.
+//! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`]
+//! are the same for all of its Kekule forms, while a state of the environment is one of them. Stereochemistry
+//! is part of it: [`Molecule::marks`] of tetrahedral centres and double bonds, in keys, texts and symmetries;
+//! a molecule without marks stands for all of its stereoisomers, as do the environment's and what
+//! [`KnownMolecules`] holds. Fingerprints, scaffolds and fragments have none. No isotopes, no radicals: the
+//! reader refuses them. Canonical SMILES aren't RDKit's: molecules of different programs are compared by
+//! [`Molecule::key`] of what their SMILES are read as.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

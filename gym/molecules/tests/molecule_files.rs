@@ -13,7 +13,16 @@ fn read(smiles: &str) -> Molecule {
 
 fn all(input: impl BufRead, format: MoleculeFormat, cleanup: Cleanup) -> (Vec<Molecule>, gfn_molecules::ReadReport) {
     let mut reader = MoleculeReader::new(input, format).with_cleanup(cleanup);
-    let molecules = reader.by_ref().collect::<gfn::Result<_>>().unwrap();
+    let (mut molecules, mut errors) = (Vec::new(), 0);
+    for molecule in reader.by_ref() {
+        match molecule {
+            Ok(molecule) => molecules.push(molecule),
+            Err(gfn::Error::File { .. }) => errors += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // A stream without a molecule ends in an error, and no other.
+    assert_eq!(errors, usize::from(molecules.is_empty()), "{}", reader.report());
     (molecules, reader.report().clone())
 }
 
@@ -53,9 +62,7 @@ fn isotopes_become_elements_and_nothing_else_changes() {
     let cleaned = only.read("[13CH3]C%12[15NH]CC%12").unwrap();
     assert_eq!((cleaned.molecule.key(), cleaned.isotopes), (read("CC1NCC1").key(), 2));
     assert_eq!(only.read("C[NH3+]").unwrap().isotopes, 0);
-    // Deuterium is a hydrogen as an atom.
-    let error = only.read("[2H]C").unwrap_err();
-    assert!(matches!(error, MoleculeError::NotRead { what: NotRead::HydrogenAtom, .. }), "{error}");
+    assert_eq!(only.read("[2H]C").unwrap().molecule.key(), read("C").key());
 }
 
 /// What RDKit's `Uncharger` makes of them (`scripts/molecules/uncharged.py`).
@@ -71,7 +78,7 @@ fn charges_are_taken_away_as_rdkit_does() {
         assert_eq!(cleaned.molecule.key(), read(expected).key(), "{smiles}: {}", cleaned.molecule.smiles());
         changed += usize::from(cleaned.charges > 0);
     }
-    assert!(cases.len() >= 40 && changed >= 25, "{changed}");
+    assert!(cases.len() >= 80 && changed >= 45, "{changed}");
 }
 
 #[test]
@@ -97,7 +104,7 @@ fn sd_files_are_read_as_they_were_written() {
 }
 
 /// A record of these lines, each an atom's symbol and columns behind it, or a bond.
-fn record(atoms: &[&str], bonds: &[&str], properties: &[&str]) -> String {
+pub(super) fn record(atoms: &[&str], bonds: &[&str], properties: &[&str]) -> String {
     let mut out = format!("\n\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n", atoms.len(), bonds.len());
     atoms.iter().for_each(|atom| out += &format!("    0.0000    0.0000    0.0000 {atom}\n"));
     bonds.iter().chain(properties).for_each(|line| out += &format!("{line}\n"));
@@ -228,7 +235,7 @@ fn texts_that_are_damaged_are_read_or_refused() {
         }
         (kept, skipped) = (kept + report.read, skipped + report.n_skipped());
     }
-    let grown = peak() - before;
+    let grown = peak().saturating_sub(before);
     println!("{runs} texts: {kept} molecules, {skipped} skipped, in {:?}; {grown} kB more at most", began.elapsed());
     // By itself, without other tests at the same time.
     assert!(runs < 1_000_000 || grown < 64 << 10);

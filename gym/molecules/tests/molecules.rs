@@ -213,7 +213,7 @@ fn known_molecules_come_from_a_file() {
     let path = std::env::temp_dir().join(format!("gfn-known-{}.smi", std::process::id()));
     std::fs::write(&path, "CCO ethanol\n\nC,1.5\nc1ccc\n").unwrap();
     let message = KnownMolecules::read(&path).unwrap_err().to_string();
-    assert!(message.contains("line 4: "), "{message}");
+    assert!(message.contains("line 4, \"c1ccc\": "), "{message}");
     std::fs::write(&path, "CCO ethanol\n\nC,1.5\n").unwrap();
     assert_eq!(KnownMolecules::read(&path).unwrap(), [of("C"), of("OCC")].iter().collect());
     std::fs::remove_file(&path).unwrap();

@@ -26,12 +26,28 @@ class MoleculesRead(NamedTuple):
     """What was changed and what was skipped, with the number of lines for each reason and the first of them."""
 
 
-def read_molecules(source: str | PathLike[str] | Sequence[Any], cleanup: bool = True) -> MoleculesRead:
-    """The molecules of a file, or of a list (a column of a table that has its SMILES elsewhere, say).
+def read_molecules(
+    source: str | PathLike[str] | Sequence[Any], cleanup: bool = True, column: str | None = None
+) -> MoleculesRead:
+    """Reads the molecules of a file, or of a list of SMILES or of molecules of RDKit.
 
-    A file of SMILES or CSV has a SMILES at the start of each line, up to a blank, a tab or a comma; a line of names is skipped. `.sdf`, `.sd`
-    and `.mol` are SD files (V2000), whose stereochemistry isn't read. With `cleanup` the largest of several parts is kept, isotopes are read as elements, and charges that are a
-    matter of protons taken away; without, parts and isotopes are skipped.
+    A file whose first line names a column is a table: the SMILES are in the column called `column` or, by
+    default, `smiles` or else the first whose name ends in it (`canonical_smiles`), in any case. Fields are
+    separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other file has a SMILES at the start of
+    each line, up to one of these. `.sdf`, `.sd` and `.mol` are SD files (V2000), whose stereochemistry isn't
+    read. Gzipped files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
+
+    Hydrogens that are written as atoms are counted on their neighbours, and neutral nitrogen of five bonds
+    (`CN(=O)=O`) gets charges, as in RDKit. With `cleanup` the largest of several parts is kept, isotopes are
+    read as elements (deuterium as hydrogen), and charges that are a matter of protons taken away; without,
+    parts and isotopes are skipped.
+
+    The SMILES are canonical: one text for each molecule. They aren't RDKit's canonical SMILES, and may differ
+    in what is aromatic (a ring with a triple bond never is here). To compare molecules with those of another
+    program, read both with `read_molecules`.
+
+    Raises `ValueError` if nothing at all is read, if a file has no such column, and if it isn't text (a zip
+    archive, for one).
 
     >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
     >>> smiles
@@ -40,7 +56,8 @@ def read_molecules(source: str | PathLike[str] | Sequence[Any], cleanup: bool = 
     '1 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
     """
     checked(cleanup, "cleanup", bool)
-    return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup)))
+    checked(column, "column", str | None)
+    return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup), column))
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,11 @@ class Factor(Settings):
     `{"similarity": {"to": SMILES}}`, `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
     `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the number of them that are
     found, either of which may be left out; or `{"seh": {"weights": FILE}}`, the output of the published proxy of binding to sEH, whose weights are
-    `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet. Numbers are those of RDKit but for similarities, of fingerprints of our own.
+    `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet.
+
+    Numbers are those of RDKit but for similarities, which are of fingerprints of our own, and `"rings"`, the number
+    of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings` exceeds for cages: adamantane has 3
+    of them, and 4 by RDKit.
 
     `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1 inside and falling by
     `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these values and never below 0; or
@@ -159,7 +180,7 @@ class Ranking:
 
     @property
     def smiles(self) -> list[str]:
-        """Canonical SMILES, the best first."""
+        """This library's canonical SMILES (not RDKit's), the best first."""
         return self._ranking.smiles()
 
     @property

@@ -1,9 +1,7 @@
 //! Fragments of molecules, and of SMILES that mark where something is attached.
 
-use std::collections::BTreeMap;
-
 use super::{Fragment, FragmentError};
-use crate::{AtomSpec, BondOrder, Element, Molecule, ValenceTable};
+use crate::{BondOrder, Element, Molecule};
 
 /// The stand-in for `*` while a text is read: an atom of one bond.
 const MARK: char = 'I';
@@ -42,8 +40,9 @@ impl Fragment {
         Self::new(&smiles, &stems)
     }
 
-    /// A fragment of a SMILES in which `*`, `[*]` or `[*:1]` stands wherever something may be attached: each is joined to an atom by a
-    /// single bond, and makes it a stem, once for each.
+    /// A fragment of a SMILES in which `*`, `[*]`, `[*:1]` or `[14*]` (the label of a BRICS piece) stands
+    /// wherever something may be attached: each is joined to an atom by a single bond, and makes it a stem,
+    /// once for each. Numbers aren't looked at.
     ///
     /// ```
     /// use gfn_molecules::fragments::Fragment;
@@ -67,22 +66,9 @@ impl Fragment {
                 _ => return Err(refused()),
             }
         }
-        let left: BTreeMap<usize, usize> =
-            (0..molecule.atoms().len()).filter(|a| !marks.contains(a)).zip(0..).collect();
-        let specs: Vec<AtomSpec> = left
-            .keys()
-            .map(|&a| {
-                let (atom, freed) = (molecule.atoms()[a], stems.iter().filter(|&&stem| stem == a).count() as u8);
-                AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens + freed) }
-            })
-            .collect();
-        let bonds: Vec<_> = molecule
-            .bonds()
-            .iter()
-            .filter_map(|bond| Some((*left.get(&bond.a)?, *left.get(&bond.b)?, bond.order)))
-            .collect();
-        let stems: Vec<usize> = stems.iter().filter_map(|stem| left.get(stem).copied()).collect();
-        Self::of_molecule(&Molecule::new(&ValenceTable::default(), &specs, &bonds)?, &stems)
+        let left: Vec<usize> = (0..molecule.atoms().len()).filter(|a| !marks.contains(a)).collect();
+        let stems: Vec<usize> = stems.iter().filter_map(|stem| left.binary_search(stem).ok()).collect();
+        Self::of_molecule(&molecule.part(&left, |_| true)?, &stems)
     }
 }
 
@@ -99,15 +85,19 @@ fn without_marks(smiles: &str) -> (String, Vec<usize>) {
         };
         let (piece, after) = rest.split_at(length);
         let inner = piece.trim_start_matches('[').trim_end_matches(']');
-        let number = inner.strip_prefix('*').map(|number| number.strip_prefix(':').unwrap_or(number));
-        let is_mark = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let label = inner.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_map = |text: &str| is_number(text.strip_prefix(':').unwrap_or(text));
+        let is_mark = label.strip_prefix('*').is_some_and(is_map);
+        // A hydrogen is counted on its neighbour.
+        let is_hydrogen = inner.strip_prefix('H').is_some_and(|map| map.is_empty() || map.starts_with(':'));
         if is_mark {
             marks.push(atom);
             out.push(MARK);
         } else {
             out.push_str(piece);
         }
-        atom += usize::from(is_mark || bracket.is_some() || first.is_ascii_alphabetic());
+        atom += usize::from(is_mark || (bracket.is_some() && !is_hydrogen) || first.is_ascii_alphabetic());
         rest = after;
     }
     (out, marks)

@@ -120,11 +120,7 @@ impl FragmentLibrary {
             let molecule = self.fragments()[fragment].molecule();
             let start = atoms.len();
             first.push(start);
-            atoms.extend(molecule.atoms().iter().map(|atom| AtomSpec {
-                element: atom.element,
-                charge: atom.charge,
-                hydrogens: Some(atom.hydrogens),
-            }));
+            atoms.extend(molecule.atoms().iter().map(AtomSpec::from));
             bonds.extend(molecule.bonds().iter().map(|bond| (start + bond.a, start + bond.b, bond.order)));
         }
         for (node, links) in tree.links.iter().enumerate() {

@@ -10,7 +10,7 @@ use gfn::graph::CanonicalKey;
 use super::decompose::is_cuttable;
 use super::symmetry::Marked;
 use super::{Fragment, FragmentLibrary};
-use crate::{AtomSpec, Bond, Cleanup, Molecule, MoleculeReader, ReadReport, ValenceTable};
+use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 
 /// A fragment with how often the molecules of a data set have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +52,9 @@ impl Vocabulary {
     /// That of a SMILES or SD file, read with all of [`Cleanup`]: without salts and isotopes, charges taken away.
     ///
     /// # Errors
-    /// [`Error::Io`](gfn::Error::Io) for a file that can't be read. Lines that aren't read are in the [`report`](Self::report).
+    /// [`Error::Io`](gfn::Error::Io) for a file that can't be read, [`Error::File`](gfn::Error::File) for one
+    /// that isn't text or of which nothing is read. Lines that aren't read are in the
+    /// [`report`](Self::report).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let mut reader = MoleculeReader::open(path)?.with_cleanup(Cleanup::ALL);
         let mut pieces = Pieces::default();
@@ -150,20 +152,8 @@ impl Pieces {
 
     fn count(&mut self, molecule: &Molecule, atoms: &[usize], is_cut: impl Fn(&Bond) -> bool) {
         let cuts = |a: usize| molecule.neighbours(a).filter(|(_, bond)| is_cut(bond)).count() as u8;
-        let spec = |&a: &usize| {
-            let atom = molecule.atoms()[a];
-            AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens + cuts(a)) }
-        };
-        let place = |a: usize| atoms.iter().position(|&other| other == a);
-        let specs: Vec<AtomSpec> = atoms.iter().map(spec).collect();
-        let bonds: Vec<_> = molecule
-            .bonds()
-            .iter()
-            .filter(|bond| !is_cut(bond))
-            .filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order)))
-            .collect();
         // Hydrogens take the place of single bonds: a piece of a molecule is one, too.
-        let Ok(piece) = Molecule::new(&ValenceTable::default(), &specs, &bonds) else { return };
+        let Ok(piece) = molecule.part(atoms, |bond| !is_cut(bond)) else { return };
         let canonical = piece.canonical();
         let new = || Piece { cuts: vec![0; atoms.len()], molecule: piece, count: 0 };
         let known = self.0.entry(canonical.key).or_insert_with(new);

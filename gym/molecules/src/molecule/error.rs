@@ -103,9 +103,9 @@ pub enum NotRead {
     Element,
     /// An isotope.
     Isotope,
-    /// A hydrogen as an atom of its own, and not as a count on another.
+    /// A hydrogen that isn't joined to exactly one heavy atom, which could count it.
     HydrogenAtom,
-    /// An atom that may be any (`*`).
+    /// An atom that may be any (`*`), such as the place of an attachment (`[*:1]`, `[14*]`).
     UnknownAtom,
     /// A quadruple bond (`$`).
     QuadrupleBond,
@@ -121,7 +121,7 @@ impl NotRead {
             Self::Parts => "several parts (`.`)",
             Self::Element => "an element beyond B C N O F Si P S Cl Se Br I",
             Self::Isotope => "an isotope",
-            Self::HydrogenAtom => "a hydrogen as an atom",
+            Self::HydrogenAtom => "a hydrogen without exactly one heavy neighbour",
             Self::UnknownAtom => "an unknown atom (`*`)",
             Self::QuadrupleBond => "a quadruple bond (`$`)",
             Self::DativeBond => "a dative bond",

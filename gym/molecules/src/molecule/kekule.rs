@@ -74,6 +74,7 @@ impl Molecule {
     }
 
     /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others, stereoisomers among them.
+    /// Two SMILES of different programs are compared by the keys of the molecules that they are read as.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -82,6 +83,8 @@ impl Molecule {
     /// let other = Molecule::from_smiles("CC1=CC=CC=C1C")?;
     /// assert_eq!(one.key(), other.key());
     /// assert_eq!((one.n_kekule_forms(), one.automorphisms()), (Some(2), Some(2)));
+    /// // Benzyne as RDKit writes it and with the bonds of a Kekule form.
+    /// assert_eq!(Molecule::from_smiles("c1ccccc#1")?.key(), Molecule::from_smiles("C1=CC#CC=C1")?.key());
     /// # Ok::<(), gfn_molecules::MoleculeError>(())
     /// ```
     #[must_use]

@@ -56,6 +56,12 @@ pub struct Atom {
     pub aromatic: bool,
 }
 
+impl From<&Atom> for AtomSpec {
+    fn from(&Atom { element, charge, hydrogens, .. }: &Atom) -> Self {
+        Self { element, charge, hydrogens: Some(hydrogens) }
+    }
+}
+
 /// A bond of a molecule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bond {
@@ -152,6 +158,27 @@ impl Molecule {
             (molecule.atoms[bond.a].aromatic, molecule.atoms[bond.b].aromatic) = (true, true);
         }
         Ok(molecule)
+    }
+
+    /// The molecule of these atoms and of those bonds among them that `keeps` is true of; hydrogens take the
+    /// place of the other bonds.
+    pub(crate) fn part(&self, atoms: &[usize], keeps: impl Fn(&Bond) -> bool) -> Result<Self, MoleculeError> {
+        let mut place = vec![None; self.atoms.len()];
+        atoms.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
+        let ends = |bond: &Bond| Some((place[bond.a]?, place[bond.b]?, bond.order)).filter(|_| keeps(bond));
+        let (mut table, mut specs) = (ValenceTable::default(), Vec::with_capacity(atoms.len()));
+        for &a in atoms {
+            let Atom { element, charge, hydrogens, .. } = self.atoms[a];
+            // The table that the molecule was read with may have more valences.
+            let mut valences = table.valences(element, charge).to_vec();
+            valences.push(self.bond_orders(a) + hydrogens);
+            table = table.with(element, charge, &valences);
+            let gone = self.neighbours(a).filter(|(_, bond)| ends(bond).is_none());
+            let freed: u8 = gone.map(|(_, bond)| bond.order.value()).sum();
+            specs.push(AtomSpec { element, charge, hydrogens: Some(hydrogens + freed) });
+        }
+        let bonds: Vec<_> = self.bonds.iter().filter_map(ends).collect();
+        Self::new(&table, &specs, &bonds)
     }
 
     fn check_connected(&self) -> Result<(), MoleculeError> {
@@ -259,7 +286,10 @@ impl Molecule {
         kinds
     }
 
-    /// The number of independent rings (the cyclomatic number).
+    /// Returns the number of independent rings: bonds less atoms, plus 1 (the cyclomatic number).
+    ///
+    /// It is the size of RDKit's `GetSSSR`. RDKit's `CalcNumRings` also counts further rings of the same size
+    /// in cages, of which adamantane has 4 for 3 independent ones, and cubane 6 for 5.
     #[must_use]
     pub fn n_rings(&self) -> usize {
         self.bonds.len() + 1 - self.atoms.len()

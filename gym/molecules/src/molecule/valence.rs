@@ -12,10 +12,11 @@ use super::Element;
 /// ```
 /// use gfn_molecules::{Element, Molecule, ValenceTable};
 /// assert_eq!(ValenceTable::default().valences(Element::N, 1), [4]);
-/// // Pentavalent nitrogen is refused, unless the table has it.
-/// assert!(Molecule::from_smiles("CN(=O)=O").is_err());
+/// // Nitrogen of five bonds is refused, or gets charges (`C[N+](=O)[O-]`), unless the table has it.
+/// assert!(Molecule::from_smiles("FN(F)(F)(F)F").is_err());
 /// let table = ValenceTable::default().with(Element::N, 0, &[3, 5]);
-/// assert_eq!(Molecule::read(&table, "CN(=O)=O")?.formula(), "CH3NO2");
+/// assert_eq!(Molecule::read(&table, "FN(F)(F)(F)F")?.formula(), "F5N");
+/// assert_eq!(Molecule::read(&table, "CN(=O)=O")?.atoms()[1].charge, 0);
 /// # Ok::<(), gfn_molecules::MoleculeError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]

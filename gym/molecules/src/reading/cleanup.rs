@@ -16,11 +16,13 @@ pub struct Cleanup {
     /// `true` if of several parts (`.`), such as those of a salt, the largest is kept: that of most atoms with hydrogens, then of most
     /// weight, then of the first canonical SMILES. (RDKit's `LargestFragmentChooser` breaks the last tie by its own canonical SMILES.)
     pub largest_part: bool,
-    /// `true` if an isotope is read as its element.
+    /// `true` if an isotope is read as its element. Deuterium becomes a hydrogen, which is counted on its
+    /// neighbour.
     pub without_isotopes: bool,
-    /// `true` if charges that are a matter of protons are taken away, as RDKit's `Uncharger` does: acids and other anions get their
-    /// proton, cations lose theirs. As many anions stay as there are cations without a proton, those of acids rather than others (all get
-    /// one where there are fewer). Charges beside opposite ones stay (nitro groups, N-oxides).
+    /// `true` if charges that are a matter of protons are taken away, as RDKit's `Uncharger` does: acids and
+    /// other anions get their proton (nitrate and chlorate, too), cations lose theirs. As many anions stay as
+    /// there are cations without a proton, those of acids rather than others (all get one where there are
+    /// fewer). Charges beside opposite ones stay (nitro groups, N-oxides).
     pub neutral: bool,
 }
 
@@ -46,8 +48,9 @@ impl Cleanup {
     /// Reads a SMILES with these changes.
     ///
     /// # Errors
-    /// Those of [`Molecule::read`]. Of several parts the largest is kept only if all others are molecules or single atoms, such as
-    /// metal ions: a large part that isn't read must not make way for a small one.
+    /// Those of [`Molecule::read`]. Of several parts the largest is kept only if all others are molecules or
+    /// single atoms (metal ions), or hydrogen: a large part that isn't read must not make way for a small
+    /// one.
     pub fn read(&self, smiles: &str) -> Result<Cleaned, MoleculeError> {
         let (without, isotopes) = if self.without_isotopes { without_isotopes(smiles) } else { (smiles.to_owned(), 0) };
         let table = ValenceTable::default();
@@ -100,7 +103,7 @@ fn largest(table: &ValenceTable, smiles: &str) -> Result<(Molecule, LeftOut), Mo
 }
 
 fn is_single_atom(part: &str) -> bool {
-    part.starts_with('[') && part.find(']') == part.len().checked_sub(1)
+    part == "[H][H]" || (part.starts_with('[') && part.find(']') == part.len().checked_sub(1))
 }
 
 fn is_larger(one: &Molecule, other: &Molecule) -> bool {

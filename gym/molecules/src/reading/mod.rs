@@ -5,6 +5,7 @@ mod neutral;
 mod reader;
 mod report;
 mod sd;
+mod table;
 
 pub use cleanup::{Cleaned, Cleanup};
 pub use reader::{MoleculeFormat, MoleculeReader};

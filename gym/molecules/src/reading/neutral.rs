@@ -20,6 +20,9 @@ impl Molecule {
         };
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
         let mut anions: Vec<usize> = (0..atoms.len()).filter(anion).collect();
+        if anions.is_empty() {
+            anions.extend(self.oxoacid());
+        }
         if with.is_empty() && anions.is_empty() {
             return Ok(0);
         }
@@ -30,10 +33,7 @@ impl Molecule {
             anions.sort_by_cached_key(|&a| (self.is_acid(a), rank(a)));
             anions.truncate(anions.len() - without.len());
         }
-        let mut specs: Vec<AtomSpec> = atoms
-            .iter()
-            .map(|&Atom { element, charge, hydrogens, .. }| AtomSpec { element, charge, hydrogens: Some(hydrogens) })
-            .collect();
+        let mut specs: Vec<AtomSpec> = atoms.iter().map(AtomSpec::from).collect();
         for &a in &anions {
             (specs[a].charge, specs[a].hydrogens) = (0, Some(atoms[a].hydrogens + 1));
         }
@@ -47,16 +47,34 @@ impl Molecule {
         Ok(anions.len() + with.len())
     }
 
-    /// `true` for the anion of an oxygen acid of C, P or S, and of a tetrazole.
+    /// The atom that gets the proton of a single negative charge in nitrate, chlorate and their like, whose
+    /// centre has charges, too.
+    fn oxoacid(&self) -> Option<usize> {
+        let atoms = self.atoms();
+        let is_centre = |atom: &Atom| {
+            atom.charge > 0 && matches!(atom.element, Element::N | Element::Cl | Element::Br | Element::I)
+        };
+        let is_oxo = |atom: &Atom| matches!(atom.element, Element::O | Element::S);
+        let centres = atoms.iter().filter(|atom| is_centre(atom)).count();
+        let oxo: Vec<usize> =
+            (0..atoms.len()).filter(|&a| is_oxo(&atoms[a]) && self.neighbours(a).len() == 1).collect();
+        if self.charge() != -1 || centres != 1 || oxo.len() + 1 != atoms.len() {
+            return None;
+        }
+        oxo.into_iter().filter(|&a| atoms[a].charge == -1).min_by_key(|&a| atoms[a].element)
+    }
+
+    /// `true` for the anion of an oxygen acid of C, P or S (or of one with sulphur for oxygen), and of a
+    /// tetrazole.
     fn is_acid(&self, a: usize) -> bool {
         let element = |b: usize| self.atoms()[b].element;
-        if element(a) == Element::O {
-            let double_o = |b: usize| {
-                self.neighbours(b).any(|(c, bond)| element(c) == Element::O && bond.order == BondOrder::Double)
-            };
+        let is_oxo = |b: usize| matches!(element(b), Element::O | Element::S);
+        if is_oxo(a) {
+            let has_double =
+                |b: usize| self.neighbours(b).any(|(c, bond)| is_oxo(c) && bond.order == BondOrder::Double);
             return self
                 .neighbours(a)
-                .any(|(b, _)| matches!(element(b), Element::C | Element::P | Element::S) && double_o(b));
+                .any(|(b, _)| matches!(element(b), Element::C | Element::P | Element::S) && has_double(b));
         }
         // A ring of five with four nitrogens: the ends of a path of aromatic atoms from here meet.
         let next = |b: usize, from: usize| {

@@ -2,29 +2,49 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use flate2::bufread::MultiGzDecoder;
 use gfn::{Error, Result};
 
 use super::sd::SdRecord;
+use super::table::{Table, TableRecord};
 use super::{Cleaned, Cleanup, ReadReport, SkipReason, SkippedLine};
 use crate::{Molecule, MoleculeError};
 
 /// The most bytes of a line that are kept: a molecule of [`Molecule::MAX_ATOMS`] atoms has fewer.
 const MAX_LINE: usize = 1 << 16;
 
+/// The first bytes of a gzipped file.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// First bytes of files that aren't text, and what these are.
+const NOT_TEXT: [(&[u8], &str); 8] = [
+    (GZIP, "is compressed by gzip"),
+    (b"PK\x03\x04", "is a zip archive, such as a workbook (.xlsx)"),
+    (b"BZh", "is compressed by bzip2"),
+    (b"\xfd7zXZ\0", "is compressed by xz"),
+    (b"\x28\xb5\x2f\xfd", "is compressed by zstd"),
+    (b"PAR1", "is a Parquet file"),
+    (b"\xff\xfe", "is text in UTF-16"),
+    (b"\xfe\xff", "is text in UTF-16"),
+];
+
 /// Formats of files of molecules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MoleculeFormat {
-    /// A SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over.
+    /// A SMILES per line, or a table with a column of them, as [`MoleculeReader`] says; empty lines are
+    /// passed over.
     Smiles,
     /// An SD file: V2000 molfiles, each with data and `$$$$` behind it. Data are passed over.
     Sd,
 }
 
 impl MoleculeFormat {
-    /// The format that a file's name ends in: `.sdf`, `.sd` and `.mol` for SD files.
+    /// The format that a file's name ends in: `.sdf`, `.sd` and `.mol` for SD files, with or without `.gz`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        let is_gzipped = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gz"));
+        let name = path.file_stem().filter(|_| is_gzipped).map_or(path, Path::new);
+        let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
         if ending.is_some_and(|ending| ["sdf", "sd", "mol"].iter().any(|other| ending == *other)) {
             Self::Sd
         } else {
@@ -34,7 +54,12 @@ impl MoleculeFormat {
 }
 
 /// A stream of molecules from a file: one line or record is held at a time. What isn't read is skipped and noted in the
-/// [`report`](Self::report).
+/// [`report`](Self::report). A stream of which nothing at all is read ends in an error.
+///
+/// A file of SMILES is a table if its first line has a column called `smiles` or, failing that, one whose
+/// name ends in it (`canonical_smiles`), in any case, or the column of [`with_column`](Self::with_column).
+/// Fields are separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other file has a SMILES at
+/// the start of each line, up to one of these.
 ///
 /// ```
 /// use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
@@ -44,6 +69,8 @@ impl MoleculeFormat {
 /// assert_eq!(formulas, ["C2H6O", "C2H4O2"]);
 /// let report = reader.report().to_string();
 /// assert!(report.ends_with("2 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I; 1 with a radical"), "{report}");
+/// let table = "\"id\";\"Smiles\"\n\"CHEMBL1\";\"CCO\"\n";
+/// assert_eq!(MoleculeReader::new(table.as_bytes(), MoleculeFormat::Smiles).count(), 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
@@ -52,30 +79,33 @@ pub struct MoleculeReader<R> {
     path: PathBuf,
     format: MoleculeFormat,
     cleanup: Cleanup,
+    /// The name of the column that was asked for.
+    column: Option<String>,
+    /// `None` before the first line.
+    table: Option<Table>,
     /// Lines that were taken.
     line: usize,
     report: ReadReport,
     ended: bool,
 }
 
-/// A line, or a record.
-pub(crate) struct Record {
-    pub(crate) line: usize,
-    /// Its SMILES, or what isn't one.
-    pub(crate) text: String,
-    pub(crate) read: std::result::Result<Cleaned, MoleculeError>,
-    reason: Option<SkipReason>,
-}
+/// A SMILES, or what stands in its place, and how it is read.
+type Found = (String, std::result::Result<Cleaned, MoleculeError>);
 
-impl MoleculeReader<BufReader<File>> {
-    /// A stream of a file, of the format that its name ends in ([`MoleculeFormat::of`]).
+impl MoleculeReader<Box<dyn BufRead + Send>> {
+    /// A stream of a file, of the format that its name ends in ([`MoleculeFormat::of`]). A gzipped file is
+    /// unpacked on the way.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
-        Ok(Self { path: path.to_owned(), ..Self::new(BufReader::new(file), MoleculeFormat::of(path)) })
+        let failed = |source| Error::io(path, source);
+        let mut file = BufReader::new(File::open(path).map_err(failed)?);
+        let is_gzipped = file.fill_buf().map_err(failed)?.starts_with(GZIP);
+        let input: Box<dyn BufRead + Send> =
+            if is_gzipped { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
+        Ok(Self { path: path.to_owned(), ..Self::new(input, MoleculeFormat::of(path)) })
     }
 }
 
@@ -83,7 +113,13 @@ impl<R: BufRead> MoleculeReader<R> {
     /// A stream of some input.
     pub fn new(input: R, format: MoleculeFormat) -> Self {
         let (path, cleanup, report) = (PathBuf::from("molecules"), Cleanup::default(), ReadReport::default());
-        Self { input, path, format, cleanup, line: 0, report, ended: false }
+        Self { input, path, format, cleanup, column: None, table: None, line: 0, report, ended: false }
+    }
+
+    /// The same, of a table with the SMILES in the column of this name, as the first line writes it.
+    #[must_use]
+    pub fn with_column(self, name: impl Into<String>) -> Self {
+        Self { column: Some(name.into()), ..self }
     }
 
     /// The same, with these changes made to each line.
@@ -98,67 +134,128 @@ impl<R: BufRead> MoleculeReader<R> {
         &self.report
     }
 
-    /// The next line or record; `None` at the end.
-    pub(crate) fn record(&mut self) -> Result<Option<Record>> {
-        loop {
-            let Some(text) = self.next_line()? else { return Ok(None) };
+    /// Reads up to the next molecule; `None` at the end.
+    fn read_next(&mut self) -> Result<Option<Molecule>> {
+        if self.line == 0 {
+            self.check_start()?;
+        }
+        while let Some(text) = self.next_line()? {
             let line = self.line;
-            if self.format == MoleculeFormat::Sd {
-                let mut record = SdRecord::default();
-                let mut next = Some(text);
-                let mut is_empty = true;
-                while let Some(text) = next {
-                    is_empty &= text.trim().is_empty();
-                    if !record.take(&text) {
-                        break;
+            let found = match self.format {
+                MoleculeFormat::Sd => self.sd_record(text)?,
+                MoleculeFormat::Smiles => self.table_record(&text)?,
+            };
+            match found {
+                None => {}
+                Some((_, Ok(cleaned))) => return Ok(Some(self.report.note(cleaned))),
+                Some((mut smiles, Err(error))) => {
+                    if error == MoleculeError::TooLarge {
+                        smiles = smiles.chars().take(80).collect();
                     }
-                    next = self.next_line()?;
+                    let reason = match SkipReason::of(&error) {
+                        SkipReason::Syntax if self.format == MoleculeFormat::Sd => SkipReason::Record,
+                        reason => reason,
+                    };
+                    self.report.note_skipped(reason, SkippedLine { line, smiles, error });
                 }
-                if is_empty {
-                    continue;
-                }
-                let n_wedges = record.n_wedges;
-                let (text, read, reason) = match record.smiles() {
-                    Ok(text) => {
-                        let mut read = self.cleanup.read(&text);
-                        if let Ok(cleaned) = &mut read {
-                            cleaned.left_out.stereo += n_wedges;
-                        }
-                        (text, read, None)
-                    }
-                    Err((text, problem)) => {
-                        let error = MoleculeError::Syntax { smiles: text.clone(), position: 0, problem };
-                        (text, Err(error), Some(SkipReason::Record))
-                    }
-                };
-                return Ok(Some(Record { line, text, read, reason }));
-            }
-            if text.trim().is_empty() {
-                continue;
-            }
-            let smiles = text.trim().split([' ', '\t', ',']).next().unwrap_or_default();
-            let read = if text.len() < MAX_LINE { self.cleanup.read(smiles) } else { Err(MoleculeError::TooLarge) };
-            return Ok(Some(Record { line, text: smiles.to_owned(), read, reason: None }));
-        }
-    }
-
-    /// Notes a record; gives its molecule, if it is one.
-    pub(crate) fn note(&mut self, record: Record) -> Option<Molecule> {
-        match record.read {
-            Ok(cleaned) => Some(self.report.note(cleaned)),
-            Err(error) => {
-                let reason = record.reason.unwrap_or_else(|| SkipReason::of(&error));
-                let (line, mut smiles) = (record.line, record.text);
-                if error == MoleculeError::TooLarge {
-                    smiles = smiles.chars().take(80).collect();
-                }
-                self.report.note_skipped(reason, SkippedLine { line, smiles, error });
-                None
             }
         }
+        if self.report.read == 0 { Err(self.nothing_read()) } else { Ok(None) }
     }
 
-    /// The next line without its end, cut off after so many bytes; what isn't UTF-8 is replaced.
+    /// Reads a record of an SD file; `None` for an empty one.
+    fn sd_record(&mut self, first: String) -> Result<Option<Found>> {
+        let mut record = SdRecord::default();
+        let mut next = Some(first);
+        let mut is_empty = true;
+        while let Some(text) = next {
+            is_empty &= text.trim().is_empty();
+            if !record.take(&text) {
+                break;
+            }
+            next = self.next_line()?;
+        }
+        let n_wedges = record.n_wedges;
+        let (text, mut read) = match record.smiles() {
+            _ if is_empty => return Ok(None),
+            Ok(text) => {
+                let read = self.cleanup.read(&text);
+                (text, read)
+            }
+            Err((text, problem)) => (text.clone(), Err(MoleculeError::Syntax { smiles: text, position: 0, problem })),
+        };
+        if let Ok(cleaned) = &mut read {
+            cleaned.left_out.stereo += n_wedges;
+        }
+        Ok(Some((text, read)))
+    }
+
+    /// Reads a line, or a record of a table; `None` for an empty one and for a header.
+    fn table_record(&mut self, first: &str) -> Result<Option<Found>> {
+        if first.trim().is_empty() {
+            return Ok(None);
+        }
+        let Some(table) = self.table_of(first)? else { return Ok(None) };
+        let mut record = TableRecord::new(table);
+        let (mut is_complete, mut length) = (record.take(first), first.len());
+        while !is_complete && length < MAX_LINE {
+            let Some(more) = self.next_line()? else { break };
+            is_complete = record.take(&more);
+            length += 1 + more.len();
+        }
+        let smiles = record.smiles().to_owned();
+        let read = if length >= MAX_LINE {
+            Err(MoleculeError::TooLarge)
+        } else if !is_complete {
+            let problem = "a quote that opens a field isn't closed";
+            Err(MoleculeError::Syntax { smiles: smiles.clone(), position: 0, problem })
+        } else {
+            self.cleanup.read(&smiles)
+        };
+        Ok(Some((smiles, read)))
+    }
+
+    /// Refuses what isn't text, and a column of an SD file.
+    fn check_start(&mut self) -> Result<()> {
+        let start = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
+        if let Some((_, what)) = NOT_TEXT.iter().find(|(bytes, _)| start.starts_with(bytes)) {
+            let remedy =
+                "unpack it or save it as text in UTF-8: SMILES, CSV or an SD file (gzipped files are read by path)";
+            return Err(Error::file(&self.path, format!("it {what}"), remedy));
+        }
+        if self.format == MoleculeFormat::Sd && self.column.is_some() {
+            let problem = "it is an SD file, which has no columns";
+            return Err(Error::file(&self.path, problem, "name the column of a table only"));
+        }
+        Ok(())
+    }
+
+    /// How a line is divided; `None` for a header, which is no record.
+    fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
+        if self.table.is_some() || text.starts_with('#') {
+            return Ok(self.table.or(Some(Table::LINES)));
+        }
+        let header = Table::from_header(text, self.column.as_deref());
+        if let (None, Some(column)) = (header, &self.column) {
+            let start: String = text.chars().take(200).collect();
+            let problem = format!("it has no column {column:?}: line {} is {start:?}", self.line);
+            return Err(Error::file(&self.path, problem, "give the name of a column as the first line has it"));
+        }
+        self.table = header.or(Some(Table::LINES));
+        Ok(self.table.filter(|_| header.is_none()))
+    }
+
+    /// The error of a stream that has no molecule.
+    fn nothing_read(&self) -> Error {
+        let problem = self.report.first_skipped().map_or("it has no molecule".to_owned(), |first| {
+            format!("none of its {} lines or records is read as a molecule; {first}", self.report.n_skipped())
+        });
+        let remedy = "give a SMILES at the start of each line, a table with a header whose column is called `smiles` or named by \
+                      `column`, or an SD file (.sdf)";
+        Error::file(&self.path, problem, remedy)
+    }
+
+    /// Returns the next line without its end, cut off after [`MAX_LINE`] bytes; what isn't UTF-8 is replaced.
     fn next_line(&mut self) -> Result<Option<String>> {
         let mut kept = Vec::new();
         let mut any = false;
@@ -188,22 +285,14 @@ impl<R: BufRead> MoleculeReader<R> {
 impl<R: BufRead> Iterator for MoleculeReader<R> {
     type Item = Result<Molecule>;
 
-    /// The next molecule; [`Error::Io`] where the input can't be read, which ends the stream.
+    /// The next molecule. An error ends the stream: [`Error::Io`] if the input can't be read, [`Error::File`]
+    /// if it isn't text, has no such column, or has ended without a molecule.
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.ended {
-            match self.record() {
-                Ok(Some(record)) => {
-                    if let Some(molecule) = self.note(record) {
-                        return Some(Ok(molecule));
-                    }
-                }
-                Ok(None) => self.ended = true,
-                Err(error) => {
-                    self.ended = true;
-                    return Some(Err(error));
-                }
-            }
+        if self.ended {
+            return None;
         }
-        None
+        let next = self.read_next().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
     }
 }

@@ -78,6 +78,12 @@ pub struct SkippedLine {
     pub error: MoleculeError,
 }
 
+impl fmt::Display for SkippedLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, {:?}: {}", self.line, self.smiles, self.error)
+    }
+}
+
 /// The fate of the lines of a file, or of its records.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
@@ -100,6 +106,11 @@ impl ReadReport {
     #[must_use]
     pub fn n_skipped(&self) -> usize {
         self.skipped.values().map(|skipped| skipped.count).sum()
+    }
+
+    /// The first line that was skipped.
+    pub(crate) fn first_skipped(&self) -> Option<&SkippedLine> {
+        self.skipped.values().flat_map(|skipped| &skipped.examples).min_by_key(|skipped| skipped.line)
     }
 
     pub(super) fn note(&mut self, cleaned: Cleaned) -> Molecule {

@@ -170,9 +170,9 @@ struct BlockWriter {
     atoms: Vec<BlockAtom>,
     /// The bonds of each atom: the other one, the type, and the number of the bond.
     beside: Vec<Vec<(usize, u8, usize)>>,
-    /// Hydrogens that were atoms of their own.
-    hydrogens: Vec<u8>,
     written: Vec<bool>,
+    /// For each bond, `true` if it closes no ring.
+    is_branch: Vec<bool>,
     out: String,
 }
 
@@ -181,28 +181,17 @@ impl BlockWriter {
         let n = atoms.len();
         let mut beside = vec![Vec::new(); n];
         for (k, bond) in bonds.iter().enumerate() {
-            beside[bond.a].push((bond.b, bond.kind, k + 1));
-            beside[bond.b].push((bond.a, bond.kind, k + 1));
+            beside[bond.a].push((bond.b, bond.kind, k));
+            beside[bond.b].push((bond.a, bond.kind, k));
         }
-        // A hydrogen on a heavy atom becomes a count there; an isotope stays an atom.
-        let (mut hydrogens, mut written) = (vec![0u8; n], vec![false; n]);
-        let is_hydrogen = |a: usize| atoms[a].symbol == "H" && atoms[a].isotope == 0 && atoms[a].charge == 0;
-        for a in (0..n).filter(|&a| is_hydrogen(a)) {
-            if let [(b, 1, _)] = beside[a][..]
-                && atoms[b].symbol != "H"
-            {
-                hydrogens[b] = hydrogens[b].saturating_add(1);
-                written[a] = true;
-            }
-        }
-        for beside in &mut beside {
-            beside.retain(|&(b, _, _)| !written[b]);
-        }
-        Self { atoms, beside, hydrogens, written, out: String::new() }
+        Self { atoms, beside, written: vec![false; n], is_branch: vec![false; bonds.len()], out: String::new() }
     }
 
     fn write(mut self) -> String {
-        for root in 0..self.atoms.len() {
+        // A hydrogen isn't the root of what it is joined to: nothing branches off it.
+        let mut roots: Vec<usize> = (0..self.atoms.len()).collect();
+        roots.sort_by_key(|&a| ["H", "D", "T"].contains(&self.atoms[a].symbol.as_str()));
+        for root in roots {
             if !self.written[root] {
                 if !self.out.is_empty() {
                     self.out.push('.');
@@ -213,52 +202,37 @@ impl BlockWriter {
         self.out
     }
 
-    /// The atoms that bonds join to this one.
+    /// Writes the atoms that bonds join to this one: each in a branch of the atom that it is met from, whose
+    /// ring numbers and branches come in the order of its bonds.
     fn part(&mut self, root: usize) {
-        let n_bonds = self.beside.iter().flatten().map(|bond| bond.2).max().unwrap_or(0);
-        // Bonds of the tree, found first, as an atom's numbers come before its branches.
-        let (mut children, mut done) = (vec![Vec::new(); self.atoms.len()], vec![false; n_bonds + 1]);
-        let mut rings = vec![Vec::new(); self.atoms.len()];
-        self.written[root] = true;
+        self.atom(root);
         let mut open = vec![(root, 0)];
         while let Some((a, next)) = open.pop() {
-            let Some(&(b, kind, bond)) = self.beside[a].get(next) else { continue };
+            let Some(&(b, kind, bond)) = self.beside[a].get(next) else {
+                if !open.is_empty() {
+                    self.out.push(')');
+                }
+                continue;
+            };
             open.push((a, next + 1));
-            if std::mem::replace(&mut done[bond], true) {
+            if self.is_branch[bond] {
                 continue;
             }
-            if std::mem::replace(&mut self.written[b], true) {
-                rings[a].push((kind, bond));
-                rings[b].push((kind, bond));
-            } else {
-                children[a].push((b, kind));
-                open.push((b, 0));
-            }
-        }
-        // Texts to come: an atom with the bond before it and how many branches end behind it.
-        let mut open = vec![(root, "", 0)];
-        while let Some((a, before, ends)) = open.pop() {
-            self.out.push_str(before);
-            self.atom(a);
-            for &(kind, bond) in &rings[a] {
+            let mark = ["", "-", "=", "#", ":"][usize::from(kind).min(4)];
+            if self.written[b] {
                 // Nothing can go wrong when a text is written to.
-                let _ = write!(self.out, "{}%({bond})", mark(kind));
-            }
-            let last = children[a].len().saturating_sub(1);
-            for (k, &(b, kind)) in children[a].iter().enumerate().rev() {
-                if k == last {
-                    open.push((b, mark(kind), ends));
-                } else {
-                    open.push((b, branch(kind), 1));
-                }
-            }
-            if children[a].is_empty() {
-                (0..ends).for_each(|_| self.out.push(')'));
+                let _ = write!(self.out, "{mark}%({bond})");
+            } else {
+                self.is_branch[bond] = true;
+                let _ = write!(self.out, "({mark}");
+                self.atom(b);
+                open.push((b, 0));
             }
         }
     }
 
     fn atom(&mut self, a: usize) {
+        self.written[a] = true;
         let BlockAtom { symbol, isotope, charge, unpaired, valence } = &self.atoms[a];
         let (symbol, isotope) = match symbol.as_str() {
             "D" => ("H", 2),
@@ -268,8 +242,8 @@ impl BlockWriter {
         let element = Element::from_symbol(symbol).filter(|(_, lower)| !lower).map(|(element, _)| element);
         // Of two aromatic bonds one stands for a double one, unless the atom has no room for it.
         let aromatic = self.beside[a].iter().filter(|bond| bond.1 == AROMATIC).count();
-        let single: u8 = self.beside[a].iter().map(|bond| if bond.1 == AROMATIC { 1 } else { bond.1 }).sum();
-        let bonds = single.saturating_add(self.hydrogens[a]);
+        let orders = self.beside[a].iter().map(|bond| if bond.1 == AROMATIC { 1 } else { bond.1 });
+        let bonds = orders.fold(0, u8::saturating_add);
         let filled = |bonds: u8| {
             let table = ValenceTable::default();
             let charge = i8::try_from(*charge).unwrap_or(i8::MAX);
@@ -279,13 +253,13 @@ impl BlockWriter {
         let pi = u8::from(aromatic > 0);
         let implied = filled(bonds + pi).map_or(0, |valence| valence - bonds - pi);
         let count = match valence {
-            Some(valence) => self.hydrogens[a] + valence.saturating_sub(bonds + pi),
-            None => self.hydrogens[a] + implied.saturating_sub(*unpaired),
+            Some(valence) => valence.saturating_sub(bonds + pi),
+            None => implied.saturating_sub(*unpaired),
         };
         let plain = element.is_some_and(Element::in_organic_subset)
             && isotope == 0
             && *charge == 0
-            && filled(single + pi).map(|valence| valence - single - pi) == Some(count);
+            && filled(bonds + pi).map(|valence| valence - bonds - pi) == Some(count);
         if plain || symbol == "*" {
             self.out.push_str(symbol);
             return;
@@ -306,12 +280,4 @@ impl BlockWriter {
         }
         self.out.push(']');
     }
-}
-
-fn mark(kind: u8) -> &'static str {
-    ["", "-", "=", "#", ":"][usize::from(kind).min(4)]
-}
-
-fn branch(kind: u8) -> &'static str {
-    ["(", "(-", "(=", "(#", "(:"][usize::from(kind).min(4)]
 }

@@ -47,7 +47,7 @@ pub enum Property {
     HeteroatomShare,
     /// The number of atoms in aromatic rings.
     AromaticAtoms,
-    /// The number of independent rings.
+    /// The number of independent rings, [`Molecule::n_rings`]; RDKit counts more in cages.
     Rings,
     /// The topological polar surface area, in square angstrom: [`Molecule::polar_surface`].
     PolarSurface,

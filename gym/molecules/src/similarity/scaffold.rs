@@ -1,4 +1,4 @@
-use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
+use crate::{BondOrder, Molecule};
 
 impl Molecule {
     /// Its Bemis-Murcko scaffold: rings, what links them, and what is bound to these by a double bond (Bemis and Murcko 1996, with
@@ -32,24 +32,7 @@ impl Molecule {
         }
         let doubly = |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
         let kept: Vec<usize> = (0..n).filter(|&a| core[a] || doubly(a)).collect();
-        let place = |a: usize| kept.binary_search(&a).ok();
-        let mut table = ValenceTable::default();
-        let atoms: Vec<AtomSpec> = kept
-            .iter()
-            .map(|&a| {
-                let atom = self.atoms()[a];
-                let gone = self.neighbours(a).filter(|(b, _)| place(*b).is_none());
-                let freed: u8 = gone.map(|(_, bond)| bond.order.value()).sum();
-                // What the molecule was read with may have permitted more.
-                let mut valences = table.valences(atom.element, atom.charge).to_vec();
-                valences.push(self.bond_orders(a) + atom.hydrogens);
-                table = std::mem::take(&mut table).with(atom.element, atom.charge, &valences);
-                AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens + freed) }
-            })
-            .collect();
-        let bonds: Vec<_> =
-            self.bonds().iter().filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order))).collect();
         // Nothing is left of a molecule without rings, and that is refused as no molecule.
-        Self::new(&table, &atoms, &bonds).ok()
+        self.part(&kept, |_| true).ok()
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
 
+use crate::Molecule;
 use crate::reading::{MoleculeReader, ReadReport};
-use crate::{Molecule, MoleculeError};
 
 /// The share of different molecules among these.
 ///
@@ -53,28 +53,18 @@ impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
 }
 
 impl KnownMolecules {
-    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma, or of an SD file
-    /// ([`MoleculeFormat::of`](crate::MoleculeFormat::of)); empty lines are passed over. A line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
+    /// Reads the molecules of a file of SMILES, a table or an SD file, as [`MoleculeReader`] does. A line
+    /// that isn't read is an error; [`read_some`](Self::read_some) skips such lines.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no molecule.
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that isn't text or has no
+    /// molecule, and for a line that is no molecule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let (mut known, mut reader) = (BTreeSet::new(), MoleculeReader::open(path)?);
-        while let Some(record) = reader.record()? {
-            let (line, text) = (record.line, &record.text);
-            let cleaned = record.read.map_err(|error| {
-                let problem = match &error {
-                    // These say the text themselves.
-                    MoleculeError::Syntax { .. } | MoleculeError::NotRead { .. } => format!("line {line}: {error}"),
-                    _ => format!("line {line}: {text}: {error}"),
-                };
-                let remedy = "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`";
-                Error::file(path, problem, remedy)
-            })?;
-            known.insert(flat_key(&cleaned.molecule));
-        }
-        Ok(Self(known))
+        let (known, report) = Self::read_some(&path)?;
+        report.first_skipped().map_or(Ok(known), |first| {
+            let remedy = "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`";
+            Err(Error::file(path.as_ref(), first, remedy))
+        })
     }
 
     /// Those of a file, as [`read`](Self::read) has them, without the lines that aren't read; and which these were.
@@ -90,7 +80,8 @@ impl KnownMolecules {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read.
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for one that isn't text or of which no
+    /// line is read.
     pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
         let mut reader = MoleculeReader::open(path)?;
         let known: BTreeSet<CanonicalKey> =

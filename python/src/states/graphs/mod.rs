@@ -317,7 +317,9 @@ impl Graphs {
         table(py, values.map(i64::from).collect(), gfn::graph::MAX_ATTRIBUTES)
     }
 
-    /// The SMILES of each graph, where graphs stand for molecules; that of the start, which has no atoms, is empty.
+    /// The canonical SMILES of each graph, if graphs stand for molecules; that of the start, which has no
+    /// atoms, is empty. They aren't RDKit's canonical SMILES: read those with `read_molecules` to compare
+    /// them.
     #[getter]
     fn smiles(&self) -> PyResult<Vec<String>> {
         let Some(reading) = &self.reading else {

@@ -22,6 +22,15 @@ pub(super) struct RawAtom {
     pub(super) charge: i8,
     /// What brackets fix.
     pub(super) hydrogens: Option<u8>,
+    /// The number of its hydrogens that are written as atoms.
+    pub(super) hydrogen_atoms: u8,
+}
+
+impl RawAtom {
+    /// The number of its hydrogens that the text says.
+    fn written_hydrogens(&self) -> u8 {
+        self.hydrogens.unwrap_or(0).saturating_add(self.hydrogen_atoms)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +50,43 @@ impl RawBond {
     }
 }
 
+/// Gives neutral nitrogen of five bonds the charges that RDKit gives it, for nitro groups, N-oxides and
+/// azides of old files: an oxygen on a double bond, or a nitrogen on a triple one, takes an electron pair.
+/// Nothing changes if the table has nitrogen of valence 5.
+pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bonds: &mut [RawBond]) {
+    if table.filled(Element::N, 0, 5).is_some() {
+        return;
+    }
+    // Twice the valences: an aromatic bond counts one and a half.
+    let mut halves: Vec<usize> = atoms.iter().map(|atom| 2 * usize::from(atom.written_hydrogens())).collect();
+    for bond in bonds.iter() {
+        let value = match bond.mark {
+            Some(Mark::Order(order)) => 2 * usize::from(order.value()),
+            None if !(atoms[bond.a].aromatic && atoms[bond.b].aromatic) => 2,
+            _ => 3,
+        };
+        halves[bond.a] += value;
+        halves[bond.b] += value;
+    }
+    for bond in bonds {
+        for (a, b) in [(bond.a, bond.b), (bond.b, bond.a)] {
+            let is_neutral = |c: usize, element: Element| atoms[c].element == element && atoms[c].charge == 0;
+            let lower = match bond.mark {
+                _ if halves[a] != 10 || !is_neutral(a, Element::N) => continue,
+                Some(Mark::Order(BondOrder::Double)) if is_neutral(b, Element::O) => BondOrder::Single,
+                Some(Mark::Order(BondOrder::Triple)) if is_neutral(b, Element::N) => BondOrder::Double,
+                _ => continue,
+            };
+            bond.mark = Some(Mark::Order(lower));
+            (atoms[a].charge, atoms[b].charge) = (1, -1);
+        }
+    }
+}
+
 /// Gives the aromatic bonds their orders, and makes the molecule.
 pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
     let aromatic = aromatic_bonds(atoms, raw)?;
-    let needs = needs_double(table, atoms, raw, &aromatic)?;
+    let (needs, hydrogens): (Vec<bool>, Vec<u8>) = needs_double(table, atoms, raw, &aromatic)?.into_iter().unzip();
     let candidates: Vec<usize> =
         (0..raw.len()).filter(|&k| aromatic[k] && needs[raw[k].a] && needs[raw[k].b]).collect();
     let mates = partners(atoms.len(), raw, candidates.iter().copied());
@@ -54,7 +96,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     }
     let specs: Vec<AtomSpec> = atoms
         .iter()
-        .map(|atom| AtomSpec { element: atom.element, charge: atom.charge, hydrogens: atom.hydrogens })
+        .zip(hydrogens)
+        .map(|(atom, count)| AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(count) })
         .collect();
     let bonds: Vec<_> = raw.iter().map(|bond| (bond.a, bond.b, order(bond, &mates))).collect();
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
@@ -105,8 +148,13 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// For each atom, `true` if it has a double bond among its aromatic ones.
-fn needs_double(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond], aromatic: &[bool]) -> Result<Vec<bool>> {
+/// For each atom, `true` if it has a double bond among its aromatic ones, and its number of hydrogens.
+fn needs_double(
+    table: &ValenceTable,
+    atoms: &[RawAtom],
+    raw: &[RawBond],
+    aromatic: &[bool],
+) -> Result<Vec<(bool, u8)>> {
     let mut sigma = vec![0u8; atoms.len()];
     // An upper-case atom with a bond `:` is as good as a lower-case one.
     let mut conjugated: Vec<bool> = atoms.iter().map(|atom| atom.aromatic).collect();
@@ -117,13 +165,16 @@ fn needs_double(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond], aromat
         }
     }
     let one = |(i, atom): (usize, &RawAtom)| {
-        let RawAtom { element, charge, hydrogens, .. } = *atom;
-        let valence = sigma[i].saturating_add(hydrogens.unwrap_or(0));
+        let RawAtom { element, charge, .. } = *atom;
+        let valence = sigma[i].saturating_add(atom.written_hydrogens());
         let Some(full) = table.filled(element, charge, valence) else {
             let allowed = table.valences(element, charge).to_vec();
             return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
         };
-        Ok(conjugated[i] && full > valence)
+        let needs = conjugated[i] && full > valence;
+        // Brackets fix the hydrogens, other atoms are filled up.
+        let filled = full - sigma[i] - u8::from(needs);
+        Ok((needs, atom.hydrogens.map_or(filled, |_| atom.written_hydrogens())))
     };
     atoms.iter().enumerate().map(one).collect()
 }

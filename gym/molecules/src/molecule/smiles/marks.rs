@@ -6,12 +6,15 @@ use crate::molecule::{BondOrder, Molecule, MoleculeError, StereoElement, StereoM
 
 /// A neighbour of a centre that comes with the end of a ring.
 const OPEN: usize = usize::MAX;
+/// A hydrogen among the neighbours of a centre that is written as an atom.
+const HYDROGEN: usize = usize::MAX - 1;
 
-/// Where hydrogens and lone pairs come among the neighbours of a centre: behind the atom before it, if there is one. A lone pair by itself
-/// comes second as RDKit has it, and third where the atom has single bonds only and one of them closes a ring.
-pub(super) fn place_of_implicit(molecule: &Molecule, atom: usize, before: usize, closures: usize) -> usize {
+/// The place of counted hydrogens and lone pairs among the neighbours of a centre: behind the atom before it,
+/// if there is one. A lone pair by itself comes second as RDKit has it, and third if the atom has single
+/// bonds only and one of them closes a ring.
+pub(super) fn implicit_place(molecule: &Molecule, atom: usize, hydrogens: u8, before: usize, closures: usize) -> usize {
     let single = || molecule.neighbours(atom).all(|(_, bond)| bond.order == BondOrder::Single);
-    match molecule.atoms()[atom].hydrogens {
+    match hydrogens {
         0 if closures == 1 && single() => 2,
         0 => 1,
         _ => before,
@@ -37,13 +40,15 @@ pub(super) struct RawMarks {
     centres: BTreeMap<usize, RawCentre>,
     /// By bond, `true` where its second atom is above its first.
     up: BTreeMap<usize, bool>,
+    /// By atom, `true` if its hydrogen, written as an atom, is above it.
+    up_hydrogens: BTreeMap<usize, bool>,
 }
 
 impl RawMarks {
-    /// A centre that comes next, behind `last`.
-    pub(super) fn centre(&mut self, atom: usize, last: Option<usize>, counterclockwise: bool) {
+    /// A centre that comes next, behind another atom or not.
+    pub(super) fn centre(&mut self, atom: usize, has_before: bool, counterclockwise: bool) {
         // The atom before it is met when the bond is made.
-        let before = usize::from(last.is_some());
+        let before = usize::from(has_before);
         self.centres.insert(atom, RawCentre { counterclockwise, around: Vec::new(), before, closures: 0 });
     }
 
@@ -52,6 +57,13 @@ impl RawMarks {
         if let Some(centre) = self.centres.get_mut(&a) {
             centre.around.push(b);
         }
+    }
+
+    /// A hydrogen that is written as an atom, at its place among the neighbours; `up` is `true` if it is
+    /// above the atom.
+    pub(super) fn meet_hydrogen(&mut self, atom: usize, up: Option<bool>) {
+        self.meet(atom, HYDROGEN);
+        self.up_hydrogens.extend(up.map(|up| (atom, up)));
     }
 
     /// Leaves a place for the end of a ring; which one.
@@ -82,7 +94,7 @@ impl RawMarks {
 
     /// The number of marks that were written.
     pub(super) fn count(&self) -> usize {
-        self.centres.len() + self.up.len()
+        self.centres.len() + self.up.len() + self.up_hydrogens.len()
     }
 
     /// The molecule with these marks.
@@ -94,10 +106,13 @@ impl RawMarks {
         for (&atom, RawCentre { counterclockwise, around, before, closures }) in &self.centres {
             let implicit = 4usize.saturating_sub(around.len());
             if (2..=4).contains(&around.len()) {
+                let written = around.iter().filter(|b| **b == HYDROGEN).count();
+                let counted = usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) as u8;
                 // Hydrogens and lone pairs have the first numbers.
-                let mut order: Vec<usize> = around.iter().map(|b| b + 4).collect();
-                let place = place_of_implicit(&molecule, atom, *before, *closures);
-                order.splice(place..place, 0..implicit);
+                let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
+                let mut order: Vec<usize> = around.iter().map(number).collect();
+                let place = implicit_place(&molecule, atom, counted, *before, *closures);
+                order.splice(place..place, written..written + implicit);
                 marks.push(StereoMark {
                     element: StereoElement::Centre(atom),
                     positive: counterclockwise ^ is_odd(&order),
@@ -114,15 +129,12 @@ impl RawMarks {
             marks.push(StereoMark { element: StereoElement::DoubleBond(k), positive: one == other });
         }
         let marked = molecule.marked(marks).normal();
-        let directed = |k: usize| {
-            let bond = marked.bonds()[k];
-            let beside =
-                |end: usize| marked.bonds_at(end).iter().any(|&l| l != k && marked.double_bond_sign(l).is_some());
-            beside(bond.a) || beside(bond.b)
-        };
+        let is_end = |a: usize| marked.bonds_at(a).iter().any(|&k| marked.double_bond_sign(k).is_some());
+        let directed = |k: usize| is_end(marked.bonds()[k].a) || is_end(marked.bonds()[k].b);
         let centres = self.centres.keys().filter(|&&a| marked.sign(StereoElement::Centre(a)).is_some()).count();
-        let shown = centres + self.up.keys().filter(|&&k| directed(k)).count();
-        Ok((marked, shown))
+        let directions = self.up.keys().filter(|&&k| directed(k)).count();
+        let of_hydrogens = self.up_hydrogens.keys().filter(|&&a| is_end(a)).count();
+        Ok((marked, centres + directions + of_hydrogens))
     }
 
     /// `true` if the first other neighbour of an end of a double bond is above it; `None` where nothing says so.
@@ -131,7 +143,8 @@ impl RawMarks {
             return Ok(None);
         }
         let beside = molecule.beside(end, bond);
-        let mut found = None;
+        // A hydrogen is on the other side than the neighbour beside it.
+        let mut found = self.up_hydrogens.get(&end).map(|up| !up);
         for &k in molecule.bonds_at(end) {
             let Some(&up) = self.up.get(&k) else { continue };
             let other = molecule.bonds()[k].other(end);

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::build::{Mark, RawAtom, RawBond, build};
+use super::build::{Mark, RawAtom, RawBond, build, separate_charges};
 use super::marks::RawMarks;
 use crate::molecule::element::is_symbol;
 use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, ValenceTable};
@@ -29,9 +29,16 @@ impl Molecule {
         Self::read(&ValenceTable::default(), smiles)
     }
 
-    /// Reads a SMILES: the organic subset, brackets with charges and hydrogens, bond orders, branches, rings, and aromatic atoms
-    /// (lower case) and bonds (`:`), which get single and double bonds. Isotopes, hydrogens as atoms, `*`, `$`, dative bonds and
-    /// several components (`.`) are refused.
+    /// Reads a SMILES: the organic subset, brackets with charges and hydrogens, bond orders, branches, rings,
+    /// and aromatic atoms (lower case) and bonds (`:`), which get single and double bonds. Isotopes, `*`,
+    /// `$`, dative bonds and several components (`.`) are refused.
+    ///
+    /// As in RDKit, a hydrogen that is written as an atom (`[H]C`) is counted on its heavy neighbour, which
+    /// keeps its stereochemistry. Atoms are therefore numbered without hydrogens. A hydrogen without exactly
+    /// one heavy neighbour is refused (`[H][H]`, `[H+]`).
+    ///
+    /// As in RDKit, too, neutral nitrogen of five bonds gets charges: `CN(=O)=O` is read as `C[N+](=O)[O-]`,
+    /// and `CN=N#N` as `CN=[N+]=[N-]`, unless `table` has the valence 5.
     ///
     /// Stereochemistry is read: `@` and `@@` at tetrahedral centres, `/` and `\` beside double bonds ([`marks`](Self::marks)); marks that
     /// say nothing are left out, and [`read_noting`](Self::read_noting) counts them. [`without_stereo`](Self::without_stereo) makes one
@@ -50,15 +57,26 @@ impl Molecule {
     /// let message = Molecule::from_smiles("CC(C)(C)(C)C").unwrap_err().to_string();
     /// assert!(message.starts_with("atom 1 (C, charge 0) has valence 5"));
     /// assert!(Molecule::from_smiles("c1cccn1").unwrap_err().to_string().contains("a hydrogen missing"));
+    /// let explicit = Molecule::from_smiles("[H]C([H])([H])N(=O)=O")?;
+    /// assert_eq!(explicit.key(), Molecule::from_smiles("C[N+](=O)[O-]")?.key());
     /// # Ok::<(), gfn_molecules::MoleculeError>(())
     /// ```
     ///
     /// # Errors
-    /// [`MoleculeError::Syntax`], [`NotRead`](MoleculeError::NotRead), [`Valence`](MoleculeError::Valence),
-    /// [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond) and
-    /// [`Kekulise`](MoleculeError::Kekulise), each with the place or the atom; [`Stereo`](MoleculeError::Stereo) for directions of bonds
-    /// that contradict each other; [`TooLarge`](MoleculeError::TooLarge) beyond
-    /// [`MAX_ATOMS`](Self::MAX_ATOMS).
+    /// Each error says the place in the text or the atom:
+    ///
+    /// * [`MoleculeError::Syntax`]: the text is no SMILES.
+    /// * [`NotRead`](MoleculeError::NotRead): it has one of the things that are refused, or an element beyond
+    ///   [`Element::ALL`].
+    /// * [`Valence`](MoleculeError::Valence): `table` doesn't have the valence of an atom.
+    /// * [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond): an aromatic
+    ///   atom or bond is in no ring.
+    /// * [`Kekulise`](MoleculeError::Kekulise): aromatic atoms have no alternating single and double bonds.
+    /// * [`Bond`](MoleculeError::Bond): a ring number makes a second bond between two atoms, or a bond of an
+    ///   atom with itself (`C11`).
+    /// * [`Stereo`](MoleculeError::Stereo): directions of bonds contradict each other.
+    /// * [`Disconnected`](MoleculeError::Disconnected): the text is empty.
+    /// * [`TooLarge`](MoleculeError::TooLarge): it has more than [`MAX_ATOMS`](Self::MAX_ATOMS) heavy atoms.
     pub fn read(table: &ValenceTable, smiles: &str) -> Result<Self> {
         Ok(Self::read_noting(table, smiles)?.0)
     }
@@ -79,6 +97,7 @@ impl Molecule {
     pub fn read_noting(table: &ValenceTable, smiles: &str) -> Result<(Self, LeftOut)> {
         let mut reader = Reader { text: smiles.as_bytes(), smiles, ..Reader::default() };
         reader.read()?;
+        separate_charges(table, &mut reader.atoms, &mut reader.bonds);
         let molecule = build(table, &reader.atoms, &reader.bonds)?;
         let (molecule, shown) = reader.marks.set(molecule)?;
         Ok((molecule, LeftOut { stereo: reader.marks.count() - shown, ..reader.left_out }))
@@ -103,6 +122,8 @@ struct Reader<'a> {
     bonds: Vec<RawBond>,
     /// The atom that the next one is joined to.
     last: Option<usize>,
+    /// `true` if a hydrogen stands before the first atom, which it is joined to.
+    starts_with_hydrogen: bool,
     /// The bond written before the next atom or ring number.
     mark: Option<Mark>,
     branches: Vec<usize>,
@@ -164,6 +185,9 @@ impl Reader<'_> {
         if self.mark.is_some() {
             return self.fail("a bond leads nowhere");
         }
+        if self.starts_with_hydrogen {
+            return self.refuse(NotRead::HydrogenAtom);
+        }
         if !self.branches.is_empty() {
             return self.fail("a branch isn't closed: `)` is missing");
         }
@@ -197,7 +221,7 @@ impl Reader<'_> {
     }
 
     fn bond(&mut self, mark: Mark) -> Result<()> {
-        if self.last.is_none() {
+        if self.last.is_none() && !self.starts_with_hydrogen {
             return self.fail("a bond has no atom before it");
         }
         if self.mark.replace(mark).is_some() {
@@ -266,7 +290,7 @@ impl Reader<'_> {
         };
         let Some((element, aromatic)) = Element::from_symbol(symbol) else { return self.fail("no such element") };
         self.at += symbol.len();
-        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None })
+        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None, hydrogen_atoms: 0 })
     }
 
     fn atom(&mut self, atom: RawAtom) -> Result<()> {
@@ -275,6 +299,11 @@ impl Reader<'_> {
             return Err(MoleculeError::TooLarge);
         }
         self.atoms.push(atom);
+        if std::mem::take(&mut self.starts_with_hydrogen) {
+            // Where the bond goes up to the atom, the hydrogen is below.
+            let up = self.up.take().map(|up| !up);
+            self.add_hydrogen(new, up)?;
+        }
         if let Some(last) = self.last {
             self.marks.meet(last, new);
             self.marks.meet(new, last);
@@ -285,30 +314,69 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Counts a hydrogen that is written as an atom; `up` is `true` if it is above the atom.
+    fn add_hydrogen(&mut self, atom: usize, up: Option<bool>) -> Result<()> {
+        if !matches!(self.mark.take(), None | Some(Mark::Order(BondOrder::Single))) {
+            return self.refuse(NotRead::HydrogenAtom);
+        }
+        let count = &mut self.atoms[atom].hydrogen_atoms;
+        *count = count.saturating_add(1);
+        self.marks.meet_hydrogen(atom, up);
+        Ok(())
+    }
+
+    /// A hydrogen as an atom, behind its neighbour or before the first atom.
+    fn hydrogen(&mut self) -> Result<()> {
+        self.at += 1;
+        self.atom_map();
+        if !self.take(b']') {
+            return self.fail("`]` was expected behind a hydrogen");
+        }
+        match self.last {
+            Some(last) if matches!(self.peek(), None | Some(b')' | b'.')) => {
+                let up = self.up.take();
+                self.add_hydrogen(last, up)
+            }
+            None if !std::mem::replace(&mut self.starts_with_hydrogen, true) => Ok(()),
+            _ => self.refuse(NotRead::HydrogenAtom),
+        }
+    }
+
+    /// Passes over the number of an atom in a map.
+    fn atom_map(&mut self) {
+        if self.take(b':') && self.digit().is_some() {
+            self.left_out.atom_maps += 1;
+            while self.digit().is_some() {}
+        }
+    }
+
     fn bracket(&mut self) -> Result<()> {
         self.at += 1;
-        if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return self.refuse(NotRead::Isotope);
+        let rest = &self.text[self.at..];
+        if let [b'H', b']' | b':', ..] = rest {
+            return self.hydrogen();
+        }
+        if rest.first().is_some_and(u8::is_ascii_digit) {
+            let is_unknown = rest.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'*');
+            return self.refuse(if is_unknown { NotRead::UnknownAtom } else { NotRead::Isotope });
         }
         let (element, aromatic) = self.symbol()?;
         if self.take(b'@') {
             let counterclockwise = !self.take(b'@');
-            self.marks.centre(self.atoms.len(), self.last, counterclockwise);
+            let has_before = self.last.is_some() || self.starts_with_hydrogen;
+            self.marks.centre(self.atoms.len(), has_before, counterclockwise);
         }
         let mut hydrogens = 0;
         if self.take(b'H') {
             hydrogens = self.digit().unwrap_or(1);
         }
         let charge = self.charge()?;
-        if self.take(b':') && self.digit().is_some() {
-            self.left_out.atom_maps += 1;
-            while self.digit().is_some() {}
-        }
+        self.atom_map();
         if !self.take(b']') {
             return self
                 .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
         }
-        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens) })
+        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 })
     }
 
     /// The element of a bracket, and whether it is in lower case.

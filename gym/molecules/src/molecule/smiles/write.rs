@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::directions::directions;
-use super::marks::place_of_implicit;
+use super::marks::implicit_place;
 use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::valence::ValenceTable;
 use crate::molecule::{BondOrder, Molecule, StereoElement, is_odd};
@@ -11,7 +11,10 @@ impl Molecule {
     /// Its canonical SMILES: the same text for the same molecule. Aromatic rings are in lower case; centres and double bonds that are
     /// marked have `@` and `/`.
     ///
-    /// The order of the atoms is our own canonical one, so the text differs from other programs' canonical SMILES.
+    /// The text isn't RDKit's canonical SMILES, nor another program's: the order of the atoms is this
+    /// library's own, and atoms with triple bonds are never aromatic (benzyne is for RDKit). To compare
+    /// molecules with those of another program, read its SMILES by [`from_smiles`](Self::from_smiles) and
+    /// compare [`key`](Self::key)s.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -195,7 +198,8 @@ impl<'a> Writer<'a> {
         order.splice(0..0, before);
         order.iter_mut().for_each(|b| *b += 4);
         let closures = self.closes[a].len() + self.opens[a].len();
-        let place = place_of_implicit(self.molecule, a, usize::from(before.is_some()), closures);
+        let hydrogens = self.molecule.atoms()[a].hydrogens;
+        let place = implicit_place(self.molecule, a, hydrogens, usize::from(before.is_some()), closures);
         order.splice(place..place, 0..implicit);
         if positive ^ is_odd(&order) { "@" } else { "@@" }
     }

@@ -1,0 +1,81 @@
+//! Tables of molecules: which column has the SMILES, and its field in each record.
+
+/// The separators of tables, in the order in which they are tried.
+const SEPARATORS: [char; 5] = ['\t', ';', ',', '|', ' '];
+
+/// How the lines of a file are divided into fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table {
+    /// `None` for lines that begin with a SMILES: then any separator ends it, and the rest of the line isn't
+    /// looked at.
+    separator: Option<char>,
+    /// The place of the SMILES among the fields.
+    column: usize,
+}
+
+impl Table {
+    /// Lines that begin with a SMILES.
+    pub(super) const LINES: Self = Self { separator: None, column: 0 };
+
+    /// Finds the separator and the column of a header: the column of this name or, without a name, `smiles`,
+    /// then the first whose name ends in it (`canonical_smiles`), in any case. `None` for a line that has no
+    /// such column.
+    pub(super) fn from_header(line: &str, name: Option<&str>) -> Option<Self> {
+        SEPARATORS.iter().find_map(|&separator| {
+            let mut record = TableRecord::new(Self { separator: Some(separator), column: 0 });
+            record.take(line);
+            let names: Vec<String> = record.fields.iter().map(|field| field.trim().to_ascii_lowercase()).collect();
+            let column = match name {
+                Some(name) => record.fields.iter().position(|field| field.trim() == name),
+                None if names.len() == 1 && names[0].contains(SEPARATORS) => None,
+                None => names
+                    .iter()
+                    .position(|field| field == "smiles")
+                    .or_else(|| names.iter().position(|field| field.ends_with("smiles"))),
+            };
+            // A single column doesn't say what separates fields.
+            Some(Self { separator: (names.len() > 1).then_some(separator), column: column? })
+        })
+    }
+}
+
+/// A record of a table, whose quotes may reach over several lines.
+pub(super) struct TableRecord {
+    table: Table,
+    /// At least one.
+    fields: Vec<String>,
+    /// `true` inside of quotes.
+    is_open: bool,
+}
+
+impl TableRecord {
+    pub(super) fn new(table: Table) -> Self {
+        Self { table, fields: vec![String::new()], is_open: false }
+    }
+
+    /// Takes a line; returns `false` if a quote is open, so that the record has further lines.
+    pub(super) fn take(&mut self, line: &str) -> bool {
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            let last = self.fields.len() - 1;
+            let field = &mut self.fields[last];
+            let separates = self.table.separator.map_or(SEPARATORS.contains(&c), |separator| c == separator);
+            match c {
+                // Two quotes stand for one.
+                '"' if self.is_open && chars.next_if_eq(&'"').is_none() => self.is_open = false,
+                '"' if !self.is_open && field.trim().is_empty() => self.is_open = true,
+                _ if self.is_open || !separates => field.push(c),
+                ' ' | '\t' if field.is_empty() && self.table.separator != Some('\t') => {}
+                _ if self.table.separator.is_none() => return true,
+                _ => self.fields.push(String::new()),
+            }
+        }
+        !self.is_open
+    }
+
+    /// The SMILES, without what stands behind a blank (CXSMILES); empty if the record is too short.
+    pub(super) fn smiles(&self) -> &str {
+        let field = self.fields.get(self.table.column).map_or("", String::as_str);
+        field.split_whitespace().next().unwrap_or_default()
+    }
+}

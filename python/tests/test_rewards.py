@@ -364,7 +364,7 @@ def test_the_step_is_told_in_the_middle_of_one():
         (lambda: trainer(lambda states: np.full(len(states), np.inf)).fit(1), "np.maximum"),
         (lambda: trainer(lambda states: np.zeros(len(states)), env=gfn.HyperGrid(4, 8)).exact(limit=10), "`evaluate`"),
         (lambda: trainer(lambda states: np.zeros(len(states)), device="cuda:4000"), "device=.cpu."),
-        (lambda: gfn.Trainer(gfn.BayesianStructure(4), gfn.StructureReward(np.zeros((2, 4))), gfn.Mlp((8,))), "as many observations as variables"),
+        (lambda: gfn.Trainer(gfn.BayesianStructure(4), gfn.StructureReward(np.random.default_rng(0).normal(size=(2, 4))), gfn.Mlp((8,))), "as many observations as variables"),
     ],
 )
 def test_messages_name_what_there_is_in_python(call, message):

@@ -52,6 +52,48 @@ fn bad_tables_are_refused_with_their_line() {
 }
 
 #[test]
+fn lines_that_are_no_header_are_named() {
+    for (text, words) in [
+        ("sep=,\na,b\n1,2\n3,4\n", "`sep=`, is for spreadsheets: remove it"),
+        ("SEP=;\na;b\n1;2\n3;4\n", "`sep=`, is for spreadsheets: remove it"),
+        ("# from an experiment\na,b\n1,2\n3,4\n", "`# from an experiment` is a comment: remove it"),
+        ("# of 2025, twice, by hand\na,b\n1,2\n3,4\n", "`# of 2025` is a comment: remove it"),
+        ("% x\na,b\n1,2\n3,4\n", "`% x` is a comment: remove it"),
+        ("a b\n1 2\n3 4\n", "one name, `a b`: the separator is `blank`, and must be a comma"),
+        ("\"Raf\" \"Mek\"\n26.4 13.2\n35.9 16.5\n", "the separator is `blank`"),
+        ("a  b   c\n1  2   3\n3  4   5\n", "the separator is `blank`"),
+        ("a b\n1,5 2,5\n3,5 4\n", "the separator is `blank`"),
+    ] {
+        let continuous = ContinuousData::from_csv(text.as_bytes()).unwrap_err().to_string();
+        let discrete = DiscreteData::from_csv(text.as_bytes()).unwrap_err().to_string();
+        for message in [continuous, discrete] {
+            assert!(message.contains("line 1") && message.contains(words), "{text:?}: {message}");
+        }
+    }
+    let names = ["raf", "mek"].map(String::from);
+    let message = named_edges("cause;effect\nraf;mek\n".as_bytes(), &names).unwrap_err().to_string();
+    assert!(message.contains("the separator is `;`"), "{message}");
+    // Names with blanks and signs are names if the rows fit them.
+    let data = ContinuousData::from_csv("dose in mg,# cells\n1,2\n3,5\n".as_bytes()).unwrap();
+    assert_eq!(data.names(), ["dose in mg", "# cells"]);
+    assert_eq!(ContinuousData::from_csv("dose in mg\n1\n3\n".as_bytes()).unwrap().names(), ["dose in mg"]);
+    assert_eq!(ContinuousData::from_csv("#a,b\n1,2\n3,4\n".as_bytes()).unwrap().names(), ["#a", "b"]);
+}
+
+#[test]
+fn byte_order_marks_are_skipped() {
+    for header in ["a,b", "\"a\",\"b\""] {
+        let text = format!("\u{feff}{header}\n1,2\n3,4\n");
+        assert_eq!(ContinuousData::from_csv(text.as_bytes()).unwrap().names(), ["a", "b"]);
+        assert_eq!(DiscreteData::from_csv(text.as_bytes()).unwrap().names(), ["a", "b"]);
+    }
+    let names = ["raf", "mek"].map(String::from);
+    assert_eq!(named_edges("\u{feff}cause,effect\nraf,mek\n".as_bytes(), &names).unwrap(), [(0, 1)]);
+    let marked = format!("\u{feff}{}", NETWORK.trim_start());
+    assert_eq!(DiscreteNetwork::from_bif(&marked).unwrap(), DiscreteNetwork::from_bif(NETWORK).unwrap());
+}
+
+#[test]
 fn tables_are_read() {
     let data = ContinuousData::from_csv("\"x, 1\" ,y\r\n 1, 2\r\n-3.5,1e2\r\n".as_bytes()).unwrap();
     assert_eq!(data.names(), ["x, 1", "y"]);
@@ -217,6 +259,47 @@ fn bad_networks_are_refused_with_their_line() {
     for cut in (0..NETWORK.len() - 2).step_by(7) {
         assert!(DiscreteNetwork::from_bif(&NETWORK[..cut]).is_err() || cut < 3, "cut at {cut}");
     }
+}
+
+#[test]
+fn rows_that_a_network_gives_twice_are_refused() {
+    let refused = |from: &str, to: &str, words: &str| {
+        assert!(NETWORK.contains(from));
+        let message = DiscreteNetwork::from_bif(&NETWORK.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    let row = "(yes, yes) 0.1, 0.2, 0.7;";
+    let words = "line 9: the table of `C` gives the row (yes, yes) twice";
+    refused(row, &format!("{row}\n{row}"), words);
+    // Also if they differ, with another row between them, or after the default.
+    refused("(no, yes)", "(yes, yes)", words);
+    let late = format!("default 0.0, 0.0, 1.0; {row}");
+    refused("default 0.0, 0.0, 1.0;", &late, "the row (yes, yes) twice");
+    refused("default 0.0, 0.0, 1.0;", "default 0.0, 0.0, 1.0; default 0.5, 0.5, 0.0;", "`C` gives its default twice");
+    refused("table 0.25, 0.75;", "table 0.25, 0.75; table 0.5, 0.5;", "`A` gives some rows twice");
+    refused("table 0.9, 0.4, 0.1, 0.6;", "(yes) 0.9, 0.1; table 0.9, 0.4, 0.1, 0.6;", "`B` gives some rows twice");
+    refused("table 0.9, 0.4, 0.1, 0.6;", "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;", "`B` gives the row (yes) twice");
+    // A default in front fills the same rows as one behind.
+    let first = NETWORK.replacen("default 0.0, 0.0, 1.0;", "", 1);
+    let first = first.replacen(row, &format!("default 0.0, 0.0, 1.0; {row}"), 1);
+    assert_eq!(DiscreteNetwork::from_bif(&first).unwrap(), DiscreteNetwork::from_bif(NETWORK).unwrap());
+}
+
+#[test]
+fn networks_of_too_many_variables_are_refused_in_one_sentence() {
+    let variable = |k: usize| format!("variable v{k} {{ type discrete [ 2 ] {{ variable, b }}; }}\n");
+    let table = |k: usize| format!("probability ( v{k} ) {{ table 0.5, 0.5; }}\n");
+    let network = |n: usize| (0..n).map(variable).chain((0..n).map(table)).collect::<String>();
+    assert_eq!(DiscreteNetwork::from_bif(&network(200)).unwrap().names().len(), 200);
+    for text in [network(223), (0..223).map(|k| variable(k) + &table(k)).collect()] {
+        let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
+        assert!(message.contains("the number of variables of the network is 223"), "{message}");
+        assert!(message.contains("at most 200") && !message.contains("values"), "{message}");
+    }
+    let one = "variable v { type discrete [ 1 ] { a }; } probability ( v ) { table 1.0; }";
+    let message = DiscreteNetwork::from_bif(one).unwrap_err().to_string();
+    assert!(message.contains("`v` has 1 values, and 2 or more are needed"), "{message}");
+    assert!(!message.contains("200"), "{message}");
 }
 
 #[test]

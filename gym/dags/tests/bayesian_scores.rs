@@ -209,6 +209,41 @@ fn bic_is_least_squares() {
     assert!(LinearGaussianBic::new(&collinear).unwrap_err().to_string().contains("`x1`"));
 }
 
+#[test]
+fn constant_variables_are_refused_whatever_their_value() {
+    let mut rng = Rng::seeded(3);
+    // The mean of equal values is another number for some of these values, so that a sum of squares isn't 0.
+    for (value, rows) in [(1.0, 20), (0.0, 20), (0.1, 20), (1013.25, 50), (5.0, 16), (1e-7, 33), (-273.15, 41)] {
+        for place in 0..3 {
+            let row =
+                |rng: &mut Rng| (0..3).map(|i| if i == place { value } else { rng.normal() }).collect::<Vec<f64>>();
+            let values: Vec<f64> = (0..rows).flat_map(|_| row(&mut rng)).collect();
+            let data = ContinuousData::new(["a", "b", "c"].map(String::from).to_vec(), values).unwrap();
+            let bge = Bge::new(&data, BgeConfig::default()).unwrap_err();
+            let bic = LinearGaussianBic::new(&data).unwrap_err();
+            let standard = data.standardised().unwrap_err();
+            let words = format!("`{}`, {value} in every row", ["a", "b", "c"][place]);
+            for error in
+                [bge.to_string(), bic.to_string(), standard.to_string(), data.discretised(3).unwrap_err().to_string()]
+            {
+                assert!(error.contains(&words) || error.contains("all in one of 3 levels"), "{error}");
+            }
+        }
+    }
+    // One value that differs in its last bit is enough to vary.
+    let nearly: Vec<f64> = (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
+    let nearly = ContinuousData::new(["a", "b"].map(String::from).to_vec(), nearly).unwrap();
+    assert!(Bge::new(&nearly.standardised().unwrap(), BgeConfig::default()).is_ok());
+    // A variable that experiments alone vary says nothing without them.
+    let mut rows: Vec<f64> = (0..20).flat_map(|_| [0.1, rng.normal()]).collect();
+    rows.extend((0..20).flat_map(|k| [k as f64, 3.0]));
+    let targets = (0..40).map(|row| if row < 20 { NodeSet::EMPTY } else { NodeSet::EMPTY.with(0) }).collect();
+    let set = ContinuousData::new(["a", "b"].map(String::from).to_vec(), rows).unwrap();
+    let set = set.with_interventions(targets).unwrap();
+    assert!(LinearGaussianBic::new(&set).unwrap_err().to_string().contains("`a`, 0.1 in every row"));
+    assert!(Bge::new(&set, BgeConfig::default()).is_ok());
+}
+
 /// Rows in which a node was set count for all others, and tell the direction of an edge.
 #[test]
 fn experiments_count_where_they_should() {

@@ -156,6 +156,11 @@ _BESIDE = {
     "Diffusion.beta_min": ("process", ("variance_preserving",)),
     "Diffusion.beta_max": ("process", ("variance_preserving",)),
     "MixtureTarget.seed": ("name", ("forty_modes",)),
+    "StructureReward.bins": ("score", ("bde",)),
+    "StructureReward.standardise": ("score", ("bge", "bic")),
+    "StructureReward.alpha_mu": ("score", ("bge",)),
+    "StructureReward.alpha_w": ("score", ("bge",)),
+    "StructureReward.nu": ("score", ("bge",)),
 }
 
 
@@ -168,7 +173,7 @@ class Settings:
         for field in fields(self):  # type: ignore[arg-type]
             name, value = f"{type(self).__name__}.{field.name}", getattr(self, field.name)
             checked(value, name, hints[field.name])
-            if name in _BESIDE and value != field.default:
+            if name in _BESIDE and np.any(value != field.default):
                 other, values = _BESIDE[name]
                 if getattr(self, other) not in values:
                     beside = " or ".join(map(repr, values))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ._settings import Settings, plain
+from ._tables import check_no_categories, levels, named_columns
 from .molecules import MoleculeScore
 
 
@@ -222,25 +223,78 @@ class ToyReward(Reward):
 @dataclass(frozen=True, eq=False)
 class StructureReward(Reward):
     """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a pandas frame, under a
-    uniform prior. `score` is BGe (Gaussian, parameters integrated out), BIC (linear Gaussian), or BDe (numbers cut into three classes)."""
+    uniform prior.
+
+    `score` is "bge" (linear Gaussian, parameters integrated out), "bic" (linear Gaussian, by the Bayesian information criterion), or "bde"
+    (discrete, parameters integrated out). A column with one value in every row is refused.
+
+    Numbers, for "bge" and "bic", are standardised first: each column to mean 0 and variance 1. The prior of BGe has the same mean and scale
+    for all variables, so without it, by `standardise=False`, its scores depend on the data's units and origin.
+
+    Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at most 20 different ones in a
+    column, of which only those that occur count. Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of
+    them is cut into that many intervals of about as many observations each. `levels` shows what became of each column.
+
+    bins
+        The number of intervals, for "bde".
+    standardise
+        Whether numbers are standardised, for "bge" and "bic".
+    alpha_mu, alpha_w
+        The prior of "bge": the number of observations that its mean is worth, above 0; and its degrees of freedom, above the number of
+        variables plus 1. `None` is the number of variables plus 2.
+    nu
+        The prior mean of each variable, for "bge" with `standardise=False`, in the units of the data. `None` is 0.
+
+    >>> rows = [["low", 1.5], ["high", 2.5], ["low", 3.5], ["high", 9.5]]
+    >>> import pandas
+    >>> StructureReward(pandas.DataFrame(rows, columns=["dose", "weight"]), "bde", bins=2).levels
+    {'dose': ['high', 'low'], 'weight': [(-inf, 3.5), (3.5, inf)]}
+    """
 
     data: Any = field(repr=False)
     score: Literal["bge", "bic", "bde"] = "bge"
+    bins: int | None = None
+    standardise: bool = True
+    alpha_mu: float = 1.0
+    alpha_w: float | None = None
+    nu: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(shape := _numbers(self.data, "data").shape) != 2:
+        if self.bins is not None and not 2 <= self.bins <= 1000:
+            raise ValueError(f"StructureReward.bins is {self.bins}: expected a whole number from 2 to 1000, or None")
+        if self.nu is not None and self.standardise:
+            raise ValueError("StructureReward.nu is given, and the data are standardised: expected standardise=False, or no prior mean")
+        if self.score == "bde":
+            self._coded()
+        elif len(shape := _numbers(self.data, "data").shape) != 2:
             raise ValueError(f"data has shape {shape}: expected [observations, variables]")
+        else:
+            check_no_categories(self.data)
+
+    @property
+    def levels(self) -> dict[str, list[Any]] | None:
+        """The levels of each column for "bde": its values, or the bounds of the intervals that it was cut into; each includes its lower
+        bound. `None` for the other scores."""
+        return None if self.score != "bde" else {name: found for name, found, _ in self._coded()}
+
+    def _coded(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
+        """The name, the levels and the observations of each column."""
+        return [(name, *levels(name, column, self.bins)) for name, column in named_columns(self.data)]
 
     def _values(self) -> dict[str, Any]:
-        columns = getattr(self.data, "columns", None)
-        values = _numbers(self.data, "data")
-        names = [f"x{k}" for k in range(values.shape[1])] if columns is None else [str(name) for name in columns]
-        return {
-            "score": self.score,
-            "names": names,
-            "values": values.ravel().tolist(),
-        }
+        names = [name for name, _ in named_columns(self.data)]
+        settings: dict[str, Any] = {}
+        if self.score == "bde":
+            coded = self._coded()
+            settings["labels"] = [[str(level) for level in found] for _, found, _ in coded]
+            settings["cells"] = np.stack([places for _, _, places in coded], axis=1).ravel().tolist()
+        else:
+            settings["values"] = _numbers(self.data, "data").ravel().tolist()
+            settings["standardise"] = bool(self.standardise)
+        if self.score == "bge":
+            settings |= {name: plain(getattr(self, name), f"StructureReward.{name}") for name in ("alpha_mu", "alpha_w", "nu")}
+        return {"names": names, "score": {self.score: settings}}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ use gfn::Rng;
 use gfn::env::{Reals, Reward};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn_dags::{
-    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, LinearGaussianBic,
-    LocalScore, StructurePrior,
+    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData,
+    LinearGaussianBic, LocalScore, StructurePrior,
 };
 use gfn_gym::boxes::BoxReward;
 use gfn_gym::diffusion::{CoxProcess, Funnel, ManyWell, Mixture, Posterior, Target};
@@ -21,14 +21,12 @@ use crate::errors::raised;
 
 /// Variables up to which all scores are computed ahead, as there are few enough sets of parents.
 const AHEAD: usize = 12;
-/// Classes that numbers are cut into for the discrete score.
-const LEVELS: usize = 3;
 
 /// Their settings, by the name of the class in Python.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 enum Spec {
-    StructureReward { score: Score, names: Vec<String>, values: Vec<f64> },
+    StructureReward { score: Score, names: Vec<String> },
     BoxReward { r0: f64, r1: f64, r2: f64 },
     LineReward { modes: Vec<(f64, f64)> },
     GaussianTarget { mean: Vec<f64>, sd: f64 },
@@ -39,13 +37,34 @@ enum Spec {
     CoxTarget { side: usize, seed: u64 },
 }
 
-/// What structures are scored by.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
+/// The score of structures: its observations and its settings.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Score {
-    Bge,
-    Bic,
-    Bde,
+    Bge { values: Vec<f64>, standardise: bool, alpha_mu: f64, alpha_w: Option<f64>, nu: Option<Vec<f64>> },
+    Bic { values: Vec<f64>, standardise: bool },
+    Bde { labels: Vec<Vec<String>>, cells: Vec<u16> },
+}
+
+impl Score {
+    fn build(self, names: Vec<String>) -> gfn::Result<Box<dyn LocalScore>> {
+        let prepared = |names, values, standardise| {
+            let data = ContinuousData::new(names, values)?;
+            if standardise { data.standardised() } else { Ok(data) }
+        };
+        Ok(match self {
+            Self::Bge { values, standardise, alpha_mu, alpha_w, nu } => {
+                let config = BgeConfig { alpha_mu, alpha_w, nu, ..BgeConfig::default() };
+                Box::new(Bge::new(&prepared(names, values, standardise)?, config)?)
+            }
+            Self::Bic { values, standardise } => {
+                Box::new(LinearGaussianBic::new(&prepared(names, values, standardise)?)?)
+            }
+            Self::Bde { labels, cells } => {
+                Box::new(Bde::new(DiscreteData::labelled(names, labels, cells)?, BdeConfig::default())?)
+            }
+        })
+    }
 }
 
 /// Mixtures of Gaussians in the plane.
@@ -68,7 +87,7 @@ pub(crate) fn structure_reward(
     settings: Value,
     env: &GraphEnv<BayesianStructure>,
 ) -> PyResult<Box<dyn Reward<GraphStates>>> {
-    let Spec::StructureReward { score, names, values } = spec(&settings, "acyclic graphs")? else {
+    let Spec::StructureReward { score, names } = spec(&settings, "acyclic graphs")? else {
         return Err(wrong_states(&settings, "acyclic graphs"));
     };
     let build = || -> gfn::Result<Box<dyn Reward<GraphStates>>> {
@@ -77,12 +96,7 @@ pub(crate) fn structure_reward(
             let got = format!("{variables} variables for an environment of {} nodes", env.n_nodes());
             return Err(gfn::Error::config("the data of a StructureReward", got, "a column for each node"));
         }
-        let data = ContinuousData::new(names, values)?;
-        let score: Box<dyn LocalScore> = match score {
-            Score::Bge => Box::new(Bge::new(&data, BgeConfig::default())?),
-            Score::Bic => Box::new(LinearGaussianBic::new(&data)?),
-            Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
-        };
+        let score = score.build(names)?;
         let scores = if variables <= AHEAD {
             CachedScores::ahead(score, env.config().max_parents)?
         } else {

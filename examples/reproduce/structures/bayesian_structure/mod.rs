@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Standard deviation of the simulated noise; weights of edges are drawn from N(0, 1)
     #[arg(long, default_value_t = 0.1, conflicts_with = "data")]
     noise: f64,
-    /// Observations in place of simulated ones: a CSV file with a header
+    /// Observations instead of simulated ones: a CSV file with a header; numbers are standardised, for bge and bic
     #[arg(long)]
     data: Option<PathBuf>,
     /// Column of the data that says which variables an experiment set in that row: names with `;` between them, or nothing
@@ -49,10 +49,10 @@ pub(crate) struct Args {
     /// Known edges, to compare with: a CSV file of causes and effects under a header
     #[arg(long, requires = "data")]
     truth: Option<PathBuf>,
-    /// Take the logarithm of the data, then standardise them; for bge and bic
+    /// Take the logarithm of the data before they are standardised; for bge and bic
     #[arg(long, requires = "data")]
     log: bool,
-    /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most ten whole
+    /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most twenty whole
     /// numbers (other numbers are cut into three)
     #[arg(long, value_enum, default_value = "bge")]
     score: ScoreName,

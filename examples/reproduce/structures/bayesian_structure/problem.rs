@@ -40,7 +40,7 @@ pub(crate) struct Problem {
 /// Nodes up to which all scores are computed before training.
 const AHEAD: usize = 12;
 /// Whole numbers of a variable, up to which they are its classes.
-const MAX_CODES: usize = 10;
+const MAX_CODES: usize = 20;
 /// Classes that numbers are cut into for the discrete score.
 const LEVELS: usize = 3;
 
@@ -68,10 +68,10 @@ impl Problem {
                 }
                 let mut data = numbers?;
                 if args.log {
-                    data = data.map(f64::ln)?.standardised()?;
+                    data = data.map(f64::ln)?;
                 }
                 let truth = known_edges(args, data.names())?;
-                (data, truth)
+                (data.standardised()?, truth)
             }
         };
         let score: Box<dyn LocalScore> = match args.score {

@@ -158,11 +158,10 @@ impl BifVariables {
         if self.names.iter().any(|known| known == name) {
             return Err(reader.error(format!("variable `{name}` comes twice")));
         }
-        if labels.len() < 2 || self.names.len() == MAX_NODES {
-            let count = labels.len();
-            let problem =
-                format!("`{name}` has {count} values, of at least 2, or is one variable more than {MAX_NODES}");
-            return Err(reader.error(problem));
+        if labels.len() < 2 {
+            return Err(
+                reader.error(format!("variable `{name}` has {} values, and 2 or more are needed", labels.len()))
+            );
         }
         self.names.push(name.into());
         self.labels.push(labels.into_iter().map(String::from).collect());
@@ -189,6 +188,10 @@ impl BifVariables {
         let later = |parent: &usize| parents.iter().filter(|other| *other > parent).map(size).product();
         let strides: Vec<usize> = parents.iter().map(later).collect();
         let mut table = vec![f64::NAN; entries];
+        let mut default: Option<Vec<f64>> = None;
+        let twice = |reader: &BifReader<'_>, row: &str| {
+            Err(reader.error(format!("the table of `{name}` gives {row} twice: keep one of them")))
+        };
         reader.expect("{")?;
         loop {
             match reader.next()? {
@@ -196,6 +199,9 @@ impl BifVariables {
                 "table" => {
                     // In a table of all rows the node's own value changes slowest.
                     let (numbers, rows) = (reader.probabilities(entries, name)?, entries / values);
+                    if table.iter().any(|p| !p.is_nan()) {
+                        return twice(reader, "some rows");
+                    }
                     for row in 0..rows {
                         let (mut rest, mut place) = (row, 0);
                         for (parent, stride) in parents.iter().zip(&strides).rev() {
@@ -206,9 +212,9 @@ impl BifVariables {
                     }
                 }
                 "default" => {
-                    let row = reader.probabilities(values, name)?;
-                    let missing = table.chunks_exact_mut(values).filter(|old| old[0].is_nan());
-                    missing.for_each(|old| old.copy_from_slice(&row));
+                    if default.replace(reader.probabilities(values, name)?).is_some() {
+                        return twice(reader, "its default");
+                    }
                 }
                 "(" => {
                     let labels = reader.list(")")?;
@@ -222,11 +228,19 @@ impl BifVariables {
                         };
                         place += value * stride;
                     }
-                    table[place * values..][..values].copy_from_slice(&reader.probabilities(values, name)?);
+                    let row = &mut table[place * values..][..values];
+                    if !row[0].is_nan() {
+                        return twice(reader, &format!("the row ({})", labels.join(", ")));
+                    }
+                    row.copy_from_slice(&reader.probabilities(values, name)?);
                 }
                 "property" => reader.skip()?,
                 other => return Err(reader.error(format!("`{other}` in the table of `{name}`"))),
             }
+        }
+        if let Some(default) = default {
+            let missing = table.chunks_exact_mut(values).filter(|row| row[0].is_nan());
+            missing.for_each(|row| row.copy_from_slice(&default));
         }
         if table.iter().any(|p| p.is_nan()) {
             return Err(reader.error(format!("the table of `{name}` has rows without probabilities")));
@@ -240,7 +254,7 @@ impl BifVariables {
 }
 
 impl DiscreteNetwork {
-    /// Reads a network from BIF text: discrete variables, tables by row, as a whole, or with a default.
+    /// Reads a network from BIF text: discrete variables, tables by row, as a whole, or with a default. A byte-order mark in front is skipped.
     ///
     /// ```
     /// use gfn_dags::DiscreteNetwork;
@@ -256,10 +270,15 @@ impl DiscreteNetwork {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line of what isn't in the format, and for more than 16 million probabilities in all;
-    /// [`Error::Contract`] for a cycle; those of [`new`](Self::new).
+    /// [`Error::Parse`] with the line of what isn't in the format, of a row that comes twice, and for more than 16 million probabilities
+    /// in all; [`Error::Config`] for more than 200 variables; [`Error::Contract`] for a cycle; those of [`new`](Self::new).
     pub fn from_bif(text: &str) -> Result<Self> {
-        let tokens = tokens(text);
+        let tokens = tokens(text.trim_start_matches('\u{feff}'));
+        let is_declared = |words: &&[(usize, &str)]| words[0].1 == "variable" && words[2].1 == "{";
+        let n_variables = tokens.windows(3).filter(is_declared).count();
+        if n_variables > MAX_NODES {
+            return Err(Error::config("the number of variables of the network", n_variables, "at most 200"));
+        }
         let mut reader = BifReader { rest: &tokens, line: 1 };
         let mut variables = BifVariables::default();
         while !reader.rest.is_empty() {

@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-use super::{DiscreteData, Observations, check_table, numbered};
+use super::{DiscreteData, Observations, check_table, constant_column, numbered};
 
 /// Observations of continuous variables: `[rows, variables]`, finite, in f64.
 ///
@@ -38,6 +38,16 @@ impl ContinuousData {
         Self::new(numbered(N), rows.iter().flatten().copied().collect())
     }
 
+    /// Refuses a variable that has one value in all of these rows. Values are compared, as a sum of squares would hide a constant behind
+    /// round-off.
+    pub(crate) fn check_varying(&self, rows: &[usize]) -> Result<()> {
+        let is_constant = |i: &usize| rows.iter().all(|&row| self.row(row)[*i] == self.row(rows[0])[*i]);
+        match (0..self.n_variables()).find(is_constant) {
+            Some(i) if !rows.is_empty() => Err(constant_column(&self.names[i], &self.row(rows[0])[i].to_string())),
+            _ => Ok(()),
+        }
+    }
+
     /// Each value by a function, such as the logarithm of intensities.
     ///
     /// # Errors
@@ -57,19 +67,14 @@ impl ContinuousData {
             let got = rows.to_string();
             return Err(Error::config("the number of observations", got, "at least two"));
         }
+        self.check_varying(&(0..rows).collect::<Vec<_>>())?;
         let mut out = self.clone();
         for variable in 0..n {
             let mut column = self.column(variable);
-            let first = column[0];
             let scale = power_of_two(column.iter().fold(0.0, |most, x| x.abs().max(most)));
             column.iter_mut().for_each(|x| *x /= scale);
             let mean = column.iter().sum::<f64>() / rows as f64;
             let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
-            if column.iter().all(|x| *x == column[0]) || variance <= 0.0 {
-                let got = format!("`{}`, {first} in every row", self.names[variable]);
-                let expected = "variables that vary: leave it out";
-                return Err(Error::config("a variable", got, expected));
-            }
             for (row, x) in column.iter().enumerate() {
                 out.cells[row * n + variable] = (x - mean) / variance.sqrt();
             }

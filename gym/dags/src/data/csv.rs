@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gfn::{Error, Result};
 
-use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size};
+use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size, constant_column};
 
 /// Words for a missing value, in small letters.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
@@ -38,7 +38,31 @@ impl TextTable {
             let record = record.map_err(broken)?;
             Ok((record.position().map_or(0, |position| line_of(&text, position)), words(&record)))
         };
-        Ok(Self { names, rows: reader.records().map(row).collect::<Result<_>>()? })
+        let out = Self { names, rows: reader.records().map(row).collect::<Result<_>>()? };
+        match out.foreign_header() {
+            Some(problem) => Err(error(1, problem)),
+            None => Ok(out),
+        }
+    }
+
+    /// Describes a first line that isn't a header with commas, if it is of a known kind.
+    fn foreign_header(&self) -> Option<String> {
+        let first = self.names.first()?;
+        let row = self.rows.first().map_or(&[][..], |(_, cells)| cells.as_slice());
+        if first.to_ascii_lowercase().starts_with("sep=") {
+            return Some("this line, `sep=`, is for spreadsheets: remove it, and write the table with commas".into());
+        }
+        if first.starts_with(['#', '%']) && !row.is_empty() && row.len() != self.names.len() {
+            return Some(format!("`{first}` is a comment: remove it, so that the header is the first line"));
+        }
+        if self.names.len() > 1 {
+            return None;
+        }
+        let mut separators = [(';', ";"), ('\t', "tab"), ('|', "|")].into_iter();
+        let is_blank = first.contains(' ') && row.iter().any(|cell| cell.contains(' '));
+        let separator = separators.find(|(c, _)| first.contains(*c)).map(|(_, name)| name);
+        let separator = separator.or(is_blank.then_some("blank"))?;
+        Some(format!("one name, `{first}`: the separator is `{separator}`, and must be a comma"))
     }
 
     /// Reads a table; only the cells of the column `interventions` may be empty.
@@ -46,9 +70,6 @@ impl TextTable {
         let Self { names, rows } = Self::split(input, EXPECTED)?;
         if names.is_empty() {
             return Err(parse(1, "the file is empty".into()));
-        }
-        if let ([name], Some(other)) = (names.as_slice(), other_separator(&names[0])) {
-            return Err(parse(1, format!("one name, `{name}`: the separator is `{other}`, and must be a comma")));
         }
         if let Some(i) = names.iter().position(String::is_empty) {
             return Err(parse(1, format!("column {} has no name", i + 1)));
@@ -110,19 +131,10 @@ impl TextTable {
     }
 }
 
-/// The separator of a header that has no comma, if there is one.
-fn other_separator(header: &str) -> Option<&'static str> {
-    [(';', ";"), ('\t', "tab"), ('|', "|")].into_iter().find(|(c, _)| header.contains(*c)).map(|(_, name)| name)
-}
-
 /// The line on which a record begins: its position is that of the blank lines before it.
 fn line_of(text: &[u8], position: &csv::Position) -> usize {
     let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + before.filter(|byte| **byte == b'\n').count()
-}
-
-fn constant_column(name: &str, value: &str) -> Error {
-    Error::config("a variable", format!("`{name}`, {value} in every row"), "variables that vary: leave the column out")
 }
 
 fn parse(line: usize, problem: String) -> Error {
@@ -214,11 +226,8 @@ impl FromTable for ContinuousData {
             }
         }
         let out = Self::new(table.names, values)?;
-        let constant = |i: &usize| (1..out.n_rows()).all(|row| out.row(row)[*i] == out.row(0)[*i]);
-        match (0..out.n_variables()).find(constant) {
-            None => Ok(out),
-            Some(i) => Err(constant_column(&out.names[i], &out.row(0)[i].to_string())),
-        }
+        out.check_varying(&(0..out.n_rows()).collect::<Vec<_>>())?;
+        Ok(out)
     }
 }
 

@@ -37,6 +37,11 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
     }
 }
 
+/// The error for a variable that has one value in all rows.
+fn constant_column(name: &str, value: &str) -> Error {
+    Error::config("a variable", format!("`{name}`, {value} in every row"), "variables that vary: leave the column out")
+}
+
 /// Default names of variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()

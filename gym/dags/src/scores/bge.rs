@@ -12,7 +12,7 @@ pub struct BgeConfig {
     pub alpha_mu: f64,
     /// alpha_w: degrees of freedom of the Wishart prior, above `n + 1`; `None` for `n + 2`.
     pub alpha_w: Option<f64>,
-    /// nu: the prior mean of each variable; `None` for zeros.
+    /// nu: the prior mean of each variable, in the units of the data; `None` for zeros.
     pub nu: Option<Vec<f64>>,
     /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out): the prior is
     /// proper, but says most.
@@ -37,6 +37,9 @@ impl Default for BgeConfig {
 ///     - log Gamma((alpha_w - n + l + 1) / 2) - N/2 log pi + (alpha_w - n + 2 l + 1)/2 log t
 ///     + (N + alpha_w - n + l)/2 log |R[P]| - (N + alpha_w - n + l + 1)/2 log |R[P + j]|
 /// ```
+///
+/// The prior has mean 0 and the same scale for all variables, so the score depends on the data's units and origin: give
+/// [`standardised`](ContinuousData::standardised) data, or a prior mean in their units.
 ///
 /// Rows in which a node was intervened on don't show its dependence on its parents. They are left out of its own scores (Cooper and
 /// Yoo 1999), so it has an R and an N of its own. torchgfn and jax-dag-gflownet give a graph's score relative to the empty graph;
@@ -71,11 +74,15 @@ impl Bge {
     ///
     /// # Errors
     /// [`Error::Config`] for a prior that isn't one, for fewer observations than variables (see
-    /// [`BgeConfig::allow_few_observations`]), and for values whose squares are no numbers; [`Error::Shape`] for a prior mean of another length.
+    /// [`BgeConfig::allow_few_observations`]), for a variable with one value in all of several rows, and for values whose squares are no
+    /// numbers; [`Error::Shape`] for a prior mean of another length.
     pub fn new(data: &ContinuousData, config: BgeConfig) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
         check_observations(&sets, n, config.allow_few_observations)?;
+        if data.n_rows() > 1 {
+            data.check_varying(&(0..data.n_rows()).collect::<Vec<_>>())?;
+        }
         let (alpha_mu, alpha_w) = (config.alpha_mu, config.alpha_w.unwrap_or(n as f64 + 2.0));
         if !(alpha_mu > 0.0 && alpha_mu.is_finite()) {
             let got = alpha_mu.to_string();

@@ -46,6 +46,7 @@ impl LinearGaussianBic {
                                (a regression on all others would fit them exactly; BGe has a prior)",
                 ));
             }
+            data.check_varying(rows)?;
             groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
         // In the rows of every group: a parent may be constant where its child wasn't intervened on.
@@ -53,14 +54,14 @@ impl LinearGaussianBic {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());
                 let own = scatter.values[node * n + node];
-                !(rest > COLLINEAR * own && own > 0.0)
+                !(rest > COLLINEAR * own)
             };
             if let Some(node) = (0..n).find(collinear) {
                 return Err(Error::config(
                     "a variable",
-                    format!("`{}`, constant or a linear function of others before it", data.names()[node]),
-                    "variables of which none is constant or a linear function of others, not even in the rows without \
-                               interventions on one of them: leave it out",
+                    format!("`{}`, a linear function of others before it", data.names()[node]),
+                    "variables of which none is a linear function of others, not even in the rows without interventions on one \
+                               of them: leave it out",
                 ));
             }
         }

@@ -37,6 +37,7 @@ impl GraphRules for TwoEdges {
 #[derive(Clone, Copy)]
 struct Pairs {
     letters: usize,
+    has_exit: bool,
 }
 
 impl VectorRules for Pairs {
@@ -71,6 +72,10 @@ impl VectorRules for Pairs {
     fn can_end(&self, row: &[u16]) -> bool {
         row[1] > 0
     }
+
+    fn has_exit(&self) -> bool {
+        self.has_exit
+    }
 }
 
 fn two_edges() -> GraphEnv<TwoEdges> {
@@ -87,13 +92,14 @@ fn exact_figures_refuse_dead_ends() {
         check_graph_env(&env, 10, &mut Rng::seeded(0)).map(|_| ()),
     ] {
         assert!(matches!(result, Err(Error::Contract { .. })), "{result:?}");
-        told(result, &[PLAIN[0], PLAIN[1], "edges 0-1"]);
+        told(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
     }
     // With one letter alone the second move is missing; with two it isn't.
-    let one = VectorEnv(Pairs { letters: 1 });
-    told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
-    told(check_env(&one, 10, &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
-    assert_eq!(StateGraph::build(&VectorEnv(Pairs { letters: 2 }), 100).unwrap().ends().len(), 2);
+    for has_exit in [true, false] {
+        let one = VectorEnv(Pairs { letters: 1, has_exit });
+        told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+        told(check_env(&one, 10, &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+    }
 }
 
 #[test]
@@ -103,13 +109,16 @@ fn a_roll_out_that_comes_to_a_dead_end_says_so() {
     told(drawn, &["no legal forward action", PLAIN[0], PLAIN[1]]);
 }
 
-/// Whose states end without an exit has finished states from which no move leads on.
+/// Without an exit, no move leads on from a finished state.
 #[test]
 fn states_that_end_without_an_exit_are_no_dead_ends() {
-    let words = gfn::testing::Words::new(2, 3);
-    assert_eq!(StateGraph::build(&words, 100).unwrap().ends().len(), 8);
-    let pruned = pruned_distribution(&words, &UniformPolicy, 0.0, 100).unwrap();
-    assert!((pruned.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12 && pruned.probs.len() == 8);
+    for has_exit in [true, false] {
+        let env = VectorEnv(Pairs { letters: 3, has_exit });
+        assert_eq!(StateGraph::build(&env, 100).unwrap().ends().len(), 6);
+        check_env(&env, 10, &mut Rng::seeded(0)).unwrap();
+        let pruned = pruned_distribution(&env, &UniformPolicy, 0.0, 100).unwrap();
+        assert!((pruned.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12 && pruned.probs.len() == 6);
+    }
 }
 
 fn trained<E: ReplayEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States> + 'static) -> Result<()>

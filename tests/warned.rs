@@ -3,14 +3,13 @@
 use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, VectorEnv, VectorRules, VectorStates};
 use gfn::error::Warning;
 use gfn::graph::{GraphKind, GraphState, PerGraph};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::{LogPartitionVariance, Quantities, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
-use gfn::testing::Words;
 use gfn::train::{Fit, OnWarning, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
@@ -18,7 +17,46 @@ use tch::{Device, Kind, Tensor};
 
 const LETTERS: usize = 16;
 
-/// A word, each of whose letters is 1 or 2, as a number below 4,096, of base 2.
+/// Words of so many letters, each 1 or 2, without an exit.
+struct Bits;
+
+impl VectorRules for Bits {
+    type Key = Vec<u16>;
+
+    fn width(&self) -> usize {
+        LETTERS
+    }
+
+    fn n_moves(&self, direction: Direction) -> usize {
+        if direction == Direction::Forward { 2 } else { 1 }
+    }
+
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let n = row.iter().filter(|&&letter| letter > 0).count();
+        if direction == Direction::Forward {
+            *row.get_mut(n)? = slot as u16 + 1;
+            return Some(0);
+        }
+        let letter = std::mem::take(&mut row[n.checked_sub(1)?]);
+        Some(usize::from(letter) - 1)
+    }
+
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
+
+    fn has_exit(&self) -> bool {
+        false
+    }
+
+    fn can_end(&self, row: &[u16]) -> bool {
+        row[LETTERS - 1] > 0
+    }
+}
+
+type Words = VectorEnv<Bits>;
+
+/// A word as a number below 4,096, of base 2.
 fn number(row: &[u16]) -> f64 {
     row.iter().fold(0.0, |number, &letter| 2.0 * number + f64::from(letter - 1)) / 16.0
 }
@@ -33,7 +71,7 @@ fn uniform(
     };
     let config = TrainerConfig { batch: 16, on_warning, ..TrainerConfig::default() };
     Trainer::new(
-        Words::new(2, LETTERS),
+        VectorEnv(Bits),
         log_reward,
         UniformPolicy,
         gfn::objective::LogPartitionVariance,
@@ -157,8 +195,7 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         let (on_warning, epsilon) = (OnWarning::Keep, Some(Schedule::Constant(0.0)));
         let config = TrainerConfig { batch: 100, on_warning, epsilon, ..TrainerConfig::default() };
         let (policy, objective) = (Sharp(Cell::new(0.0)), LogPartitionVariance);
-        let mut trainer =
-            Trainer::new(Words::new(2, LETTERS), reward, policy, objective, config, Rng::seeded(0)).unwrap();
+        let mut trainer = Trainer::new(VectorEnv(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
         (0..20).for_each(|_| drop(trainer.step().unwrap()));
         assert_eq!(trainer.warnings(), []);
         trainer.policy().0.set(sharpness);

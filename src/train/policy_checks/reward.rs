@@ -9,8 +9,8 @@ use crate::{Error, Result, Rng};
 
 /// Most objects that a reward is asked about again: it may be slow.
 const ASKED: usize = 16;
-/// Labellings that are tried of each object: some change nothing that a reward looks at.
-const LABELLINGS: usize = 4;
+/// Labellings that are tried: some change nothing that a reward looks at.
+const LABELLINGS: usize = 128;
 /// Allowed difference of a log-reward, per unit of its size if that is above 1: a network in single precision sums in another order.
 const TOLERANCE: f64 = 1e-4;
 
@@ -29,7 +29,7 @@ pub(in crate::train) fn check_reward<E: ReplayEnv>(
     // More than are asked about: other labels change nothing in some. All objects come before any comes again.
     let distinct = objects.group().first.into_iter().filter(|&row| row < fresh);
     let distinct: Vec<usize> = distinct.take(2 * ASKED).collect();
-    let tried = distinct.repeat(LABELLINGS);
+    let tried: Vec<usize> = distinct.into_iter().cycle().take(LABELLINGS).collect();
     let Some((both, _)) = env.relabelled(&objects.select(&tried), &mut Rng::seeded(0)) else { return Ok(()) };
     let (of, n) = (both.group().of, tried.len());
     let mut twins = HashSet::new();

@@ -43,7 +43,7 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
         let config = GraphNetConfig { pair_walks: Some(2), ..config(conv) };
         let net = net(&env, config, Kind::Float);
         trainer(GraphPolicy(&net)).unwrap();
-        told(&trainer(GraphPolicy(SeesLabels(&net))).unwrap_err());
+        told(&trainer(GraphPolicy(SeesLabels::new(&net, &env))).unwrap_err());
     }
 }
 
@@ -62,7 +62,7 @@ fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
         Trainer::new(env(), reward, policy, TrajectoryBalance, config, Rng::seeded(7)).map(|_| ())
     };
-    with(GraphPolicy(SeesLabels(&net))).map_err(|error| told(&error)).unwrap_err();
+    with(GraphPolicy(SeesLabels::new(&net, &env()))).map_err(|error| told(&error)).unwrap_err();
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
     Trainer::new(env(), reward, GraphPolicy(&net), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
@@ -72,11 +72,11 @@ struct LabelsBack(SeesLabels<GraphNet>);
 
 impl GraphNetwork for LabelsBack {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
-        let (clean, seeing) = (self.0.0.forward(batch, wants)?, self.0.forward(batch, wants)?);
+        let (clean, seeing) = (self.0.net.forward(batch, wants)?, self.0.forward(batch, wants)?);
         Ok(NetworkOutput { pb: seeing.pb, ..clean })
     }
     fn sees_symmetry(&self, direction: Direction) -> Option<gfn::graph::SymmetryCount> {
-        self.0.0.sees_symmetry(direction)
+        self.0.net.sees_symmetry(direction)
     }
     fn parameters(&self) -> &Parameters {
         self.0.parameters()
@@ -85,8 +85,9 @@ impl GraphNetwork for LabelsBack {
 
 #[test]
 fn backward_policies_are_looked_at_too() {
-    let net = net(&ColoredGraphs::new(5).unwrap(), config(ConvKind::Gin), Kind::Float);
-    let error = trainer(GraphPolicy(LabelsBack(SeesLabels(net)))).unwrap_err();
+    let env = ColoredGraphs::new(5).unwrap();
+    let net = net(&env, config(ConvKind::Gin), Kind::Float);
+    let error = trainer(GraphPolicy(LabelsBack(SeesLabels::new(net, &env)))).unwrap_err();
     told(&error);
     assert!(error.to_string().contains("(backward)"), "{error}");
 }
@@ -94,7 +95,7 @@ fn backward_policies_are_looked_at_too() {
 #[test]
 fn labels_are_nobodys_business_where_they_mean_something() {
     let env = Ring::new(4, GraphKind::Directed).unwrap();
-    let net = SeesLabels(net(&env, config(ConvKind::Directed), Kind::Float));
+    let net = SeesLabels::new(net(&env, config(ConvKind::Directed), Kind::Float), &env);
     let config = TrainerConfig::default();
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
@@ -158,5 +159,5 @@ fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
         Ok(Tensor::from_slice(&values).view([n as i64, 2]))
     };
     trainer(GraphPolicy(&net)).unwrap().with_conditions(conditions).step().unwrap();
-    told(&trainer(GraphPolicy(SeesLabels(&net))).unwrap().with_conditions(conditions).step().unwrap_err());
+    told(&trainer(GraphPolicy(SeesLabels::new(&net, &env))).unwrap().with_conditions(conditions).step().unwrap_err());
 }

@@ -1,6 +1,6 @@
 //! Up to isomorphism labels mean nothing: rules, rewards, actions and counts that say otherwise are refused, and others aren't.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use gfn::env::Env;
 use gfn::graph::{
@@ -9,12 +9,13 @@ use gfn::graph::{
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::Quantities;
-use gfn::objective::TrajectoryBalance;
+use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
 use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
 
 /// Graphs of at most 4 nodes, of which a schema may know more: above 8 states aren't merged in a batch.
@@ -144,6 +145,40 @@ fn rewards_that_see_labels_are_refused() {
     told(first_step(by_label(), Semantics::UpToIsomorphism), &words);
     first_step(by_label(), Semantics::Labelled).unwrap();
     first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
+}
+
+/// Small graphs, of whose other labels most change nothing that this reward looks at: edges of node 0, and whatever a later batch shows.
+#[test]
+fn rewards_that_see_labels_are_refused_at_every_seed() {
+    tch::set_num_threads(1);
+    let config = GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(GraphKind::Undirected, 3) };
+    for seed in 0..20 {
+        let env = GraphBuilding::new(config.clone()).unwrap();
+        let net = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
+        let reward = PerGraph(|graph: &GraphState| if graph.n_nodes() > 0 { graph.degree(0) as f64 } else { 0.0 });
+        let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+        let (policy, rng) = (GraphPolicy(net), Rng::seeded(seed));
+        let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
+        let refusal = (0..101).find_map(|_| trainer.step().err());
+        let refusal = refusal.unwrap_or_else(|| panic!("seed {seed}: 101 steps without a word"));
+        told(Err(refusal), &["a reward doesn't depend on labels"]);
+    }
+}
+
+/// Labels matter in large graphs alone, which the first batch has none of.
+#[test]
+fn rewards_that_see_labels_of_later_batches_are_refused() {
+    static LARGE: AtomicBool = AtomicBool::new(false);
+    let reward = PerGraph(|graph: &GraphState| if LARGE.load(Relaxed) && graph.has_edge(0, 1) { 3.0 } else { 0.0 });
+    let env = of(Free, Semantics::UpToIsomorphism, 9);
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0)).unwrap();
+    (0..5).for_each(|_| drop(trainer.step().unwrap()));
+    LARGE.store(true, Relaxed);
+    let refusal = (0..20).find_map(|_| trainer.step().err()).unwrap();
+    assert_eq!(trainer.steps_done(), 10);
+    told(Err(refusal), &["a reward doesn't depend on labels"]);
 }
 
 #[test]

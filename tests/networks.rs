@@ -102,7 +102,7 @@ fn relabelling_a_graph_permutes_its_slots() {
             assert!(change < 1e-5, "{kind:?} {conv:?} {pair_walks:?}: {change}");
         }
         // Negative control: a network that sees labels does change, and one for labelled graphs isn't even asked.
-        let seeing = SeesLabels(net(&env, config.clone(), Kind::Float));
+        let seeing = SeesLabels::new(net(&env, config.clone(), Kind::Float), &env);
         let change = change_by_relabelling(&env, &seeing, &mut Rng::seeded(5));
         assert!(change > 1e-2, "{kind:?} {conv:?}: {change}");
         let labelled = net(&everything_under(Semantics::Labelled, kind, 8), config.clone(), Kind::Float);
@@ -118,7 +118,8 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
         graph.check_equivariance(&env, &GraphPolicy(&net), None, 100, &mut Rng::seeded(1)).unwrap();
-        let told = graph.check_equivariance(&env, &GraphPolicy(SeesLabels(&net)), None, 100, &mut Rng::seeded(1));
+        let told =
+            graph.check_equivariance(&env, &GraphPolicy(SeesLabels::new(&net, &env)), None, 100, &mut Rng::seeded(1));
         assert!(matches!(told, Err(Error::Contract { .. })), "{conv:?}");
     }
 }

@@ -5,9 +5,11 @@ mod blocks;
 mod categorical;
 mod exploration;
 mod logits;
+mod rounding;
 
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
+pub(crate) use rounding::{check_alone, equal_up_to_rounding, logit_size};
 
 use tch::Tensor;
 

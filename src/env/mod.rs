@@ -33,8 +33,8 @@ pub(crate) use batch_rules::restrict;
 pub(crate) use checks::Steps;
 pub use checks::check_walks;
 pub(crate) use checks::{
-    KEEP_BACK, MAX_STEPS_BACK, Walked, check_counts, check_listed, describe_move, describe_state, has_more_states,
-    random_moves, walk_back,
+    KEEP_BACK, MAX_STEPS_BACK, Walked, check_counts, check_listed, dead_end, describe_move, describe_state,
+    has_more_states, random_moves, walk_back,
 };
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};

@@ -8,7 +8,8 @@ use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
 use super::{Grouping, Rows};
 use crate::env::{
-    Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state, has_more_states,
+    Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, dead_end, describe_state,
+    has_more_states,
 };
 use crate::{Error, Result};
 
@@ -68,8 +69,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// thousand are listed.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] if the moves form a cycle, and for keys that several states
-    /// share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an environment of several instances, each
+    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave without any move and without
+    /// the exit, if the moves form a cycle, and for keys that several states share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an environment of several instances, each
     /// of which has states of its own.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
         check_one_instance(env, "one; `StateGraph::build_of` lists the states of each")?;
@@ -107,6 +108,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let mut index: HashMap<E::Key, u32> = env.keys(&states).into_iter().zip([0]).collect();
         let (move_ptr, children) = (vec![0], Vec::new());
         let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
+        // A trajectory that comes to the state ends there.
+        let mut finished = vec![true];
         let mut expanded = 0;
         let mut estimated = false;
         while expanded < out.states.len() {
@@ -148,9 +151,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
                 }
             }
             out.move_ptr.resize(end + 1, out.children.len());
+            let is_stuck = |&state: &usize| out.raw_children(state).is_empty() && !finished[state];
+            if let Some(state) = (expanded..end).find(is_stuck) {
+                return Err(dead_end(env, &chunk, state - expanded));
+            }
             if !new.is_empty() {
                 let mut children = chunk.select(&new.iter().map(|&k| inner.rows[k]).collect::<Vec<_>>());
-                env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?;
+                finished.extend(env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?.done);
                 out.states.append(children);
             }
             expanded = end;

@@ -281,7 +281,8 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
 fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
-            "every state that is not terminal needs at least one; check the environment's masks (`testing::check_env` finds the state)"
+            "the rules leave an unfinished state without any move and without the exit: allow one of both there, or forbid the moves \
+             that lead there (`testing::check_env` names the state)"
         }
         Direction::Backward => {
             "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives to it; \

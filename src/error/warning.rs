@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A sign that training goes wrong without an error: what a person would see in the figures.
 ///
-/// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)). It is a sign, not a proof: its text says what
-/// was seen, what that means and what to do.
+/// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)), that of a resumed run once
+/// per change. It is a sign, not a proof: its text says what was seen, what that means and what to do.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Warning {
@@ -65,6 +65,31 @@ pub enum Warning {
         before: f64,
         /// The log-reward that the reward gives now.
         now: f64,
+    },
+    /// The log-rewards of the first batch look like rewards.
+    NotLogarithms {
+        /// The step, counted from 1.
+        step: usize,
+        /// The greatest log-reward of the batch, none of which is negative.
+        most: f64,
+    },
+    /// The latest objects have few different log-rewards, where nearly all of the first ones differed.
+    FewObjects {
+        /// The step, counted from 1.
+        step: usize,
+        /// The share of different log-rewards among the last 1,000 objects.
+        share: f64,
+        /// The same share of the first objects of this run.
+        first: f64,
+    },
+    /// At the end of a run the latest trajectories are worth few samples of the target.
+    FewEffective {
+        /// The step, counted from 1.
+        step: usize,
+        /// The effective number of samples by importance weights.
+        effective: f64,
+        /// The number of trajectories.
+        n: usize,
     },
     /// A run goes on with other settings, another environment or another reward than the checkpoint's. It may be meant.
     Resumed {
@@ -129,6 +154,24 @@ impl fmt::Display for Warning {
                  Replayed objects keep their old log-rewards, so batches mix two targets. Let the reward depend on \
                  the object and its condition alone: anneal it by `reward_exponent`, give what varies as a condition, \
                  or begin with an empty buffer after each change."
+            ),
+            Self::NotLogarithms { step, most } => write!(
+                f,
+                "step {step}: log-rewards of the first batch go up to {most:.0}, and none is negative. Is it R itself? A reward \
+                 gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
+            ),
+            Self::FewObjects { step, share, first } => write!(
+                f,
+                "step {step}: {:.0} % of the last 1,000 log-rewards differ, where {:.0} % of the first did: unless the target is \
+                 that peaked, the policy has collapsed onto what it found first. {}",
+                100.0 * *share,
+                100.0 * *first,
+                Self::REMEDY
+            ),
+            Self::FewEffective { step, effective, n } => write!(
+                f,
+                "step {step}: by their importance weights the last {n} trajectories are worth {effective:.1} samples of the \
+                 target: don't trust averages over the policy's samples. Train longer, or by another learning rate."
             ),
             Self::Resumed { step, changes } => write!(
                 f,

@@ -9,7 +9,7 @@ use super::checkpoint::Observed;
 use super::companions::{Companions, Novelty};
 use super::gradients::{Scored, SingleTransitions, check_batch, check_transitions, start_log_z, sum};
 use super::observers::{Sentinel, Sight};
-use super::policy_checks::{check_policy, check_reward};
+use super::policy_checks::{check_policy, check_reward, next_check};
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
@@ -50,8 +50,8 @@ pub struct Trainer<E: Env, P> {
     /// The id of the run, below 2^53: tells its checkpoints from those of other runs. A resumed run keeps it, and
     /// replicas share the first one's.
     pub(super) run_id: u64,
-    /// `true` once the policy was looked at: one that needs conditions is before the first step.
-    pub(super) checked_policy: bool,
+    /// The step before which policy and reward are checked next: 0 for a policy that needs conditions, until it has some.
+    pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
     /// What the checkpoint that it goes on from had seen.
     pub(super) seen: Vec<(String, Tensor)>,
@@ -86,9 +86,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a policy that sees labels
-    /// where states that differ in labels alone are one object ([`Env::relabelled`]): it is asked about some states of random walks, which are
-    /// drawn by a stream of their own. A policy that takes conditions is asked by the first step.
+    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
+    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
+    /// labels where states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated on some states of random
+    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -111,7 +112,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
             None => None,
         };
-        let checked_policy = check_policy(&env, &policy, None)?;
+        let next_check = if check_policy(&env, &policy, None, 0)? { next_check(0) } else { 0 };
         let group = Box::new(Replica::alone());
         Ok(Self {
             context: Context { env, reward, policy, conditions: None, objective, config, step: 0, group },
@@ -122,7 +123,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             rng,
             // The keys come from the system; forked processes inherit them. Nothing else depends on this number.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
-            checked_policy,
+            next_check,
             latest: None,
             seen: Vec::new(),
             description: serde_json::Value::Null,
@@ -138,10 +139,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
     /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`], by the
-    /// first step, for a reward that says something else of the same object under other labels, where labels mean nothing
-    /// ([`Env::relabelled`]; it is asked about at most 8 objects more, which aren't counted); [`Error::Warned`] where
-    /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one. Step 10 and
-    /// every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
+    /// first step, the eleventh and the 101st, for a policy as for [`new`](Self::new), and for a reward that gives the same object another
+    /// value under other labels, where labels mean nothing ([`Env::relabelled`]; it is asked about at most 16 objects more, which aren't
+    /// counted); [`Error::Warned`] where [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
+    /// Step 10 and every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
     /// either; if the reward fails there, the step has been made.
     pub fn step(&mut self) -> Result<StepStats> {
         self.make_step().inspect_err(|_| self.context.clear_gradients())
@@ -153,7 +154,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let Self { context, sources, companions, optimizer, rng, .. } = self;
         let rng = own_stream.as_mut().unwrap_or(rng);
         let mut stats = StepStats { seconds: [lap(), 0.0, 0.0, 0.0], ..StepStats::default() };
-        let mut old = None;
+        let (mut old, mut log_weights) = (None, Vec::new());
         let updates = context.config.transitions.map_or(context.objective.epochs(), |some| some.updates_per_draw);
         // Where heads of the policy score a part each, no part is the one that was scored before.
         let whole = sources.own.thompson.is_none();
@@ -185,17 +186,19 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                     stats.mean_len = batch.trajectories.mean_len();
                 }
                 if single.is_none() {
+                    log_weights = scores.scores.log_weights(1.0);
                     sources.learn(&batch, scores.own(), context)?;
                 }
             }
             // The next update is on other transitions.
             old = (whole && single.is_none()).then(|| scores.into_old());
         }
-        self.end_step(batch, stats)
+        self.end_step(batch, stats, &log_weights)
     }
 
     /// The batch of the next step.
     pub(super) fn draw_batch(&mut self) -> Result<Drawn<E>> {
+        let is_checked = self.latest.is_none() || self.context.step >= self.next_check;
         self.prepare()?;
         let Self { context, sources, companions, rng, .. } = self;
         let mut own_stream = context.own_stream(rng);
@@ -203,18 +206,21 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let unset_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
         companions.follow(context, &unset_log_z)?;
         // Whoever draws elsewhere may have a reward of their own.
-        if self.latest.is_none() && sources.elsewhere.is_none() {
+        if is_checked && sources.elsewhere.is_none() {
             check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
         }
         Ok(Drawn { batch, unset_log_z, own_stream })
     }
 
-    /// Counts a step whose update is made, and looks at what it was like.
-    pub(super) fn end_step(&mut self, batch: Batch<E>, stats: StepStats) -> Result<StepStats> {
+    /// Counts a step whose update is made, and looks at what it was like; `log_weights` are the log importance weights of what was scored.
+    pub(super) fn end_step(&mut self, batch: Batch<E>, stats: StepStats, log_weights: &[f64]) -> Result<StepStats> {
         self.companions.after_step(&batch.trajectories, &self.context)?;
         self.context.step += 1;
         let sight = Sight::of(&self.context, &batch, &stats);
-        let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight));
+        // A teacher draws where the policy is known to be wrong.
+        let is_own = self.sources.elsewhere.is_none() && self.sources.own.teacher.is_none();
+        let log_weights = if is_own { log_weights } else { &[] };
+        let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight, log_weights));
         let warned = warned.and_then(|()| self.check_stored_rewards(&batch));
         self.latest = Some(batch);
         warned.map(|()| stats)
@@ -227,11 +233,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             self.check_equal_replicas()?;
             self.check_equal_tasks()?;
         }
-        let Context { env, policy, conditions, .. } = &self.context;
-        if !self.checked_policy {
+        let Context { env, policy, conditions, step, .. } = &self.context;
+        if *step >= self.next_check {
             // Without a source of conditions a policy that needs them can't be asked at all.
-            check_policy(env, policy, conditions.as_deref())?;
-            self.checked_policy = true;
+            check_policy(env, policy, conditions.as_deref(), *step)?;
+            self.next_check = next_check(*step);
         }
         // Nothing is drawn without noisy layers.
         if let Some(parameters) = policy.parameters() {
@@ -292,7 +298,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Says that the policy was changed in another way than by training: the next step looks at it as the first one did. A teacher isn't
     /// looked at again.
     pub fn policy_changed(&mut self) {
-        self.checked_policy = false;
+        self.next_check = 0;
     }
 
     /// The policy.
@@ -336,6 +342,15 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [fresh from elsewhere](Self::with_fresh): they come first. Those behind them were replayed, given, or drawn by further sources.
     pub fn n_fresh(&self) -> usize {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)
+    }
+
+    /// Looks at the latest steps when training has ended, as [`Fit::run`](super::Fit::run) does: warns if the latest trajectories are worth
+    /// few samples of the target.
+    ///
+    /// # Errors
+    /// [`Error::Warned`] as for [`step`](Self::step).
+    pub fn look_at_end(&mut self) -> Result<()> {
+        self.sentinel.look_at_end(self.context.step, self.context.config.on_warning)
     }
 
     /// The signs of trouble that were seen so far, each kind once; a checkpoint doesn't keep them.

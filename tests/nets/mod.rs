@@ -1,6 +1,6 @@
 //! Environments, graphs and networks that the tests of networks share.
 
-use gfn::env::Direction;
+use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{
     Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
 };
@@ -9,6 +9,8 @@ use gfn::nn::{
 };
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::{Quantities, Quantity};
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};
@@ -91,23 +93,41 @@ pub(crate) fn configs() -> Vec<GraphNetConfig> {
 
 /// A network of somebody's own that looks at the labels of nodes where it should not.
 #[derive(Debug)]
-pub(crate) struct SeesLabels<N>(pub(crate) N);
+pub(crate) struct SeesLabels<N> {
+    pub(crate) net: N,
+    /// The blocks with a row for each node, forward and backward.
+    of_nodes: [Vec<usize>; 2],
+}
+
+impl<N> SeesLabels<N> {
+    pub(crate) fn new<R: GraphRules>(net: N, env: &GraphEnv<R>) -> Self {
+        let walks = Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(0)).unwrap();
+        let states = walks.terminal_states();
+        let nodes: usize = states.graphs().iter().map(GraphState::n_nodes).sum();
+        let of_nodes = [Direction::Forward, Direction::Backward].map(|direction| {
+            let blocks = env.masks(direction, states).blocks;
+            (0..blocks.len()).filter(|&k| blocks[k].rows() == nodes).collect()
+        });
+        Self { net, of_nodes }
+    }
+}
 
 impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
-        let mut output = self.0.forward(batch, wants)?;
-        for blocks in output.pf.iter_mut().chain(&mut output.pb) {
-            for block in blocks.iter_mut().filter(|block| block.size()[0] == batch.arrays.nodes.len() as i64) {
+        let mut output = self.net.forward(batch, wants)?;
+        for (blocks, of_nodes) in [&mut output.pf, &mut output.pb].into_iter().zip(&self.of_nodes) {
+            let blocks = blocks.iter_mut().flat_map(|blocks| blocks.iter_mut().enumerate());
+            for (_, block) in blocks.filter(|(k, _)| of_nodes.contains(k)) {
                 *block += batch.node_labels().unsqueeze(1);
             }
         }
         Ok(output)
     }
     fn sees_symmetry(&self, direction: Direction) -> Option<gfn::graph::SymmetryCount> {
-        self.0.sees_symmetry(direction)
+        self.net.sees_symmetry(direction)
     }
     fn parameters(&self) -> &Parameters {
-        self.0.parameters()
+        self.net.parameters()
     }
 }
 

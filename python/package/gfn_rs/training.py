@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import sys
 import time
 import warnings as _warnings
+import weakref
 from typing import Any, Callable, Iterator, Literal, NamedTuple, Sequence, get_type_hints
 
 import numpy as np
@@ -50,6 +52,19 @@ class TrainingWarning(UserWarning):
 
 
 Columns = dict[str, npt.NDArray[Any]]
+
+# Modules whose embeddings have no gradients, which was warned of.
+_DETACHED: list[weakref.ref[Any]] = []
+_DETACHED_WORDS = "the module's embeddings have no gradients (are they detached, or computed under no_grad?): the heads alone are trained"
+
+
+def _warn_of_detached(module: Any) -> None:
+    """Warns of a module that is to be trained and gives embeddings that no gradient leads away from; the extension calls it."""
+    _DETACHED[:] = [one for one in _DETACHED if one() is not None]
+    with contextlib.suppress(TypeError):
+        _DETACHED.append(weakref.ref(module))
+    _warnings.warn(_DETACHED_WORDS, TrainingWarning, stacklevel=2)
+
 
 # Batches that are drawn without a step before it is said.
 _NEVER_ADVANCED = 3
@@ -259,6 +274,8 @@ class Trainer(Made):
         vars(self).update({name: value for name, value in given.items() if name != "batch"}, batch_size=batch)
         vars(self).update(env=env, reward=reward, policy=policy, objective=objective, conditions=conditions, seed=seed)
         self._warned = 0
+        # Warnings that the session doesn't know.
+        self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
         session: dict[str, Any] = {"rewards": of_rewards, "policy": policy._text(), "module": policy._module()}
@@ -336,12 +353,19 @@ class Trainer(Made):
             if callback is not None and isinstance(answer := callback(self, record), (bool, np.bool_)) and answer:
                 break
         line.close()
+        self._session.look_at_end()
+        self._keep({}, warn=True)
         return self
+
+    def _warn(self, message: str, stacklevel: int = 4) -> None:
+        if message not in self._own_warnings:
+            self._own_warnings.append(message)
+        _warnings.warn(message, TrainingWarning, stacklevel=stacklevel)
 
     def _check_learning(self) -> None:
         if self._session.n_parameters() == 0 and any(True for _ in self.named_parameters()):
             message = "no parameter is trained: none has requires_grad (was all of it frozen?)"
-            _warnings.warn(message, TrainingWarning, stacklevel=3)
+            self._warn(message)
 
     def _keep(self, columns: dict[str, list[Any]], warn: bool) -> None:
         for name, values in columns.items():
@@ -469,7 +493,7 @@ class Trainer(Made):
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
         if self._drawn == _NEVER_ADVANCED:
             message = "batches are drawn and no step is counted: call `advance(batch, scores)`, or schedules, priorities and averages stand still"
-            _warnings.warn(message, TrainingWarning, stacklevel=2)
+            self._warn(message, stacklevel=3)
         return Trajectories(self.env, self._session.draw_batch())
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
@@ -566,8 +590,10 @@ class Trainer(Made):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """Signs of trouble so far."""
-        return self._session.warnings()
+        """Signs of trouble so far: all that this trainer warned of."""
+        module = self.policy._module()
+        detached = module is not None and any(one() is module for one in _DETACHED)
+        return [*self._session.warnings(), *self._own_warnings, *([_DETACHED_WORDS] if detached else [])]
 
     @property
     def replay_len(self) -> int | None:

@@ -91,11 +91,7 @@ impl Asked {
         }
         if py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()? {
             self.learns.store(false, Relaxed);
-            let warning = py.import("gfn_rs.training")?.getattr("TrainingWarning")?;
-            let message =
-                c"the module's embeddings have no gradients (are they detached, or computed under no_grad?): \
-                            the heads alone are trained";
-            PyErr::warn(py, &warning, message, 1)?;
+            py.import("gfn_rs.training")?.call_method1("_warn_of_detached", (self.module.bind(py),))?;
         }
         Ok(())
     }

@@ -73,6 +73,7 @@ pub(super) trait Engine: ByHand + Send {
     fn steps_done(&self) -> Arc<AtomicUsize>;
     fn reward_calls(&self) -> u64;
     fn n_parameters(&self) -> i64;
+    fn look_at_end(&mut self) -> Result<()>;
     fn warnings(&self) -> Vec<String>;
     fn replay_len(&self) -> Option<usize>;
 }
@@ -320,6 +321,10 @@ where
 
     fn n_parameters(&self) -> i64 {
         self.trainer.n_parameters()
+    }
+
+    fn look_at_end(&mut self) -> Result<()> {
+        self.trainer.look_at_end()
     }
 
     fn warnings(&self) -> Vec<String> {

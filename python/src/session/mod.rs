@@ -306,6 +306,11 @@ impl Session {
         self.read(py, |engine| engine.n_parameters())
     }
 
+    /// Looks at the latest steps when training has ended, for signs of trouble.
+    fn look_at_end(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, |engine| engine.look_at_end())
+    }
+
     /// Signs of trouble so far.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.read(py, |engine| engine.warnings())

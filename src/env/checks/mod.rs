@@ -6,8 +6,8 @@ mod walk;
 pub(crate) use counts::check_counts;
 pub use walk::check_walks;
 pub(crate) use walk::{
-    KEEP_BACK, MAX_STEPS_BACK, Walked, check_listed, describe_move, describe_state, has_more_states, random_moves,
-    walk_back,
+    KEEP_BACK, MAX_STEPS_BACK, Walked, check_listed, dead_end, describe_move, describe_state, has_more_states,
+    random_moves, walk_back,
 };
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use walk::{Steps, no_way_back};

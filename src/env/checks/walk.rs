@@ -28,11 +28,17 @@ impl<E: EnumerableEnv> Steps<E> {
     }
 
     /// The first step that its reverse doesn't undo, and the law that it breaks.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a step to a state without any move and without the exit; those of the environment.
     pub(crate) fn first_broken(&self, env: &E) -> Result<Option<(usize, &'static str)>> {
         let (ways_on, ways_back) =
             (env.masks(Direction::Forward, &self.after), env.masks(Direction::Backward, &self.after));
         for (k, &reverse) in self.reverse.0.iter().enumerate() {
-            if self.done[k] != (ways_on.n_legal(k) == 0) {
+            if !self.done[k] && ways_on.n_legal(k) == 0 {
+                return Err(dead_end(env, &self.after, k));
+            }
+            if self.done[k] && ways_on.n_legal(k) > 0 {
                 return Ok(Some((k, "a forward step is done at the exit, and where no forward move is legal")));
             }
             if ways_back.row(k).get(reverse as usize) != Some(&true) {
@@ -316,6 +322,14 @@ pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and t
 /// A state in words: as its batch describes it, or else its key.
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
     states.describe(row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
+}
+
+/// The error of a state, not a finished one, from which no move leads on.
+pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> Error {
+    let rule =
+        "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves that lead there)";
+    let state = describe_state(env, states, row);
+    Error::contract(rule, format!("the rules leave {state} without any move and without the exit"))
 }
 
 /// A move and its state in words.

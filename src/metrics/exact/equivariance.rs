@@ -11,7 +11,8 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, descri
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// Allowed difference of a child's log-probability between labellings, because single precision sums in another order.
+/// Allowed difference of a child's log-probability between labellings, per unit of its size if that is above 1: single precision sums in
+/// another order.
 const TOLERANCE: f64 = 1e-4;
 
 impl<E: EnumerableEnv> StateGraph<E> {
@@ -22,7 +23,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// that trajectories can produce are tested, under one condition vector `[C]`.
     ///
     /// # Errors
-    /// [`Error::Contract`] if a log-probability differs by more than 1e-4.
+    /// [`Error::Contract`] if a log-probability differs by more than 1e-4 of its size, or than 1e-4.
     pub fn check_equivariance<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,
         env: &E,
@@ -48,7 +49,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
             check_legal(*state, listed.len(), walked.len())?;
             for (child, p) in listed {
                 let other = walked.get(child).copied().unwrap_or(0.0);
-                if (log(*p) - log(other)).abs() <= TOLERANCE {
+                if (log(*p) - log(other)).abs() <= TOLERANCE * (1.0 + log(*p).abs()) {
                     continue;
                 }
                 let child = match *child {

@@ -6,7 +6,7 @@ use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance};
+use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance, dead_end};
 use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -86,7 +86,7 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for an environment of several instances. [`Error::TooManyStates`] if more than `max_states` states would be expanded: raise `tau`. Those of the policy.
+/// [`Error::Config`] for an environment of several instances, [`Error::Contract`] for a state without any move and without the exit. [`Error::TooManyStates`] if more than `max_states` states would be expanded: raise `tau`. Those of the policy.
 pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,
@@ -99,6 +99,8 @@ pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCate
     let mut ended: EndedObjects<E> =
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let (mut dropped, mut n_expanded) = (0.0, 0);
+    // A trajectory that comes to the state ends there.
+    let mut finished = vec![true];
     while !mass.is_empty() {
         n_expanded += mass.len();
         if n_expanded > max_states {
@@ -114,8 +116,11 @@ pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCate
             let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
             let mut n_actions = vec![0; chunk.len()];
             moves.rows.iter().for_each(|&row| n_actions[row] += 1);
-            let stuck = (0..chunk.len()).filter(|&row| n_actions[row] == 0);
-            let mut ends: Vec<(usize, f64)> = stuck.map(|row| (row, mass[start + row])).collect();
+            let stuck: Vec<usize> = (0..chunk.len()).filter(|&row| n_actions[row] == 0).collect();
+            if let Some(&row) = stuck.iter().find(|&&row| !finished[start + row]) {
+                return Err(dead_end(env, &chunk, row));
+            }
+            let mut ends: Vec<(usize, f64)> = stuck.into_iter().map(|row| (row, mass[start + row])).collect();
             ends.extend((0..moves.rows.len()).filter(|&k| moves.exit[k]).map(|k| (moves.rows[k], share(k))));
             ended.add(&chunk, &env.keys(&chunk), &ends);
             let inner = moves.inner();
@@ -130,7 +135,8 @@ pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCate
         let (kept, small): (Vec<_>, Vec<_>) = children.into_iter().partition(|child| child.0 >= tau);
         dropped += small.iter().map(|child| child.0).sum::<f64>();
         states = states.select(&kept.iter().map(|child| child.1).collect::<Vec<_>>());
-        env.step(Direction::Forward, &mut states, &Slots(kept.iter().map(|child| child.2).collect()))?;
+        let slots = Slots(kept.iter().map(|child| child.2).collect());
+        finished = env.step(Direction::Forward, &mut states, &slots)?.done;
         mass = kept.iter().map(|child| child.0).collect();
     }
     Ok(PrunedDistribution { states: ended.states, probs: ended.probs, dropped, n_expanded })

@@ -3,8 +3,8 @@
 use tch::Tensor;
 
 use super::evaluate::forward_policy;
-use crate::distribution::GraphActionCategorical;
-use crate::env::{EXIT, EnumerableEnv, StateGraph};
+use crate::distribution::{GraphActionCategorical, check_alone, logit_size};
+use crate::env::{EXIT, EnumerableEnv, Rows, StateGraph, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -29,8 +29,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// equivariant policy, so equivariance is checked on a few relabelled states first.
     ///
     /// # Errors
-    /// Those of the policy; [`Error::Contract`] for a policy that isn't equivariant although it must be, or whose legal
-    /// actions differ from the environment's, and for an environment that starts elsewhere than the listed one.
+    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of
+    /// its batch (a few are compared alone), that isn't equivariant although it must be, or whose legal actions differ from
+    /// the environment's, and for an environment that starts elsewhere than the listed one.
     pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,
         env: &E,
@@ -47,6 +48,18 @@ impl<E: EnumerableEnv> StateGraph<E> {
         for k in 0..self.n_chunks() {
             let pf = forward_policy(env, policy, &self.states_of(k), conditions)?;
             let log_probs = pf.host_log_probs()?;
+            if k == 0 {
+                let legal = pf.legal_offsets().windows(2).map(|ends| ends[1] - ends[0]);
+                let uniform: Vec<f64> = legal.flat_map(|n| vec![-(n as f64).ln(); n]).collect();
+                let states = self.states();
+                let alone = |state: usize| {
+                    let pf = forward_policy(env, policy, &states.select(&[state]), conditions)?;
+                    Ok(pf.host_log_probs()?.to_vec())
+                };
+                let words = |state: usize| format!("in {}", describe_state(env, states, state));
+                let size = logit_size(log_probs, &uniform);
+                check_alone((pf.legal_offsets(), log_probs), size, alone, words)?;
+            }
             for (state, ends) in self.chunk(k).zip(pf.legal_offsets().windows(2)) {
                 let children = self.raw_children(state);
                 check_legal(state, children.len(), ends[1] - ends[0])?;

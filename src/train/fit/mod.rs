@@ -163,7 +163,11 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
     pub fn run(self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
-        self.run_by(trainer, &mut Trainer::step)
+        let ended = self.run_by(trainer, &mut Trainer::step)?;
+        if ended == Ended::Done {
+            trainer.look_at_end()?;
+        }
+        Ok(ended)
     }
 
     /// The same, where something else than [`Trainer::step`] makes each step and counts it: a loop of one's own

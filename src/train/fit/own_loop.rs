@@ -153,7 +153,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         stats.describe(seen, exponent);
         stats.mean_len = batch.trajectories.mean_len();
         self.sources.learn(&batch, seen, &self.context)?;
-        self.end_step(batch, stats)
+        self.end_step(batch, stats, &seen.log_weights(exponent))
     }
 
     /// Offers trajectories to the replay buffer, with their recorded log-rewards or those that the reward gives; the number that stayed.

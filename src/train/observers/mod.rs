@@ -5,6 +5,8 @@ mod early_stop;
 mod keep_best;
 mod metrics_csv;
 mod metrics_file;
+mod recent;
+mod same_objects;
 mod sentinel;
 mod sight;
 mod tensorboard;

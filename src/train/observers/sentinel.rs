@@ -1,7 +1,9 @@
 //! Watches the figures of a run for what a person would stop at. It draws no random number and asks no network.
 
+use super::recent::{Recent, not_logarithms};
+use super::same_objects::{bounds_log_z, objects, with_best};
 use super::sight::Sight;
-use crate::env::{Env, Grouping, Rows};
+use crate::env::{Env, Rows};
 use crate::error::Warning;
 use crate::train::fit::terminal;
 use crate::train::sources::Batch;
@@ -48,6 +50,7 @@ pub(in crate::train) struct Sentinel<S> {
     still: (usize, f64),
     /// Steps with a log Z far below a log-reward.
     far: usize,
+    recent: Recent,
 }
 
 impl<S> Default for Sentinel<S> {
@@ -61,6 +64,7 @@ impl<S> Default for Sentinel<S> {
             at_floor: 0,
             still: (0, 0.0),
             far: 0,
+            recent: Recent::default(),
         }
     }
 }
@@ -79,17 +83,20 @@ impl<S: Rows> Sentinel<S> {
         &self.warnings
     }
 
-    /// Looks at a step that was made.
+    /// Looks at a step that was made, with the log importance weight of each trajectory where all were scored together.
     pub(in crate::train) fn watch<E: Env<States = S>, P>(
         &mut self,
         context: &Context<E, P>,
         Batch { trajectories, fresh, .. }: &Batch<E>,
         sight: &Sight<'_>,
+        log_weights: &[f64],
     ) -> Result<()> {
         let known = self.warnings.len();
         if sight.learns_nothing {
             self.raise(Warning::LearnsNothing { step: sight.step });
         }
+        let weighs = sight.one_target && log_weights.len() == trajectories.len();
+        self.recent.add_weights(if weighs { &log_weights[..*fresh] } else { &[] });
         if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), *fresh < LEAST_BATCH) {
             let conditional = trajectories.conditions().is_some();
             self.look(&context.env, trajectories.terminal_states(), conditional, &log_rewards[..*fresh], sight);
@@ -97,11 +104,16 @@ impl<S: Rows> Sentinel<S> {
         self.warnings[known..].iter().try_for_each(|warning| say(warning, context.config.on_warning))
     }
 
-    /// Adds a warning of what happened between steps.
+    /// Adds a warning of what happened between steps, unless it is known.
     pub(in crate::train) fn warn(&mut self, warning: Warning, on_warning: OnWarning) -> Result<()> {
-        let said = say(&warning, on_warning);
+        let known = self.warnings.len();
         self.raise(warning);
-        said
+        self.warnings[known..].iter().try_for_each(|warning| say(warning, on_warning))
+    }
+
+    /// Looks at the latest steps when a run has ended.
+    pub(in crate::train) fn look_at_end(&mut self, step: usize, on_warning: OnWarning) -> Result<()> {
+        self.recent.few_effective(step).map_or(Ok(()), |warning| self.warn(warning, on_warning))
     }
 
     fn look<E: Env<States = S>>(
@@ -113,10 +125,15 @@ impl<S: Rows> Sentinel<S> {
         sight: &Sight<'_>,
     ) {
         self.explored |= sight.explores;
+        if sight.step == 1 {
+            not_logarithms(log_rewards).into_iter().for_each(|warning| self.raise(warning));
+        }
         // Under conditions each object has as many rewards.
         if conditional {
             return;
         }
+        let few_objects = self.recent.add_rewards(sight.step, log_rewards);
+        few_objects.into_iter().for_each(|warning| self.raise(warning));
         self.keep_best(env, terminal, log_rewards);
         self.look_at_objects(env, terminal, log_rewards, sight);
         self.look_at_floor(log_rewards, sight);
@@ -219,20 +236,18 @@ impl<S: Rows> Sentinel<S> {
         }
     }
 
-    /// Adds a warning unless there is one of its kind.
+    /// Adds a warning unless there is one of its kind; of resumed runs, the same one.
     fn raise(&mut self, warning: Warning) {
         let kind = std::mem::discriminant(&warning);
-        if self.warnings.iter().all(|known| std::mem::discriminant(known) != kind) {
+        // Each resume may change something else.
+        let is_known = |known: &Warning| match known {
+            Warning::Resumed { .. } => *known == warning,
+            _ => std::mem::discriminant(known) == kind,
+        };
+        if !self.warnings.iter().any(is_known) {
             self.warnings.push(warning);
         }
     }
-}
-
-/// `true` if Z is at least each reward: where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected
-/// for, Z sums R / |Aut|.
-fn bounds_log_z<E: Env>(env: &E, terminal: &E::States) -> bool {
-    let counts_whole = || env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
-    terminal.group().merges() && counts_whole()
 }
 
 fn say(warning: &Warning, on_warning: OnWarning) -> Result<()> {
@@ -242,23 +257,6 @@ fn say(warning: &Warning, on_warning: OnWarning) -> Result<()> {
         OnWarning::Fail => return Err(Error::Warned(warning.clone())),
     }
     Ok(())
-}
-
-/// The groups of rows that are one object.
-fn objects<E: Env>(env: &E, states: &E::States) -> Grouping {
-    env.classes(states).map_or_else(|| states.group(), |classes| classes.grouping)
-}
-
-/// The groups of equal objects among the best one, which comes first, and these rows; `None` where equal objects may be labelled differently and
-/// nobody looks.
-fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usize]) -> Option<Grouping> {
-    let mut all = best.clone();
-    all.append(states.select(rows));
-    match env.classes(&all) {
-        Some(classes) => Some(classes.grouping),
-        None if !matches!(env.log_symmetry(best), Ok(None)) => None,
-        None => Some(all.group()),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ pub(super) use reward::check_reward;
 use tch::Tensor;
 
 use crate::condition::{ConditionSource, Conditions};
-use crate::distribution::{Distribution, Exploration};
+use crate::distribution::{Distribution, Exploration, check_alone, equal_up_to_rounding, logit_size};
 use crate::env::{Direction, Env, Rows, draw_instances};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
@@ -20,9 +20,13 @@ const WALKS: usize = 32;
 const COMPARED: usize = 32;
 /// Steps after which a walk is broken off: looking must stay cheap.
 const MAX_STEPS: usize = 64;
-/// Allowed difference of a log-probability, per unit of its size if that is above 1. Single precision sums in another order, and
-/// logits may be far larger than their differences.
-const TOLERANCE: f64 = 1e-3;
+/// Steps before which policy and reward are checked again: training may have let grow what a first check couldn't tell from rounding.
+const CHECKED_AGAIN: [usize; 2] = [10, 100];
+
+/// The step before which the next check is due, after one before `step`.
+pub(super) fn next_check(step: usize) -> usize {
+    CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
+}
 
 /// The parts of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +80,8 @@ struct Examined<'a, E, P> {
     policy: &'a P,
     conditions: Option<&'a Tensor>,
     part: Part,
+    /// The size of its logits ([`logit_size`]).
+    size: f64,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
@@ -96,18 +102,10 @@ impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
 
     /// Checks that what the policy gives for a state depends neither on the others of its batch nor on chance.
     fn check_independence(&self, taken: &Taken<E>, together: &[f64]) -> Result<()> {
-        let (half, all) = (taken.len() / 2, taken.len());
-        if half == 0 {
-            return Ok(());
-        }
-        let mut in_parts = self.log_probs(&taken.select(&(0..half).collect::<Vec<_>>()), 0)?;
-        in_parts.extend(self.log_probs(&taken.select(&(half..all).collect::<Vec<_>>()), half)?);
-        let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor on chance \
-                    (leave batch normalisation in training mode and dropout out of the network)";
-        self.compare(rule, together, &in_parts, |k| {
-            let n = if k < half { half } else { all - half };
-            [format!("in a batch of {all} states"), format!("in one of {n}, in {}", taken.words(k))]
-        })
+        let offsets: Vec<usize> = (0..=taken.len()).collect();
+        let alone = |row: usize| self.log_probs(&taken.select(&[row]), row);
+        let words = |row: usize| format!("in {} ({})", taken.words(row), self.part.words());
+        check_alone((&offsets, together), self.size, alone, words)
     }
 
     /// Checks that the policy gives the same probabilities for a state under other labels, where labels mean nothing.
@@ -143,9 +141,8 @@ impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
         others: &[f64],
         words: impl Fn(usize) -> [String; 2],
     ) -> Result<()> {
-        // Two zero probabilities agree as well.
-        let agree = |mine: f64, other: f64| mine == other || (mine - other).abs() <= TOLERANCE * (1.0 + mine.abs());
-        let Some(k) = (0..some.len()).find(|&k| !agree(some[k], others[k])) else { return Ok(()) };
+        let differs = |k: &usize| !equal_up_to_rounding(some[*k], others[*k], self.size);
+        let Some(k) = (0..some.len()).find(differs) else { return Ok(()) };
         let ([here, there], part, mine, other) = (words(k), self.part.words(), some[k], others[k]);
         let detail = format!("the log-probability ({part}) of one action is {mine} {here}, and {other} {there}");
         Err(Error::contract(rule, detail))
@@ -153,9 +150,9 @@ impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
 }
 
 /// Some states of random walks, with the actions by which these went on, and those by which they came there.
-fn random_states<E: ReplayEnv>(env: &E) -> Result<[Taken<E>; 2]> {
-    // A random stream of their own; long walks are broken off.
-    let (uniform, rng) = (env.uniform(), &mut Rng::seeded(0));
+fn random_states<E: ReplayEnv>(env: &E, rng: &mut Rng) -> Result<[Taken<E>; 2]> {
+    // Long walks are broken off.
+    let uniform = env.uniform();
     let none = || Taken::<E> { states: env.initial(&[]), actions: env.no_actions() };
     let [mut on, mut back] = [none(), none()];
     let mut states = env.initial(&draw_instances(env, WALKS, rng));
@@ -175,6 +172,13 @@ fn random_states<E: ReplayEnv>(env: &E) -> Result<[Taken<E>; 2]> {
         back.states.append(states.select(&moved));
         back.actions.append(step.reverse.select(&moved));
         states = states.select(&kept(&step.done));
+    }
+    if back.len() == 0 {
+        return Err(Error::missing(
+            "a trainer",
+            "an environment with something to build, and no move leads on from its initial state",
+            "start from a graph with more nodes, say, or give it a type of action that fits the initial state",
+        ));
     }
     Ok([on.some(), back.some()])
 }
@@ -198,18 +202,23 @@ fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -
     }
 }
 
-/// Checks that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, where labels
+/// Checks, on random walks of this seed, that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, where labels
 /// mean nothing, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
 /// # Errors
-/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy; the errors of sampler and policy; [`Error::NonFinite`] for probabilities that aren't numbers.
+/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy;
+/// [`Error::Missing`] for an environment with nothing to build; the errors of sampler and policy; [`Error::NonFinite`] for probabilities
+/// that aren't numbers.
 pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,
     conditions: Option<&dyn ConditionSource>,
+    seed: usize,
 ) -> Result<bool> {
-    let [on, back] = random_states(env)?;
-    let drawn = conditions.map(|source| source.draw(COMPARED, &mut Rng::seeded(0))).transpose()?;
+    // Nothing is drawn from the trainer's own stream.
+    let rng = &mut Rng::seeded(seed as u64);
+    let [on, back] = random_states(env, rng)?;
+    let drawn = conditions.map(|source| source.draw(COMPARED, rng)).transpose()?;
     let conditions = drawn.map(|drawn| Conditions::checked(drawn, COMPARED)).transpose()?;
     let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);
     if conditions.is_none() {
@@ -223,8 +232,11 @@ pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
         if taken.len() == 0 {
             continue;
         }
-        let examined = Examined { env, policy, conditions, part };
+        let uniform = Examined { env, policy: &env.uniform(), conditions: None, part, size: 0.0 };
+        let uniform = uniform.log_probs(taken, 0)?;
+        let mut examined = Examined { env, policy, conditions, part, size: 0.0 };
         let given = examined.log_probs(taken, 0)?;
+        examined.size = logit_size(&given, &uniform);
         examined.check_independence(taken, &given)?;
         examined.check_equivariance(taken, &given)?;
         examined.check_host(taken, &given)?;

@@ -1,12 +1,16 @@
 //! A reward says the same of an object under any labels.
 
+use std::collections::HashSet;
+
 use crate::env::{Reward, Rows};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::tensor::index_tensor;
 use crate::{Error, Result, Rng};
 
 /// Most objects that a reward is asked about again: it may be slow.
-const ASKED: usize = 8;
+const ASKED: usize = 16;
+/// Labellings that are tried: some change nothing that a reward looks at.
+const LABELLINGS: usize = 128;
 /// Allowed difference of a log-reward, per unit of its size if that is above 1: a network in single precision sums in another order.
 const TOLERANCE: f64 = 1e-4;
 
@@ -22,13 +26,16 @@ pub(in crate::train) fn check_reward<E: ReplayEnv>(
     fresh: usize,
 ) -> Result<()> {
     let (objects, Some(known)) = (batch.terminal_states(), batch.recorded_log_rewards()) else { return Ok(()) };
-    // More than are asked about: other labels change nothing in some.
+    // More than are asked about: other labels change nothing in some. All objects come before any comes again.
     let distinct = objects.group().first.into_iter().filter(|&row| row < fresh);
-    let distinct: Vec<usize> = distinct.take(4 * ASKED).collect();
-    let Some((both, _)) = env.relabelled(&objects.select(&distinct), &mut Rng::seeded(0)) else { return Ok(()) };
-    let (of, n) = (both.group().of, distinct.len());
-    let changed: Vec<usize> = (0..n).filter(|&k| of[k] != of[n + k]).take(ASKED).collect();
-    let rows: Vec<usize> = changed.iter().map(|&k| distinct[k]).collect();
+    let distinct: Vec<usize> = distinct.take(2 * ASKED).collect();
+    let tried: Vec<usize> = distinct.into_iter().cycle().take(LABELLINGS).collect();
+    let Some((both, _)) = env.relabelled(&objects.select(&tried), &mut Rng::seeded(0)) else { return Ok(()) };
+    let (of, n) = (both.group().of, tried.len());
+    let mut twins = HashSet::new();
+    let is_new = |&k: &usize| of[k] != of[n + k] && twins.insert(of[n + k]);
+    let changed: Vec<usize> = (0..n).filter(is_new).take(ASKED).collect();
+    let rows: Vec<usize> = changed.iter().map(|&k| tried[k]).collect();
     if rows.is_empty() {
         return Ok(());
     }

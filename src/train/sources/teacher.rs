@@ -104,7 +104,7 @@ impl<T> Teacher<T> {
             Error::missing("an adaptive teacher", "a policy with parameters", remedy)
         };
         let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;
-        let checked = check_policy(env, &policy, None)?;
+        let checked = check_policy(env, &policy, None, 0)?;
         Ok(Self { policy, adam, config, checked })
     }
 }
@@ -133,7 +133,7 @@ impl<E: ReplayEnv, P: Policy<E>, T: Policy<E> + Send + 'static> Source<E, P> for
     fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let Context { env, config, conditions, .. } = context;
         if !self.checked {
-            self.checked = check_policy(env, &self.policy, conditions.as_deref())?;
+            self.checked = check_policy(env, &self.policy, conditions.as_deref(), 0)?;
         }
         if let Some(parameters) = self.policy.parameters() {
             parameters.reset_noise(rng);

@@ -1,0 +1,179 @@
+//! Policies that depend a little on the other states of the batch are refused: before training, after some steps, and by exact figures.
+//! Those that only round aren't.
+
+use std::cell::Cell;
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Rows, StateGraph, VectorStates};
+use gfn::graph::{GraphKind, GraphState, PerGraph};
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig, NormKind};
+use gfn::objective::{DetailedBalance, LogPartitionVariance, Quantities};
+use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::testing::Words;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
+use tch::{Device, Kind, Tensor};
+
+use crate::nets;
+
+const LETTERS: usize = 6;
+
+/// What P_F's logits are multiplied by, besides 1: for each state of the batch, or for the mean of its entries.
+#[derive(Clone, Copy)]
+enum Factor {
+    PerState(f64),
+    Mean(f64),
+}
+
+/// A policy whose logits depend on the batch.
+struct Mates(MlpPolicy<KHot>, Cell<Factor>);
+
+impl Policy<Words> for Mates {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &Words,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let mut given = self.0.evaluate(env, states, conditions, wants)?;
+        let entries: f64 = states.rows().flatten().map(|&x| f64::from(x)).sum();
+        let factor = match self.1.get() {
+            Factor::PerState(share) => share * states.len() as f64,
+            Factor::Mean(share) => share * entries / (states.len() * LETTERS) as f64,
+        };
+        if let Some(pf) = given.pf.take() {
+            let n = pf.len() as i64;
+            given.pf = Some(pf.scaled(&Tensor::full([n], 1.0 + factor, (Kind::Float, Device::Cpu)))?);
+        }
+        Ok(given)
+    }
+
+    fn parameters(&self) -> Option<&gfn::nn::Parameters> {
+        Policy::<Words>::parameters(&self.0)
+    }
+}
+
+fn words() -> Words {
+    Words::new(2, LETTERS)
+}
+
+fn mates(factor: Factor, seed: u64) -> Mates {
+    tch::set_num_threads(1);
+    let config =
+        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    let features = KHot::new(LETTERS, 3);
+    let policy = MlpPolicy::new(&words(), features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed));
+    Mates(policy.unwrap(), Cell::new(factor))
+}
+
+fn trainer(policy: Mates) -> Result<Trainer<Words, Mates>> {
+    let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
+    };
+    let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+    Trainer::new(words(), reward, policy, LogPartitionVariance, config, Rng::seeded(1))
+}
+
+#[track_caller]
+fn told<T>(result: Result<T>) {
+    let Err(error) = result else { panic!("no error") };
+    let message = error.to_string();
+    assert!(matches!(error, Error::Contract { .. }), "{message}");
+    for words in ["judges each state by itself", "in a batch of", "alone, in ["] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+/// Factors as small as one part in a thousand for each state of the batch, and a tenth of the batch's mean.
+#[test]
+fn a_slight_dependence_on_batch_mates_is_refused_before_training() {
+    for seed in 0..8 {
+        for factor in [Factor::PerState(1e-3), Factor::Mean(0.1), Factor::Mean(-0.1)] {
+            told(trainer(mates(factor, seed)));
+        }
+        trainer(mates(Factor::Mean(0.0), seed)).unwrap();
+    }
+}
+
+#[test]
+fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
+    for (grown, refused) in [(3, 10), (10, 10), (11, 100), (60, 100)] {
+        let mut trainer = trainer(mates(Factor::Mean(0.0), 0)).unwrap();
+        (0..grown).for_each(|_| drop(trainer.step().unwrap()));
+        trainer.policy().1.set(Factor::Mean(0.1));
+        let refusal = loop {
+            match trainer.step() {
+                Ok(_) => assert!(trainer.steps_done() <= refused, "{grown}"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(trainer.steps_done(), refused, "{grown}");
+        told::<()>(Err(refusal));
+        // It is looked at until it passes.
+        told(trainer.step());
+        trainer.policy().1.set(Factor::Mean(0.0));
+        trainer.step().unwrap();
+    }
+}
+
+#[test]
+fn exact_figures_refuse_a_policy_that_depends_on_batch_mates() {
+    let space = StateGraph::build(&words(), 1_000).unwrap();
+    for factor in [Factor::PerState(1e-4), Factor::Mean(0.1)] {
+        told(space.terminating_distribution(&words(), &mates(factor, 0), None));
+    }
+    space.terminating_distribution(&words(), &mates(Factor::Mean(0.0), 0), None).unwrap();
+}
+
+/// The checks draw by a stream of their own.
+#[test]
+fn checks_change_no_random_number() {
+    let losses = |again: bool| {
+        let mut trainer = trainer(mates(Factor::Mean(0.0), 0)).unwrap();
+        let step = |_| {
+            if again {
+                trainer.policy_changed();
+            }
+            trainer.step().unwrap().loss
+        };
+        (0..12).map(step).collect::<Vec<f64>>()
+    };
+    assert_eq!(losses(false), losses(true));
+}
+
+/// Networks in single precision whose weights are moved far from where they start: without norms their sums are large, and round.
+#[test]
+fn no_network_of_the_library_is_refused() {
+    tch::set_num_threads(1);
+    tch::manual_seed(0);
+    for conv in nets::CONVS {
+        for norm in [NormKind::Layer, NormKind::Graph, NormKind::None] {
+            if norm != NormKind::Layer && matches!(conv, ConvKind::Transformer { .. }) {
+                continue;
+            }
+            for size in [0.0, 0.3, 1.0] {
+                let kind = GraphKind::Undirected;
+                let env = GraphBuilding::new(GraphBuildingConfig::new(kind, 4)).unwrap();
+                let config = GraphNetConfig { norm, embedding: 16, layers: 3, ..nets::config(conv) };
+                let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
+                for parameter in net.parameters() {
+                    let mut values = parameter.tensor.shallow_clone();
+                    tch::no_grad(|| drop(values.f_add_(&(Tensor::randn_like(&parameter.tensor) * size))));
+                }
+                let named = format!("{conv:?} {norm:?} {size}");
+                let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+                let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+                let policy = GraphPolicy(net);
+                let made = Trainer::new(env, reward, policy, DetailedBalance::default(), config, Rng::seeded(0));
+                let trainer = made.unwrap_or_else(|error| panic!("{named}: {error}"));
+                let space = StateGraph::build(trainer.env(), 100).unwrap();
+                let exact = space.terminating_distribution(trainer.env(), trainer.policy(), None);
+                exact.unwrap_or_else(|error| panic!("{named}: {error}"));
+            }
+        }
+    }
+}

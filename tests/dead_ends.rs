@@ -1,0 +1,150 @@
+//! Rules that leave an unfinished state without any move are refused in plain words, and so is an environment with nothing to build.
+
+use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules};
+use gfn::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphRules, GraphState, MoveMask, PerGraph, Semantics};
+use gfn::metrics::pruned_distribution;
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::UniformPolicy;
+use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::testing::{Chain, Positions, check_env, check_graph_env};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+
+#[track_caller]
+fn told<T>(result: Result<T>, words: &[&str]) {
+    let Err(error) = result else { panic!("no error") };
+    let message = error.to_string();
+    for words in words {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+const PLAIN: [&str; 2] = ["without any move and without the exit", "forbid the moves that lead there"];
+
+/// Once there is the edge 0-1 nothing can be added; objects have two edges.
+struct TwoEdges;
+
+impl GraphRules for TwoEdges {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        moves.retain(|_| !graph.has_edge(0, 1));
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_edges() == 2
+    }
+}
+
+/// Words of two different letters. Of one letter alone there is none.
+#[derive(Clone, Copy)]
+struct Pairs {
+    letters: usize,
+    has_exit: bool,
+}
+
+impl VectorRules for Pairs {
+    type Key = Vec<u16>;
+
+    fn width(&self) -> usize {
+        2
+    }
+
+    fn n_moves(&self, direction: Direction) -> usize {
+        if direction == Direction::Forward { self.letters } else { 1 }
+    }
+
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let place = row.iter().filter(|&&x| x > 0).count();
+        if direction == Direction::Forward {
+            let letter = slot as u16 + 1;
+            let open = row.get(place).is_some() && row[0] != letter;
+            return open.then(|| {
+                row[place] = letter;
+                0
+            });
+        }
+        let letter = std::mem::take(&mut row[place.checked_sub(1)?]);
+        Some(usize::from(letter) - 1)
+    }
+
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
+
+    fn can_end(&self, row: &[u16]) -> bool {
+        row[1] > 0
+    }
+
+    fn has_exit(&self) -> bool {
+        self.has_exit
+    }
+}
+
+fn two_edges() -> GraphEnv<TwoEdges> {
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    GraphEnv::new(TwoEdges, actions, GraphState::undirected(3)).unwrap()
+}
+
+#[test]
+fn exact_figures_refuse_dead_ends() {
+    let env = two_edges();
+    for result in [
+        StateGraph::build(&env, 100).map(|_| ()),
+        pruned_distribution(&env, &UniformPolicy, 1e-9, 100).map(|_| ()),
+        check_graph_env(&env, 10, &mut Rng::seeded(0)).map(|_| ()),
+    ] {
+        assert!(matches!(result, Err(Error::Contract { .. })), "{result:?}");
+        told(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
+    }
+    // With one letter alone the second move is missing; with two it isn't.
+    for has_exit in [true, false] {
+        let one = VectorEnv(Pairs { letters: 1, has_exit });
+        told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+        told(check_env(&one, 10, &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+    }
+}
+
+#[test]
+fn a_roll_out_that_comes_to_a_dead_end_says_so() {
+    let drawn = Sampler::new(&two_edges(), &UniformPolicy).forward(64, &mut Rng::seeded(0));
+    assert!(matches!(drawn, Err(Error::NoLegalAction { .. })));
+    told(drawn, &["no legal forward action", PLAIN[0], PLAIN[1]]);
+}
+
+/// Without an exit, no move leads on from a finished state.
+#[test]
+fn states_that_end_without_an_exit_are_no_dead_ends() {
+    for has_exit in [true, false] {
+        let env = VectorEnv(Pairs { letters: 3, has_exit });
+        assert_eq!(StateGraph::build(&env, 100).unwrap().ends().len(), 6);
+        check_env(&env, 10, &mut Rng::seeded(0)).unwrap();
+        let pruned = pruned_distribution(&env, &UniformPolicy, 0.0, 100).unwrap();
+        assert!((pruned.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12 && pruned.probs.len() == 6);
+    }
+}
+
+fn trained<E: ReplayEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States> + 'static) -> Result<()>
+where
+    UniformPolicy: gfn::policy::Policy<E>,
+{
+    let (config, rng) = (TrainerConfig { batch: 4, ..TrainerConfig::default() }, Rng::seeded(0));
+    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, config, rng).map(|_| ())
+}
+
+#[test]
+fn an_environment_with_nothing_to_build_is_refused() {
+    let edges = |n: usize, semantics: Semantics| {
+        let actions = ActionSet::new(semantics).with(AddEdge::new(1));
+        GraphEnv::new(Free, actions, GraphState::undirected(n)).unwrap()
+    };
+    let zero = || PerGraph(|_: &GraphState| 0.0);
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        for n in [0, 1] {
+            let refused = trained::<GraphEnv<Free>>(edges(n, semantics), zero());
+            assert!(matches!(refused, Err(Error::Missing { .. })), "{n}");
+            told(refused, &["something to build", "no move leads on from its initial state", "more nodes"]);
+        }
+        trained(edges(2, semantics), zero()).unwrap();
+    }
+    let flat = |states: &Positions, _: Option<&tch::Tensor>| Ok(vec![0.0; states.0.len()]);
+    told(trained(Chain::new(1), flat), &["something to build"]);
+    trained(Chain::new(2), flat).unwrap();
+}

@@ -1,0 +1,212 @@
+//! What a trainer warns of: rewards in place of their logarithms, samples that are worth little, few different objects.
+
+use std::cell::Cell;
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Direction, DiscreteEnv, VectorEnv, VectorRules, VectorStates};
+use gfn::error::Warning;
+use gfn::graph::{GraphKind, GraphState, PerGraph};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::{LogPartitionVariance, Quantities, TrajectoryBalance};
+use gfn::optim::Schedule;
+use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
+use gfn::train::{Fit, OnWarning, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
+use tch::{Device, Kind, Tensor};
+
+const LETTERS: usize = 16;
+
+/// Words of so many letters, each 1 or 2, without an exit.
+struct Bits;
+
+impl VectorRules for Bits {
+    type Key = Vec<u16>;
+
+    fn width(&self) -> usize {
+        LETTERS
+    }
+
+    fn n_moves(&self, direction: Direction) -> usize {
+        if direction == Direction::Forward { 2 } else { 1 }
+    }
+
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let n = row.iter().filter(|&&letter| letter > 0).count();
+        if direction == Direction::Forward {
+            *row.get_mut(n)? = slot as u16 + 1;
+            return Some(0);
+        }
+        let letter = std::mem::take(&mut row[n.checked_sub(1)?]);
+        Some(usize::from(letter) - 1)
+    }
+
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
+
+    fn has_exit(&self) -> bool {
+        false
+    }
+
+    fn can_end(&self, row: &[u16]) -> bool {
+        row[LETTERS - 1] > 0
+    }
+}
+
+type Words = VectorEnv<Bits>;
+
+/// A word as a number below 4,096, of base 2.
+fn number(row: &[u16]) -> f64 {
+    row.iter().fold(0.0, |number, &letter| 2.0 * number + f64::from(letter - 1)) / 16.0
+}
+
+/// A trainer of words that draws uniformly and learns nothing.
+fn uniform(
+    reward: impl Fn(f64) -> f64 + Send + Sync + 'static,
+    on_warning: OnWarning,
+) -> Trainer<Words, UniformPolicy> {
+    let log_reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| reward(number(row))).collect())
+    };
+    let config = TrainerConfig { batch: 16, on_warning, ..TrainerConfig::default() };
+    Trainer::new(
+        VectorEnv(Bits),
+        log_reward,
+        UniformPolicy,
+        gfn::objective::LogPartitionVariance,
+        config,
+        Rng::seeded(0),
+    )
+    .unwrap()
+}
+
+fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Warning> {
+    let mut trainer = uniform(reward, OnWarning::Keep);
+    trainer.step().unwrap();
+    trainer.warnings().to_vec()
+}
+
+#[test]
+fn rewards_in_place_of_their_logarithms_are_warned_of() {
+    for reward in
+        [|x: f64| 1e6 * (x % 4.0), |x: f64| (x / 400.0).exp(), |x: f64| if x % 16.0 < 3.0 { 500.0 } else { 0.0 }]
+    {
+        let warnings = first_warnings(reward);
+        let [warning @ Warning::NotLogarithms { step: 1, .. }] = &warnings[..] else { panic!("{warnings:?}") };
+        let text = warning.to_string();
+        assert!(text.contains("Is it R itself?") && text.contains("logarithm"), "{text}");
+    }
+    // Logarithms of any sign, of sizes and counts, of densities, and far from 0.
+    for log_reward in [
+        |x: f64| -x,
+        |x: f64| x / 4096.0,
+        |x: f64| 10.0 * (x % 64.0),
+        |x: f64| 300.0 + x % 32.0,
+        |x: f64| x - 100.0,
+        |_: f64| 250.0,
+        |x: f64| 32.0 * ((x + 1.0) / 4096.0).ln(),
+    ] {
+        assert_eq!(first_warnings(log_reward), []);
+    }
+}
+
+/// Uniform samples of a target that has nearly all of its mass on few words.
+#[test]
+fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
+    let end = |scale: f64, steps: usize| {
+        let mut trainer = uniform(move |x| -scale * x / 4096.0, OnWarning::Keep);
+        Fit::new(steps).run(&mut trainer).unwrap();
+        trainer.warnings().to_vec()
+    };
+    let warnings = end(100.0, 100);
+    let [warning @ Warning::FewEffective { step: 100, effective, n: 256 }] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
+    assert!((1.0..25.6).contains(effective), "{effective}");
+    assert!(warning.to_string().contains("don't trust averages"), "{warning}");
+    // A target that is nearly uniform; a run that has just begun.
+    assert_eq!(end(1.0, 100), []);
+    assert_eq!(end(100.0, 99), []);
+    // It is raised once, and may end a run.
+    let mut strict = uniform(|x| -x / 40.0, OnWarning::Fail);
+    let ended = Fit::new(120).run(&mut strict);
+    assert!(matches!(ended, Err(Error::Warned(Warning::FewEffective { step: 120, .. }))), "{ended:?}");
+    assert_eq!(Fit::new(121).run(&mut strict).unwrap(), gfn::train::Ended::Done);
+    assert_eq!(strict.warnings().len(), 1);
+}
+
+/// Learned to a small loss, with exploration and without.
+#[test]
+fn a_policy_that_has_learned_is_not_warned_of() {
+    tch::set_num_threads(1);
+    for epsilon in [None, Some(Schedule::Constant(0.0))] {
+        let config =
+            GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
+        let (env, rng) = (GraphBuilding::new(config).unwrap(), &mut Rng::seeded(0));
+        let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, rng).unwrap();
+        let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
+        let config = TrainerConfig {
+            batch: 32,
+            epsilon: epsilon.clone(),
+            on_warning: OnWarning::Keep,
+            ..TrainerConfig::default()
+        };
+        let mut trainer =
+            Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+        Fit::new(300).run(&mut trainer).unwrap();
+        assert_eq!(trainer.warnings(), [], "{epsilon:?}");
+    }
+}
+
+/// Uniform, or nearly always of the first letter.
+struct Sharp(Cell<f64>);
+
+impl Policy<Words> for Sharp {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &Words,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let mut given = UniformPolicy.evaluate(env, states, conditions, wants)?;
+        let masks = env.masks(Direction::Forward, states);
+        let logits = |block: &gfn::env::Block| {
+            let (rows, width) = (block.rows() as i64, block.width as i64);
+            let row = Tensor::arange(width, (Kind::Float, Device::Cpu)) * -self.0.get();
+            row.expand([rows, width], false).contiguous()
+        };
+        let blocks: Vec<Tensor> = masks.blocks.iter().map(logits).collect();
+        given.pf = Some(GraphActionCategorical::new(masks, &blocks)?);
+        Ok(given)
+    }
+}
+
+#[test]
+fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
+    let run = |step: f64, sharpness: f64| {
+        // log R differs for each word, or for few of them.
+        let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+            Ok(states.rows().map(|row| -(number(row) / step).floor() * step / 64.0).collect())
+        };
+        let (on_warning, epsilon) = (OnWarning::Keep, Some(Schedule::Constant(0.0)));
+        let config = TrainerConfig { batch: 100, on_warning, epsilon, ..TrainerConfig::default() };
+        let (policy, objective) = (Sharp(Cell::new(0.0)), LogPartitionVariance);
+        let mut trainer = Trainer::new(VectorEnv(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
+        (0..20).for_each(|_| drop(trainer.step().unwrap()));
+        assert_eq!(trainer.warnings(), []);
+        trainer.policy().0.set(sharpness);
+        (0..20).for_each(|_| drop(trainer.step().unwrap()));
+        trainer.warnings().to_vec()
+    };
+    let warnings = run(1.0 / 16.0, 4.0);
+    let [warning @ Warning::FewObjects { step: 30, share, first }] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(*share < 0.5 && *first > 0.9, "{warning}");
+    assert!(warning.to_string().contains("unless the target is that peaked"), "{warning}");
+    // It still draws most words once, or rewards tell objects from each other no better at first.
+    assert_eq!(run(1.0 / 16.0, 0.3), []);
+    assert_eq!(run(64.0, 4.0), []);
+}

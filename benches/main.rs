@@ -9,7 +9,7 @@ mod suites;
 
 use criterion::{criterion_group, criterion_main};
 use suites::{
-    categorical, dags, encode, graph_problems, molecules, perceptron, record, replay, rollout, slots, step, training,
+    categorical, dags, encode, graph_problems, molecules, perceptron, replay, rollout, slots, step, training,
 };
 
 criterion_group!(
@@ -23,7 +23,6 @@ criterion_group!(
     molecules::bench,
     categorical::bench,
     perceptron::bench,
-    record::bench,
     replay::bench,
     rollout::bench,
     training::bench

@@ -6,7 +6,6 @@ pub(crate) mod encode;
 pub(crate) mod graph_problems;
 pub(crate) mod molecules;
 pub(crate) mod perceptron;
-pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod rollout;
 pub(crate) mod slots;

@@ -78,6 +78,7 @@ mod rooms;
 mod run_folders;
 mod sampled_metrics;
 mod scaffolds;
+mod seh_frag;
 mod sequence_policies;
 mod settings;
 mod short_walks;

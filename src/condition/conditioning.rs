@@ -26,6 +26,11 @@ pub struct Condition {
 /// Let c be the cosine between an object's objectives and the wanted direction. Inside the cone, where c is at least
 /// `cosine`, the reward is multiplied by `c^g`, with g such that the factor is `limit` on the cone's surface. Outside,
 /// the log-reward is `outside`.
+///
+/// `beta * (ln R + ln limit)` on the surface must be above `outside` for all R, or objects outside are worth more than
+/// objects inside. With [`new`](Self::new) and R below 1 that needs a beta below 32. All objects outside have the same
+/// log-reward, so that nothing is learned while no sample is inside. A wider cone that has the same power g, with cosine
+/// `cosine^k` and limit `limit^k`, leads into the narrow one.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Focus {
     /// The distribution of wanted directions.

@@ -87,7 +87,10 @@ def _directions(given: Any) -> Any:
 @dataclass(frozen=True)
 class Focus(Settings):
     """A cone of wanted objectives (Roy et al. 2023). With c the cosine between an object's rewards and the wanted direction, the reward is
-    multiplied by a power of c that is `limit` on the cone's surface, where c is `cosine`; outside, log R is `outside`."""
+    multiplied by a power of c that is `limit` on the cone's surface, where c is `cosine`; outside, log R is `outside`.
+
+    beta times the log of `limit` and of the rewards must be above `outside`, or objects outside are worth more than objects inside. If
+    hardly any sample is inside, take a wider cone with the same power of c, such as `cosine=0.98**20, limit=0.8**20`."""
 
     directions: Sequence[float] | Directions
     cosine: float = 0.98

@@ -24,7 +24,9 @@ type Tree = GraphState;
 fn score(env: &GraphEnv<Fragments>, watched: &Watched, trees: &[Tree]) -> Result<Vec<f64>> {
     let molecules: Vec<Molecule> =
         trees.iter().map(|tree| env.rules().library().molecule(tree)).collect::<Result<_>>()?;
-    watched.log_scores(&molecules)
+    let scores = watched.log_scores(&molecules)?;
+    watched.finish_step(None)?;
+    Ok(scores)
 }
 
 /// Scores uniform random walks, `calls` of them.

@@ -1,9 +1,12 @@
 //! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the field's own measure, by reward calls.
 
 mod baseline;
+mod focus;
 pub(crate) mod moo;
+mod scored;
 mod seen;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +19,7 @@ use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
-use gfn::train::Trainer;
+use gfn::train::{Record, Trainer};
 use gfn::{Error, Result};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy, internal_diversity};
@@ -28,9 +31,14 @@ use super::train::Shared;
 use crate::flags::{Common, refuse, refuse_validation, words};
 use crate::plot::{Curve, Panel};
 use crate::run::{Recipe, Report, Run, Trained, members};
+use scored::ScoredTable;
 use seen::{Point, Watched};
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
+///
+/// The published settings of recursionpharma/gflownet, but for its network, are `--objective tb --replay 0 --beta-from 32 --lr 1e-4
+/// --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99 --ema-sampling`. With --out or --run, every molecule that is
+/// scored is written to `scored.csv`.
 #[derive(Parser, Debug)]
 #[command(mut_arg("objective", |objective| objective.default_value("subtb")))]
 pub(crate) struct Args {
@@ -49,7 +57,7 @@ pub(crate) struct Args {
     /// R is the proxy's output over 8, at least 1e-4, to this power
     #[arg(long, default_value_t = 32.0)]
     beta: f64,
-    /// Power at first; it rises to --beta over half of the steps. The same as --beta: constant, as published
+    /// Power at the first step; it rises to --beta over half of the steps. If it equals --beta, the power is constant
     #[arg(long)]
     beta_from: Option<f64>,
     /// One policy for all powers between --beta-from (by default 0.5) and --beta, which it is told
@@ -98,7 +106,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Recipe { steps: 2_500, batch: 64, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
     let run = Run::begin(common, "seh_frag", title, recipe)?;
     let calls = run.steps() * run.config.batch;
-    let watched = Arc::new(Watched::new(SehProxy::load(&args.weights, run.device)?, (calls / POINTS).max(1)));
+    let table = common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
+    let watched = Arc::new(Watched::new(SehProxy::load(&args.weights, run.device)?, (calls / POINTS).max(1), table));
     match args.by {
         Method::Policy => train(args, &run, env, &watched),
         other => {
@@ -150,7 +159,11 @@ fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -
         }
     };
     let trainer = run.replayed(trainer.described_by(&description)?, ReplayBuffer::distinct)?;
-    let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
+    let mut write_scored = |_: &Trainer<FragmentEnv, GraphPolicy<GraphNet>>, record: &mut Record| {
+        watched.finish_step(Some(record.step))?;
+        Ok(ControlFlow::Continue(()))
+    };
+    let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), vec![&mut write_scored])? else { return Ok(()) };
 
     let asked = |conditioning: &Conditioning| {
         conditioning.encode(&[Condition { beta: args.beta, preferences: vec![1.0], focus: None }])

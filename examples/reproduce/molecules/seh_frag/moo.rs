@@ -1,20 +1,20 @@
-//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, as published for preference- and goal-conditioned policies.
+//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, the objectives of Roy et al.,
+//! *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Parser;
-use gfn::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
-};
+use gfn::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature};
 use gfn::env::{Reals, Reward, Rows};
 use gfn::graph::GraphStates;
 use gfn::nn::GraphNet;
+use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
-use gfn::{Error, Result};
+use gfn::{Error, Result, Rng};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::{
@@ -22,9 +22,11 @@ use gfn_molecules::{
 };
 use serde_json::json;
 
-use super::{FragmentEnv, network};
-use crate::flags::{Common, refuse_validation};
+use super::focus::{focus, spread};
+use super::{FIRST_BETA, FragmentEnv, network};
+use crate::flags::{BufferName, Common, refuse_validation};
 use crate::plot::Panel;
+use crate::run::lines::tell;
 use crate::run::{Recipe, Report, Run, sample};
 
 /// Train a policy on four objectives of molecules at once, which it is told the weights of
@@ -42,10 +44,11 @@ pub(crate) struct Args {
     /// R is the weighted sum of objectives to this power
     #[arg(long, default_value_t = 32.0)]
     beta: f64,
-    /// Reward only what is within a cone of objectives, of this cosine
+    /// Train for directions of objectives instead of preferences, and report the share of samples in a cone of this cosine
+    /// around each direction. The directions are those of the front of 1,000 random trees
     #[arg(long)]
     focus: Option<f64>,
-    /// Preferences that are compared: multiples of one over so much
+    /// Preferences that are compared: multiples of one over this number. With --focus as many directions are compared
     #[arg(long, default_value_t = 2)]
     preferences: usize,
     /// Molecules that are sampled under each
@@ -60,19 +63,21 @@ const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
 const LEAST: f64 = 1e-4;
 /// Share of replayed molecules whose focus is turned to where they are.
 const HINDSIGHT: f64 = 0.3;
+/// The number of molecules in the replay buffer, which only a run with a focus has by default.
+const REPLAYED: usize = 2_000;
+/// The number of random trees whose front has the directions of focus.
+const RANDOM: usize = 1_000;
 /// The point that the hypervolume is above.
 const REFERENCE: [f64; 4] = [0.0; 4];
+
+type ObjectiveReward = Arc<dyn Reward<GraphStates> + Send + Sync>;
 
 /// The score of one property.
 fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'static> {
     ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
 }
 
-fn rewards(
-    args: &Args,
-    run: &Run<'_>,
-    library: &FragmentLibrary,
-) -> Result<Vec<Arc<dyn Reward<GraphStates> + Send + Sync>>> {
+fn rewards(args: &Args, run: &Run<'_>, library: &FragmentLibrary) -> Result<Vec<ObjectiveReward>> {
     let seh = SehProxy::load(&args.weights, run.device)?.clamped(LEAST, 1.0)?;
     let qed = shaped(Property::Qed, Shape::Value)?;
     let table = Property::SyntheticAccessibility { table: args.sa_table.clone() };
@@ -82,15 +87,20 @@ fn rewards(
     Ok(vec![of(Box::new(seh)), of(Box::new(qed)), of(Box::new(sa)), of(Box::new(weight))])
 }
 
-fn conditioning(args: &Args) -> Result<Conditioning> {
+/// The front of uniform random trees, the same for every seed: objectives whose directions can be reached.
+fn random_front(env: &FragmentEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
+    let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
+    let objectives = plain.objectives(&sample::<FragmentEnv, _>(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
+    Ok(objectives.select(&pareto_front(&objectives)?))
+}
+
+/// Preferences, or directions of focus with equal preferences: both would contradict each other.
+fn conditioning(args: &Args, directions: Directions) -> Result<Conditioning> {
     let encoding = Encoding::Thermometer { bins: 16 };
-    let law = Directions::Dirichlet { concentration: 1.0 };
-    let conditioning = Conditioning::new(NAMES.len())?
-        .temperature(Temperature::Constant(args.beta), encoding)?
-        .preferences(law.clone(), encoding)?;
+    let conditioning = Conditioning::new(NAMES.len())?.temperature(Temperature::Constant(args.beta), encoding)?;
     match args.focus {
-        None => Ok(conditioning),
-        Some(cosine) => conditioning.focus(Focus { cosine, ..Focus::new(law) }, encoding),
+        None => conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding),
+        Some(cosine) => conditioning.focus(focus(cosine, args.beta, LEAST, directions), encoding),
     }
 }
 
@@ -103,10 +113,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let library = FragmentLibrary::bengio2021()?;
     let env = Fragments::new(&library, args.max_fragments)?;
     let title = format!("sEH and three more, trees of at most {} fragments", args.max_fragments);
-    let recipe = Recipe { steps: 5_000, batch: 64, lr: 1e-3, exact_up_to: 0, samples: 0, ..Recipe::default() };
-    let run = Run::begin(common, "seh_frag_moo", title, recipe)?;
-    let conditioning = conditioning(args)?;
-    let reward = ConditionedReward::<GraphStates>::new(conditioning.clone(), rewards(args, &run, &library)?)?;
+    let mut recipe = Recipe { steps: 5_000, batch: 64, lr: 1e-3, exact_up_to: 0, samples: 0, ..Recipe::default() };
+    if args.focus.is_some() {
+        (recipe.replay, recipe.buffer, recipe.log_z_lr) = (REPLAYED, BufferName::Fifo, 1e-2);
+    }
+    let mut run = Run::begin(common, "seh_frag_moo", title, recipe)?;
+    let rewards = rewards(args, &run, &library)?;
+    let front = args.focus.map(|_| random_front(&env, &rewards)).transpose()?;
+    let front = front.unwrap_or_else(|| Reals::filled(NAMES.len(), 0, 0.0));
+    let directions = Directions::OneOf(front.rows().map(<[f64]>::to_vec).collect());
+    let conditioning = conditioning(args, directions)?;
+    let reward = ConditionedReward::<GraphStates>::new(conditioning.clone(), rewards)?;
+    if args.focus.is_some() {
+        let from = FIRST_BETA.min(args.beta) / args.beta;
+        run.config.reward_exponent = Schedule::Linear { from, to: 1.0, steps: run.steps().div_ceil(2) };
+    }
     let (network, mut rng) = (network(common, Some(&conditioning)), run.rng());
     let description = json!({ "example": "seh_frag_moo", "max_fragments": args.max_fragments,
         "conditioning": conditioning, "network": network });
@@ -117,13 +138,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trainer = run.replayed(trainer, ReplayBuffer::new)?;
     if args.focus.is_some() && trainer.replay().is_some() {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), HINDSIGHT)?;
+    } else if args.focus.is_some() {
+        tell("no hindsight: there is no replay buffer, so no direction is set to where a molecule is");
     }
     let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), Vec::new())? else { return Ok(()) };
 
     let (mut rng, mut rows, mut all) = (trainer.evaluation_rng(), Vec::new(), Reals::filled(NAMES.len(), 0, 0.0));
-    for preferences in simplex_grid(NAMES.len(), args.preferences)?.rows() {
-        let focus = args.focus.map(|_| preferences.to_vec());
-        let condition = Condition { beta: args.beta, preferences: preferences.to_vec(), focus: focus.clone() };
+    let grid = simplex_grid(NAMES.len(), args.preferences)?;
+    let (tested, row_name, rows_name) = match args.focus {
+        Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
+        None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
+    };
+    for direction in &tested {
+        // With a focus, preferences are constant: they aren't encoded.
+        let focus = args.focus.map(|_| direction.clone());
+        let condition = Condition { beta: args.beta, preferences: direction.clone(), focus };
         let vector = conditioning.encode(&[condition])?.expand([args.samples as i64, -1], false);
         let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&vector, &mut rng)?;
         let states = sampled.terminal_states();
@@ -131,9 +160,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             states.graphs().iter().map(|graph| library.molecule(graph)).collect::<Result<Vec<Molecule>>>()?;
         let own = reward.objectives(states)?;
         let prints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
-        let mut row = json!({ "preferences": preferences, "means": means(&own),
+        let mut row = json!({ (row_name): direction, "means": means(&own),
             "internal_diversity": internal_diversity(&prints)? });
-        if let (Some(direction), Some(cosine)) = (&focus, args.focus) {
+        if let Some(cosine) = args.focus {
             row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
         }
         rows.push(row);
@@ -142,6 +171,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // As many uniform random trees, to compare with.
     let random = reward.objectives(&sample::<FragmentEnv, _>(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
     let mut report = Report::default();
+    if let Some(cosine) = args.focus {
+        for (row, direction) in rows.iter_mut().zip(&tested) {
+            row["focus_accuracy_random"] = json!(focus_accuracy(&random, direction, cosine)?);
+        }
+        for name in ["focus_accuracy", "focus_accuracy_random"] {
+            report.set(name, rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64);
+        }
+    }
     report.extend([
         ("objectives", json!(NAMES)),
         ("hypervolume", json!(hypervolume(&all, &REFERENCE)?)),
@@ -150,7 +187,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("means_random", json!(means(&random))),
         ("front_size", json!(pareto_front(&all)?.len())),
         ("samples", json!(all.len())),
-        ("conditions", json!(rows)),
+        (rows_name, json!(rows)),
         ("why_not_exact", json!("there are more trees than can be listed")),
     ]);
     let points = |of: &Reals| of.rows().map(|row| (row[0], row[1])).collect::<Vec<_>>();

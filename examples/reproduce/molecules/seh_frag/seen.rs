@@ -8,6 +8,8 @@ use gfn::graph::CanonicalKey;
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy};
 use serde::Serialize;
 
+use super::scored::ScoredTable;
+
 /// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al. 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
 const MODE_SIMILARITY: f64 = 0.7;
@@ -37,11 +39,15 @@ pub(super) struct Seen {
     modes: Vec<Fingerprint>,
     pub(super) curve: Vec<Point>,
     every: usize,
+    table: Option<ScoredTable>,
 }
 
 impl Seen {
     fn note(&mut self, molecule: &Molecule, score: f64) {
         self.calls += 1;
+        if let Some(table) = &mut self.table {
+            table.push(molecule.smiles(), score);
+        }
         self.last.push_back(score);
         if self.last.len() > LAST {
             self.last.pop_front();
@@ -85,9 +91,14 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Points of the curve are `every` molecules apart.
-    pub(super) fn new(proxy: SehProxy, every: usize) -> Self {
-        Self { proxy, seen: Mutex::new(Seen { every, ..Seen::default() }) }
+    /// Points of the curve are `every` molecules apart; `table` gets a row for each molecule.
+    pub(super) fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
+        Self { proxy, seen: Mutex::new(Seen { every, table, ..Seen::default() }) }
+    }
+
+    /// Writes the molecules of this step into the table; by default it is the step after the last.
+    pub(super) fn finish_step(&self, step: Option<usize>) -> Result<()> {
+        self.seen().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }
 
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Random actions keep the policy from ending on the first ring that it finds.
+        // Random actions keep the policy from ending on a few rings.
         epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
         ..TrainerConfig::default()
@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
         .with_replay(ReplayBuffer::distinct(best)?);
 
+    trainer.prefill(60_000)?; // Random walks find all six rings.
     Fit::new(STEPS).run(&mut trainer)?;
 
     // No estimate: the policy's probability of each of the 4,096 graphs, beside what the reward asks for.

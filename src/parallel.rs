@@ -1,14 +1,104 @@
-//! Work on rows, split over rayon's threads only if there is enough of it.
+//! Work on rows, split over rayon's threads if there is enough of it and if that was measured to be faster.
 //!
 //! Handing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
-//! calling thread. Results don't depend on this choice.
+//! calling thread. If other programs use the cores, the pool can be slower than one thread for larger batches, too,
+//! because the calling thread waits for workers that have no core. So each place in the code that splits work compares
+//! the pool with the calling thread in short trials. Results don't depend on the choice.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::panic::Location;
+use std::time::Instant;
 
 use rayon::prelude::*;
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
+    /// What was measured at each place that splits work.
+    static CHOICES: RefCell<HashMap<&'static Location<'static>, Choice>> = RefCell::default();
+}
+
+/// Calls of a trial. Half of them use the pool.
+const TRIAL_CALLS: u32 = 32;
+/// Trials in a row that the pool must win before other calls use it. A single loss ends that.
+const NEEDED_WINS: u32 = 4;
+/// The pool wins a trial if it needs at most this share of the calling thread's time.
+const WINNING_SHARE: f64 = 0.9;
+/// Calls between trials while the pool is used. After lost trials there are up to 16 times as many.
+const PAUSE: u32 = 256;
+
+/// Chooses between the pool and the calling thread, from what earlier calls took.
+#[derive(Clone, Copy, Default, Debug)]
+struct Choice {
+    /// Calls until the next trial begins.
+    pause: u32,
+    /// Calls of the present trial.
+    calls: u32,
+    /// Trials that the pool has won in a row.
+    wins: u32,
+    /// Trials that the pool has lost in a row.
+    losses: u32,
+    /// Seconds and rows of the present trial, on the calling thread and in the pool.
+    measured: [(f64, f64); 2],
+}
+
+impl Choice {
+    /// Returns `true` if the next call should use the pool.
+    fn uses_pool(&self) -> bool {
+        if self.pause > 0 {
+            return self.wins >= NEEDED_WINS;
+        }
+        // The Thue-Morse sequence: neither half of a trial has more of the early, large or regular calls.
+        self.calls.count_ones() % 2 == 1
+    }
+
+    /// Notes what a call has taken.
+    fn record(&mut self, pooled: bool, rows: usize, seconds: f64) {
+        if self.pause > 0 {
+            self.pause -= 1;
+            return;
+        }
+        let sums = &mut self.measured[usize::from(pooled)];
+        *sums = (sums.0 + seconds, sums.1 + rows as f64);
+        self.calls += 1;
+        if self.calls < TRIAL_CALLS {
+            return;
+        }
+        let [alone, pool] = self.measured.map(|(seconds, rows)| seconds / rows);
+        let won = pool <= WINNING_SHARE * alone;
+        let (wins, losses) = if won { (self.wins + 1, 0) } else { (0, self.losses + 1) };
+        let pause = if won && wins < NEEDED_WINS { 0 } else { PAUSE << losses.min(4) };
+        *self = Self { pause, wins, losses, ..Self::default() };
+    }
+}
+
+/// A call that may be split. It is measured until it is dropped.
+struct Call {
+    rows: usize,
+    is_pooled: bool,
+    /// The place in the code and the beginning; `None` if there is nothing to choose.
+    measured: Option<(&'static Location<'static>, Instant)>,
+}
+
+impl Call {
+    /// Begins a call of `rows` rows, given the least number of rows for one thread.
+    #[track_caller]
+    fn begin(rows: usize, per_thread: usize) -> Self {
+        if rows < 2 * per_thread || ALONE.get() || rayon::current_num_threads() == 1 {
+            return Self { rows, is_pooled: false, measured: None };
+        }
+        let place = Location::caller();
+        let is_pooled = CHOICES.with_borrow(|choices| choices.get(place).copied().unwrap_or_default()).uses_pool();
+        Self { rows, is_pooled, measured: Some((place, Instant::now())) }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let Some((place, start)) = self.measured else { return };
+        let seconds = start.elapsed().as_secs_f64();
+        CHOICES.with_borrow_mut(|all| all.entry(place).or_default().record(self.is_pooled, self.rows, seconds));
+    }
 }
 
 /// Runs `work` with everything on the calling thread: other threads have work of their own.
@@ -24,41 +114,42 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// `true` if `n` rows are worth splitting, given the least number of rows for one thread.
-fn worth_it(n: usize, per_thread: usize) -> bool {
-    n >= 2 * per_thread && !ALONE.get() && rayon::current_num_threads() > 1
-}
-
-/// `f` of each item, in order.
+/// Returns `f` of each item, in order.
+#[track_caller]
 pub(crate) fn map<T: Sync, U: Send>(items: &[T], per_thread: usize, f: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
-    if worth_it(items.len(), per_thread) {
+    let call = Call::begin(items.len(), per_thread);
+    if call.is_pooled {
         items.par_iter().with_min_len(per_thread).map(f).collect()
     } else {
         items.iter().map(f).collect()
     }
 }
 
-/// `f` of each index below `n`, in order; stops at the first error.
+/// Returns `f` of each index below `n`, in order, or the first error.
+#[track_caller]
 pub(crate) fn try_map_range<U: Send>(
     n: usize,
     per_thread: usize,
     f: impl Fn(usize) -> crate::Result<U> + Sync + Send,
 ) -> crate::Result<Vec<U>> {
-    if worth_it(n, per_thread) {
+    let call = Call::begin(n, per_thread);
+    if call.is_pooled {
         (0..n).into_par_iter().with_min_len(per_thread).map(f).collect()
     } else {
         (0..n).map(f).collect()
     }
 }
 
-/// `f` of each item, which it may change, together with the same item of another list; stops at the first error.
+/// Returns `f` of each item, which it may change, and of the same item of another list, in order, or the first error.
+#[track_caller]
 pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     items: &mut [T],
     beside: &[V],
     per_thread: usize,
     f: impl Fn(&mut T, &V) -> crate::Result<U> + Sync + Send,
 ) -> crate::Result<Vec<U>> {
-    if worth_it(items.len(), per_thread) {
+    let call = Call::begin(items.len(), per_thread);
+    if call.is_pooled {
         let pairs = items.par_iter_mut().zip(beside).with_min_len(per_thread);
         pairs.map(|(item, other)| f(item, other)).collect()
     } else {
@@ -66,11 +157,92 @@ pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     }
 }
 
-/// `f` of each item, by value.
+/// Calls `f` with each item, by value.
+#[track_caller]
 pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) + Sync + Send) {
-    if worth_it(items.len(), per_thread) {
+    let call = Call::begin(items.len(), per_thread);
+    if call.is_pooled {
         items.into_par_iter().with_min_len(per_thread).for_each(f)
     } else {
         items.into_iter().for_each(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes calls of 100 rows at one place, and returns how many of them used the pool and their time in all. Times
+    /// are given, not measured.
+    fn make_calls(choice: &mut Choice, n: usize, alone: f64, pool: f64) -> (usize, f64) {
+        let (mut pooled, mut total) = (0, 0.0);
+        for _ in 0..n {
+            let uses_pool = choice.uses_pool();
+            let seconds = if uses_pool { pool } else { alone };
+            choice.record(uses_pool, 100, seconds);
+            pooled += usize::from(uses_pool);
+            total += seconds;
+        }
+        (pooled, total)
+    }
+
+    #[test]
+    fn a_pool_that_is_slower_than_one_thread_is_given_up() {
+        // As slow as the same speed, a tenth slower, and as slow as on a busy machine.
+        for slowdown in [1.0, 1.1, 2.0, 5.0] {
+            let (pooled, total) = make_calls(&mut Choice::default(), 10_000, 1.0, slowdown);
+            assert!(pooled <= 128, "{slowdown}: {pooled} of 10,000 calls");
+            assert!(total <= 1.06 * 10_000.0, "{slowdown}: {total}");
+        }
+    }
+
+    #[test]
+    fn a_pool_that_is_faster_is_used() {
+        let (pooled, total) = make_calls(&mut Choice::default(), 10_000, 1.0, 0.6);
+        assert!(pooled > 9_000, "{pooled} of 10,000 calls");
+        assert!(total < 0.65 * 10_000.0, "{total}");
+    }
+
+    #[test]
+    fn a_change_of_the_machines_load_is_followed() {
+        let mut choice = Choice::default();
+        make_calls(&mut choice, 1_000, 1.0, 0.6);
+        // Another program takes the second core: the next trial is lost, and the pool isn't used any more.
+        make_calls(&mut choice, 600, 1.0, 3.0);
+        assert!(make_calls(&mut choice, 10_000, 1.0, 3.0).0 <= 128);
+        // It ends: the pool is used again after the longest pause and the trials that it has to win.
+        make_calls(&mut choice, 4_096 + 128, 1.0, 0.6);
+        assert!(make_calls(&mut choice, 1_000, 1.0, 0.6).0 > 900);
+    }
+
+    /// A busy machine: one pooled call in eight waits until a worker gets a core, in no regular order.
+    #[test]
+    fn rare_long_waits_count() {
+        let (mut choice, mut rng) = (Choice::default(), crate::Rng::seeded(0));
+        let mut total = 0.0;
+        for _ in 0..20_000 {
+            let uses_pool = choice.uses_pool();
+            let waits = uses_pool && rng.below(8) == 0;
+            let seconds = if waits { 10.0 } else { f64::from(u8::from(!uses_pool)) * 0.5 + 0.5 };
+            choice.record(uses_pool, 100, seconds);
+            total += seconds;
+        }
+        assert!(total < 1.05 * 20_000.0, "{total}");
+    }
+
+    #[test]
+    fn each_choice_gives_the_same_results() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let items: Vec<usize> = (0..100).collect();
+        let expected: Vec<usize> = items.iter().map(|k| k * k).collect();
+        pool.install(|| {
+            // More than a trial, so that calls of both ways are among them.
+            for _ in 0..40 {
+                assert_eq!(map(&items, 10, |k| k * k), expected);
+                assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);
+            }
+            let places = CHOICES.with_borrow(|choices| choices.values().filter(|c| c.losses + c.wins > 0).count());
+            assert_eq!(places, 2, "each place has had its own trial");
+        });
     }
 }

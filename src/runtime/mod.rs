@@ -137,6 +137,10 @@ impl Runtime {
     /// threads diverge after some steps: equally good, but not equal. So a single number gives the same bits, whatever it is.
     ///
     /// # Threads and speed
+    /// Work on states and rewards is split over rayon's threads only as long as that is measured to be faster than the
+    /// calling thread alone, so that busy cores cost little. With two or more of them the calling thread, usually the
+    /// main thread, is one of rayon's.
+    ///
     /// libtorch's threads spin while they wait for each other. More than one help with large products on an otherwise idle machine. If other
     /// processes use the same cores, each wait can take a scheduler time slice, and a run can take ten times as long: set
     /// `OMP_WAIT_POLICY=passive` before the program starts, or leave libtorch its one thread.

@@ -4,7 +4,7 @@ use std::env;
 use std::sync::{Mutex, Once, PoisonError};
 
 use super::denormals::flushing_denormals;
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// Numbers of threads. A single number is that of rayon's: libtorch's products stay on one thread, unless more are asked for by name. On busy
 /// cores more can be ten times slower than one, because libtorch's threads spin while they wait for each other.
@@ -32,6 +32,28 @@ impl From<usize> for Threads {
 static SET: Mutex<Option<Threads>> = Mutex::new(None);
 
 impl Threads {
+    /// Returns `f` of each item, in order, or the first error. Rewards use it for the states of a batch.
+    ///
+    /// Rayon's threads share the items if each gets at least `per_thread` of them and if that was measured to be faster
+    /// than the calling thread alone. A replica on a thread keeps all of them. The result doesn't depend on that.
+    ///
+    /// ```
+    /// let squares = gfn::runtime::Threads::try_map(&[1, 2, 3], 64, |k| Ok(k * k))?;
+    /// assert_eq!(squares, [1, 4, 9]);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `f`.
+    #[track_caller]
+    pub fn try_map<T: Sync, U: Send>(
+        items: &[T],
+        per_thread: usize,
+        f: impl Fn(&T) -> Result<U> + Sync + Send,
+    ) -> Result<Vec<U>> {
+        parallel::try_map_range(items.len(), per_thread, |k| f(&items[k]))
+    }
+
     /// Sets up this process's thread pools, unless they already have these numbers.
     pub(super) fn set(self) -> Result<()> {
         let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +75,13 @@ impl Threads {
     }
 
     fn set_rayon(self) -> Result<()> {
-        let built = rayon::ThreadPoolBuilder::new().num_threads(self.rayon).build_global();
+        let mut pool = rayon::ThreadPoolBuilder::new().num_threads(self.rayon);
+        // The calling thread works, too. If it only waited, each piece of work would wait for a core that another
+        // program may hold. A pool of it alone would never run what other threads hand over.
+        if self.rayon > 1 && rayon::current_thread_index().is_none() {
+            pool = pool.use_current_thread();
+        }
+        let built = pool.build_global();
         if built.is_err() && rayon::current_num_threads() != self.rayon { Err(other_threads(self)) } else { Ok(()) }
     }
 

@@ -127,11 +127,11 @@ pub(crate) struct Common {
 /// Who takes part in a run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Team {
-    /// Threads; each number rounds differently, so another one is another run
+    /// Threads; the number changes no result unless --threads-for says otherwise
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
     /// What several threads do
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "environment")]
     pub(crate) threads_for: ThreadsFor,
     /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun)
     #[arg(long, value_enum)]
@@ -144,10 +144,11 @@ pub(crate) struct Team {
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadsFor {
-    /// The way that is faster than one thread: replicas where they were measured to be, unless something is asked for that replicas can't do; else the
-    /// environment's work alone
-    Auto,
-    /// Each draws and scores its share of the batch: another number of threads is another run
+    /// They step, mask and encode states and compute rewards: as fast as one thread or faster, also on cores that others use
+    #[value(alias = "auto")]
+    Environment,
+    /// Each draws and scores its share of the batch: another number of threads is another run. Faster for some graph
+    /// networks on cores that nobody else uses, and up to two times slower than one thread on others
     Replicas,
     /// libtorch splits its products among them, too: on cores that others use, that can be ten times slower than one thread
     Products,

@@ -1,10 +1,9 @@
-//! The members of a run: threads of this process (`--threads`), or processes that a launcher started (`--dist`).
+//! The members of a run: threads of this process (`--threads-for replicas`), or processes that a launcher started (`--dist`).
 //!
 //! Each does the whole task, from one seed, and draws and scores a share of each batch. The first alone measures, writes, draws and prints.
 
 use std::cell::RefCell;
 
-use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches};
 use gfn::Result;
 use gfn::group::{Group, replicate};
@@ -16,11 +15,6 @@ use super::lines::tell;
 #[cfg(feature = "dist")]
 use super::processes::in_processes;
 use crate::flags::{Team, ThreadsFor};
-
-/// Tasks whose replicas were measured to be faster than one thread.
-const FASTER_AS_REPLICAS: [&str; 4] = ["colored-graphs", "bayesian-structure", "molecule", "molecule-external"];
-/// The flag of what one trainer alone can do: a record has every trajectory.
-const ALONE: &str = "record";
 
 /// This thread's place in the run.
 struct Member {
@@ -51,28 +45,15 @@ pub(crate) fn count() -> usize {
 
 /// Runs a task as its flags say: alone, or as several members.
 pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    let Some((task, flags)) = program.subcommand() else { return work() };
+    let Some((_, flags)) = program.subcommand() else { return work() };
     let has_team = flags.try_contains_id("threads_for").is_ok();
     let Some(team) = has_team.then(|| Team::from_arg_matches(flags).ok()).flatten() else { return work() };
     if team.dist.is_some() {
         return in_processes(&team, work);
     }
     let threads = team.threads;
-    if threads < 2 || team.threads_for == ThreadsFor::Products {
+    if threads < 2 || team.threads_for != ThreadsFor::Replicas {
         return work();
-    }
-    if team.threads_for == ThreadsFor::Auto {
-        let recorded =
-            flags.try_contains_id(ALONE).is_ok() && flags.value_source(ALONE) == Some(ValueSource::CommandLine);
-        let why_not = if !FASTER_AS_REPLICAS.contains(&task) {
-            Some("replicas weren't found to be faster here")
-        } else {
-            recorded.then_some("--record needs one trainer")
-        };
-        if let Some(why_not) = why_not {
-            tell(format_args!("{threads} threads: for the environment alone ({why_not})"));
-            return work();
-        }
     }
     tell(format_args!("{threads} threads: as {threads} replicas, each with its share of the batch"));
     replicate(threads, |replica| as_member(Box::new(replica), &work))

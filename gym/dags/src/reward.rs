@@ -1,7 +1,7 @@
 use gfn::env::Reward;
 use gfn::graph::{GraphState, GraphStates};
+use gfn::runtime::Threads;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 
 use crate::env::parent_sets;
 use crate::{LocalScore, NodeSet, StructurePrior};
@@ -95,11 +95,7 @@ pub(crate) fn check_nodes(score: &(impl LocalScore + ?Sized), graph: &GraphState
 
 impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let graphs = states.graphs();
-        if graphs.len() < 2 * MIN_GRAPHS_PER_THREAD || rayon::current_num_threads() == 1 {
-            return graphs.iter().map(|graph| self.log_joint(graph)).collect();
-        }
-        graphs.par_iter().with_min_len(MIN_GRAPHS_PER_THREAD).map(|graph| self.log_joint(graph)).collect()
+        Threads::try_map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| self.log_joint(graph))
     }
 
     fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {

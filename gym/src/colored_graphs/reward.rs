@@ -1,7 +1,7 @@
 use gfn::env::Reward;
 use gfn::graph::{GraphState, GraphStates};
+use gfn::runtime::Threads;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::env::MAX_NODES;
@@ -55,8 +55,7 @@ impl ColoredGraphReward {
 
 impl Reward<GraphStates> for ColoredGraphReward {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let graphs = states.graphs().par_iter().with_min_len(64);
-        graphs.map(|graph| self.of(graph)).collect()
+        Threads::try_map(states.graphs(), 64, |graph| self.of(graph))
     }
 }
 

@@ -1,7 +1,7 @@
 use gfn::env::Reward;
 use gfn::graph::{GraphState, GraphStates};
+use gfn::runtime::Threads;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 
 use super::env::solution;
 use super::{Mark, Problem};
@@ -72,7 +72,7 @@ impl SizeReward {
 
 impl Reward<GraphStates> for SizeReward {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        Ok(states.graphs().par_iter().with_min_len(256).map(|graph| self.of(graph)).collect())
+        Threads::try_map(states.graphs(), 256, |graph| Ok(self.of(graph)))
     }
 
     fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {

@@ -1,7 +1,7 @@
 use gfn::env::{Reward, Rows, VectorRules, VectorStates};
+use gfn::runtime::Threads;
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 
 use super::PhyloTree;
 use crate::rewards;
@@ -87,8 +87,8 @@ impl ParsimonyReward {
                 "give the reward states of the environment that it was made for",
             ));
         }
-        let rows = states.values().par_chunks_exact(states.width()).with_min_len(64);
-        rows.map(|row| {
+        let rows: Vec<&[u16]> = states.rows().collect();
+        Threads::try_map(&rows, 64, |row| {
             if self.env.is_forest(row) {
                 Ok(self.mutations(row))
             } else {
@@ -98,7 +98,6 @@ impl ParsimonyReward {
                 ))
             }
         })
-        .collect()
     }
 
     fn mutations(&self, row: &[u16]) -> u64 {

@@ -1,7 +1,7 @@
 use gfn::Result;
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
-use rayon::prelude::*;
+use gfn::runtime::Threads;
 
 use super::Ring;
 use super::env::is_ring;
@@ -48,8 +48,7 @@ impl RingReward {
 
 impl Reward<GraphStates> for RingReward {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let graphs = states.graphs().par_iter().with_min_len(256);
-        Ok(graphs.map(|graph| self.0.log_of(is_ring(graph))).collect())
+        Threads::try_map(states.graphs(), 256, |graph| Ok(self.0.log_of(is_ring(graph))))
     }
 }
 

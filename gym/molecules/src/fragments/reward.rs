@@ -1,7 +1,7 @@
 use gfn::Result;
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
-use rayon::prelude::*;
+use gfn::runtime::Threads;
 
 use super::FragmentLibrary;
 use crate::{Molecule, MoleculeScore, checked_logs};
@@ -44,8 +44,8 @@ const MIN_PER_THREAD: usize = 32;
 
 impl<S: MoleculeScore> Reward<GraphStates> for FragmentReward<S> {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let graphs = states.graphs().par_iter().with_min_len(MIN_PER_THREAD);
-        let molecules: Vec<Molecule> = graphs.map(|graph| self.library.molecule(graph)).collect::<Result<_>>()?;
+        let molecules: Vec<Molecule> =
+            Threads::try_map(states.graphs(), MIN_PER_THREAD, |graph| self.library.molecule(graph))?;
         checked_logs(&self.score, &molecules)
     }
 }

@@ -1,7 +1,7 @@
 //! Scores that a file can say: products of powers of properties.
 
+use gfn::runtime::Threads;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::property::{Measure, Property, Subject};
@@ -174,8 +174,7 @@ impl FactoredScore {
             };
             self.0.iter().map(value).collect()
         };
-        let mut rows: Vec<Vec<f64>> =
-            molecules.par_iter().with_min_len(MIN_PER_THREAD).map(of).collect::<Result<_>>()?;
+        let mut rows: Vec<Vec<f64>> = Threads::try_map(molecules, MIN_PER_THREAD, of)?;
         for (k, factor) in self.0.iter().enumerate() {
             if let Measure::All(proxy) = &factor.measure {
                 rows.iter_mut().zip(proxy.outputs(molecules)?).for_each(|(row, value)| row[k] = value);

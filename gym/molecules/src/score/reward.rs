@@ -1,7 +1,7 @@
 use gfn::Result;
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
-use rayon::prelude::*;
+use gfn::runtime::Threads;
 
 use super::{MoleculeScore, checked_logs};
 use crate::{Molecule, MoleculeCodec};
@@ -41,8 +41,8 @@ const MIN_PER_THREAD: usize = 32;
 
 impl<S: MoleculeScore> Reward<GraphStates> for MoleculeReward<S> {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let graphs = states.graphs().par_iter().with_min_len(MIN_PER_THREAD);
-        let molecules: Vec<Molecule> = graphs.map(|graph| self.codec.molecule(graph)).collect::<Result<_>>()?;
+        let molecules: Vec<Molecule> =
+            Threads::try_map(states.graphs(), MIN_PER_THREAD, |graph| self.codec.molecule(graph))?;
         checked_logs(&self.score, &molecules)
     }
 }

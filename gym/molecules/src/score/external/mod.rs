@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use gfn::runtime::Threads;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 
 pub use error::ScorerError;
 use process::{Lost, Worker};
@@ -330,7 +330,7 @@ impl Failure {
 
 impl MoleculeScore for ExternalScorer {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        let smiles: Vec<String> = molecules.par_iter().with_min_len(32).map(Molecule::smiles).collect();
+        let smiles = Threads::try_map(molecules, 32, |molecule| Ok(molecule.smiles()))?;
         logs(&self.scores(&smiles)?)
     }
 }

@@ -12,7 +12,7 @@ use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::rollout::{Sampler, Trajectories};
 use gfn::testing::Words;
 use gfn::train::{Context, OnWarning, Persist, Source, Trainer, TrainerConfig, Wanted};
 use gfn::{Error, Result, Rng};

@@ -1,5 +1,6 @@
-//! Bounds of certificates against the truth by enumeration, for policies that are made to mislead them: exact ones that prefer one order of
-//! building, and ones that are exact but for a needle. Everything is drawn from fixed seeds.
+//! Bounds of certificates against the truth by enumeration, for policies that are made to mislead them: exact
+//! ones that prefer one order of building, and ones that are exact but for a needle. Everything is drawn from
+//! fixed seeds.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Reward, Rows, Slots, StateGraph, VectorStates};
@@ -21,7 +22,8 @@ const BUDGET: Budget = Budget { samples: 1_000, subsets: 16, size: 12, paths: 32
 /// What single precision makes of exact figures.
 const ROUNDING: f64 = 1e-5;
 
-/// A P_B that prefers some parents: their logits are `scale` times numbers in [0, 1) that belong to pairs of states.
+/// A P_B that prefers some parents: their logits are `scale` times numbers in [0, 1) that belong to pairs of
+/// states.
 struct OrderedBackward<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     scale: f64,
@@ -128,8 +130,8 @@ impl Truth {
     }
 }
 
-/// Certifies exact policies that prefer one order of building, without and with objects of the target. Returns the number of certificates
-/// that noticed the order.
+/// Certifies exact policies that prefer one order of building, without and with objects of the target.
+/// Returns the number of certificates that noticed the order.
 fn certify_ordered<E, R>(name: &str, env: &E, reward: &R, scales: &[f64]) -> usize
 where
     E: EnumerableEnv,
@@ -187,8 +189,8 @@ fn exact_policies_that_prefer_an_order_are_not_accused_on_coloured_graphs() {
     certify_ordered("coloured graphs", &ColoredGraphs::new(4).unwrap(), &ColoredGraphReward::Count, &SCALES);
 }
 
-/// The target has a needle of this mass, the policy is exact but for it: the needle's mass is the total variation. Returns the number of
-/// bounds, and of false ones.
+/// The target has a needle of this mass, the policy is exact but for it: the needle's mass is the total
+/// variation. Returns the number of bounds, and of false ones.
 fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     let env = HyperGrid::new(3, 6).unwrap();
     let is_needle = |row: &[u16]| row.iter().all(|&x| x == 5);

@@ -9,34 +9,38 @@ use super::{FlowConsistency, Interval, LogProb};
 /// Bounds on log Z, and estimates of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogZBounds {
-    /// The log of the sum of the rewards of all objects that were found, each counted once. log Z is never less.
+    /// The log of the sum of the rewards of all objects that were found, each counted once. log Z is never
+    /// less.
     pub from_found_objects: f64,
-    /// A lower bound, false with a probability of at most 1 %, whatever the policy is: the larger one of `from_found_objects` and of the
-    /// bounds on `E[w] <= Z` by the trajectories of the policy and of uniform random walks.
+    /// A lower bound, false with a probability of at most 1 %, whatever the policy is: the larger one of
+    /// `from_found_objects` and of the bounds on `E[w] <= Z` by the trajectories of the policy and of uniform
+    /// random walks.
     pub at_least: f64,
-    /// An upper bound, false with a probability of at most 1 %, whatever the policy is: by `E[1 / w] <= 1 / Z` over backward trajectories
-    /// from objects drawn independently from the target. It includes the mass that n objects can't exclude, about 5 / n. `None` without
-    /// such objects: the policy's own samples have no upper bound.
+    /// An upper bound, false with a probability of at most 1 %, whatever the policy is: by
+    /// `E[1 / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It
+    /// includes the mass that n objects can't exclude, about 5 / n. `None` without such objects: the policy's
+    /// own samples have no upper bound.
     pub at_most: Option<f64>,
-    /// An estimate, and no bound: the mean of log w over the policy's trajectories (ELBO), with a normal interval. Its expectation is at
-    /// most log Z.
+    /// An estimate, and no bound: the mean of log w over the policy's trajectories (ELBO), with a normal
+    /// interval. Its expectation is at most log Z.
     pub elbo: Interval,
-    /// An estimate, and no bound: the log of the mean of w over the policy's trajectories (importance sampling). The interval is for
-    /// policies whose trajectories miss nothing, which they can't show. `None` if a [`Limit`] speaks against it.
+    /// An estimate, and no bound: the log of the mean of w over the policy's trajectories (importance
+    /// sampling). The interval is for policies whose trajectories miss nothing, which they can't show. `None`
+    /// if a [`Limit`] speaks against it.
     pub estimate: Option<Interval>,
 }
 
 /// Bounds on the total variation between the policy and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TvBounds {
-    /// A lower bound, false with a probability of at most 5 %, whatever the policy is and whatever Z is. It compares how often the
-    /// policy's own samples are in two sets of objects with the rewards of these.
+    /// A lower bound, false with a probability of at most 5 %, whatever the policy is and whatever Z is. It
+    /// compares how often the policy's own samples are in two sets of objects with the rewards of these.
     pub at_least: f64,
-    /// An upper bound, false with a probability of at most 5 %, whatever the policy is: `E[max(0, 1 - w / Z)]` at `log_z.at_most`. It is
-    /// 1 without objects of the target.
+    /// An upper bound, false with a probability of at most 5 %, whatever the policy is:
+    /// `E[max(0, 1 - w / Z)]` at `log_z.at_most`. It is 1 without objects of the target.
     pub at_most: f64,
-    /// The upper bound on the condition that log Z is at most `if_log_z_at_most`. The policy's own samples can't show whether that is
-    /// true. `None` if log Z has no estimate.
+    /// The upper bound on the condition that log Z is at most `if_log_z_at_most`. The policy's own samples
+    /// can't show whether that is true. `None` if log Z has no estimate.
     pub at_most_by_importance: Option<f64>,
     /// The upper end of `log_z.estimate`: the condition of `at_most_by_importance`.
     pub if_log_z_at_most: Option<f64>,
@@ -74,16 +78,17 @@ pub enum Finding {
         /// The lower bound.
         at_least: f64,
     },
-    /// The policy's own samples are some objects less than a tenth as often as they should be, beside the others that were found. False
-    /// with a probability of at most 1 %.
+    /// The policy's own samples are some objects less than a tenth as often as they should be, beside the
+    /// others that were found. False with a probability of at most 1 %.
     Neglected {
         /// The number of these objects.
         objects: usize,
         /// Their share of the rewards of all objects that were found.
         mass: f64,
     },
-    /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is an estimate, and is made
-    /// only if the policy's trajectories and the backward ones agree ([`Limit::PathsDisagree`]).
+    /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is
+    /// an estimate, and is made only if the policy's trajectories and the backward ones agree
+    /// ([`Limit::PathsDisagree`]).
     Inconsistent {
         /// Flow consistency.
         fcs: f64,
@@ -96,22 +101,24 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The policy's samples carry as much information as this number of equally weighted ones, of 400 that an estimate of log Z needs.
+    /// The policy's samples carry as much information as this number of equally weighted ones, of 400 that an
+    /// estimate of log Z needs.
     FewEffectiveSamples {
         /// The number.
         effective: f64,
     },
-    /// The estimate of log Z by importance is outside the bounds on log Z, so it isn't given. The policy's trajectories miss objects, or
-    /// ways to build them; an exact policy may do the latter.
+    /// The estimate of log Z by importance is outside the bounds on log Z, so it isn't given. The policy's
+    /// trajectories miss objects, or ways to build them; an exact policy may do the latter.
     LogZContradicted {
         /// The estimate.
         estimated: f64,
     },
-    /// P_F builds objects in other orders than P_B takes them apart, as an exact policy may, too. Samples of one then tell little of the
-    /// other: there is no estimate of log Z and no flow consistency, and log-probabilities of probes may be far too low.
+    /// P_F builds objects in other orders than P_B takes them apart, as an exact policy may, too. Samples of
+    /// one then tell little of the other: there is no estimate of log Z and no flow consistency, and
+    /// log-probabilities of probes may be far too low.
     PathsDisagree {
-        /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to
-        /// the same object. 2 or more is too much.
+        /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between the
+        /// trajectories of P_F and of P_B to the same object. 2 or more is too much.
         nats: f64,
     },
     /// Flow consistency leaves out probes whose [`bias`](LogProb::bias) is above 0.1.
@@ -123,8 +130,9 @@ pub enum Limit {
 
 /// What samples say of a policy.
 ///
-/// Fields named `at_least` and `at_most` are bounds, each of which states by itself with which probability it is false. All other figures
-/// are estimates: their intervals are meant to hold for 95 % of policies that miss nothing, and are no bounds.
+/// Fields named `at_least` and `at_most` are bounds, each of which states by itself with which probability it
+/// is false. All other figures are estimates: their intervals are meant to hold for 95 % of policies that
+/// miss nothing, and are no bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The number of the policy's trajectories.
@@ -135,7 +143,8 @@ pub struct Certificate {
     pub log_z: LogZBounds,
     /// Bounds on the total variation to the target.
     pub tv: TvBounds,
-    /// An estimate of flow consistency on subsets of the probes; `None` if paths disagree, or if most probes are uncertain.
+    /// An estimate of flow consistency on subsets of the probes; `None` if paths disagree, or if most probes
+    /// are uncertain.
     pub consistency: Option<FlowConsistency>,
     /// Reasons not to trust the policy. An empty list says that nothing was found, not that nothing is wrong.
     pub findings: Vec<Finding>,
@@ -146,7 +155,8 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// `true` if nothing was found against the policy. Read `limits`, too: figures that are missing find nothing.
+    /// `true` if nothing was found against the policy. Read `limits`, too: figures that are missing find
+    /// nothing.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()

@@ -45,10 +45,11 @@ impl Budget {
     }
 }
 
-/// The effective samples that an estimate of log Z needs: with 100 of them its intervals held for 88 to 91 % of policies, with 400 for
-/// 91 to 95.
+/// The effective samples that an estimate of log Z needs: with 100 of them its intervals held for 88 to 91 %
+/// of policies, with 400 for 91 to 95.
 const MIN_EFFECTIVE_SAMPLES: f64 = 400.0;
-/// The divergence between the trajectories of P_F and P_B from which on samples of one tell little of the other.
+/// The divergence between the trajectories of P_F and P_B from which on samples of one tell little of the
+/// other.
 const MAX_NATS: f64 = 2.0;
 /// The bias of a probe's log-probability above which flow consistency leaves the probe out.
 const MAX_BIAS: f64 = 0.1;
@@ -63,16 +64,19 @@ struct WeightedSamples<S> {
     log_weights: Vec<f64>,
 }
 
-/// Certifies a policy by samples: bounds on log Z and on the total variation to R / Z, flow consistency, and what speaks against it.
+/// Certifies a policy by samples: bounds on log Z and on the total variation to R / Z, flow consistency, and
+/// what speaks against it.
 ///
-/// The policy's own samples can't show what it misses. Objects of uniform random walks, and of a local search that begins at such, stand
-/// beside them. `target` are objects drawn independently from the target, if there are any (samples of an exact method): only they give
-/// upper bounds. Objects that were chosen in any other way, distinct ones for example, make these bounds false.
+/// The policy's own samples can't show what it misses. Objects of uniform random walks, and of a local search
+/// that begins at such, stand beside them. `target` are objects drawn independently from the target, if there
+/// are any (samples of an exact method): only they give upper bounds. Objects that were chosen in any other
+/// way, distinct ones for example, make these bounds false.
 ///
 /// With `w = R(x) P_B(tau | x) / P_F(tau)`: `E_F[w] <= Z`, `E_B[1 / w] <= 1 / Z` with x from the target, and
-/// `TV <= E_F[max(0, 1 - w / Z)]`, as distances between trajectories are no smaller than those between objects. These means are bounded
-/// by bets, which hold however heavy their tails are and however few samples there are. The lower bound on TV counts how often the
-/// policy's samples are in sets of objects. So a policy that prefers some ways to build an object isn't accused of that.
+/// `TV <= E_F[max(0, 1 - w / Z)]`, as distances between trajectories are no smaller than those between
+/// objects. These means are bounded by bets, which hold however heavy their tails are and however few samples
+/// there are. The lower bound on TV counts how often the policy's samples are in sets of objects. So a policy
+/// that prefers some ways to build an object isn't accused of that.
 ///
 /// ```
 /// use gfn::metrics::certificates::{Budget, certify};
@@ -88,7 +92,8 @@ struct WeightedSamples<S> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for a budget that is too small, and for several instances; those of sampling and scoring.
+/// [`Error::Config`] for a budget that is too small, and for several instances; those of sampling and
+/// scoring.
 pub fn certify<E, P, R>(
     env: &E,
     policy: &P,
@@ -231,8 +236,9 @@ impl ProbeSet {
         self.probes.iter().filter(|probe| probe.log_prob.bias > MAX_BIAS).count()
     }
 
-    /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between P_F's and P_B's trajectories to the object:
-    /// that of `log P_F / P_B` on a trajectory that P_F drew, less the mean on those that P_B drew.
+    /// The mean over the policy's samples of the symmetric Kullback-Leibler divergence between P_F's and
+    /// P_B's trajectories to the object: that of `log P_F / P_B` on a trajectory that P_F drew, less the mean
+    /// on those that P_B drew.
     fn divergence(&self, log_weights: &[f64], per_source: usize) -> f64 {
         let of_row = |row: usize| {
             let probe = self.of[row];
@@ -242,8 +248,9 @@ impl ProbeSet {
         ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
     }
 
-    /// Each subset has as many objects of each source, each of which counts once, and uncertain ones not at all. Subsets share objects,
-    /// whose estimates are off for all of them: the error of that is the jackknife's over parts of the paths.
+    /// Each subset has as many objects of each source, each of which counts once, and uncertain ones not at
+    /// all. Subsets share objects, whose estimates are off for all of them: the error of that is the
+    /// jackknife's over parts of the paths.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);

@@ -6,7 +6,8 @@ use crate::Result;
 use crate::env::{EnumerableEnv, Reward, Rows, log_rewards};
 use crate::tensor::log_sum_exp;
 
-/// The probability that a bound on log Z is false. For a bound on the probability of a set of objects it is half of that.
+/// The probability that a bound on log Z is false. For a bound on the probability of a set of objects it is
+/// half of that.
 pub(super) const RISK: f64 = 0.01;
 /// Total variation, mass and flow consistency below which nothing is reported.
 pub(super) const MIN_REPORTED: f64 = 0.01;
@@ -19,7 +20,8 @@ pub(super) struct FoundObjects {
     log_rewards: Vec<f64>,
     /// How often each object is among the first half of the policy's samples, and among the second.
     counts: Vec<[usize; 2]>,
-    /// The objects that anything but the second half found. Sets of them that are chosen without the second half are independent of it.
+    /// The objects that anything but the second half found. Sets of them that are chosen without the second
+    /// half are independent of it.
     is_candidate: Vec<bool>,
     /// The number of samples of each half.
     halves: [usize; 2],
@@ -64,13 +66,15 @@ impl FoundObjects {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 
-    /// A lower bound on the total variation to the target, for each Z between the bounds on it, and what it says of the policy.
-    /// `log_weights` are those of the policy's samples.
+    /// A lower bound on the total variation to the target, for each Z between the bounds on it, and what it
+    /// says of the policy. `log_weights` are those of the policy's samples.
     ///
-    /// The first half of the samples chooses a set A of objects that seem to be sampled too rarely, and a set B of others. The second half
-    /// counts how often it meets them. If p(A) is at most a, and p(B) at least b, total variation is at least `R(A) / Z - a` and
-    /// `b - R(B) / Z`. The first falls with Z and the second rises, so their larger one has a least value over all Z. Of two such pairs the
-    /// larger bound counts. It is false with a probability of at most 4 RISK: a half each of two a and of two b, and the bounds on Z.
+    /// The first half of the samples chooses a set A of objects that seem to be sampled too rarely, and a set
+    /// B of others. The second half counts how often it meets them. If p(A) is at most a, and p(B) at least
+    /// b, total variation is at least `R(A) / Z - a` and `b - R(B) / Z`. The first falls with Z and the
+    /// second rises, so their larger one has a least value over all Z. Of two such pairs the larger bound
+    /// counts. It is false with a probability of at most 4 RISK: a half each of two a and of two b, and the
+    /// bounds on Z.
     pub(super) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
         let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
         let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));

@@ -14,8 +14,9 @@ const ROUNDS: usize = 400;
 /// Relative errors that single precision makes.
 const ROUNDING: f64 = 1e-9;
 
-/// A figure and its interval, meant to hold for 95 % of policies. A [`Certificate`](super::Certificate) has such intervals only around
-/// estimates: they are no bounds. Those of a [`Judgement`](super::Judgement) are bounds.
+/// A figure and its interval, meant to hold for 95 % of policies. A [`Certificate`](super::Certificate) has
+/// such intervals only around estimates: they are no bounds. Those of a [`Judgement`](super::Judgement) are
+/// bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
@@ -37,8 +38,9 @@ impl Interval {
         }
     }
 
-    /// The log of the mean of the exponentials of these, with the interval of the studentised bootstrap (Efron and Tibshirani, *An
-    /// introduction to the bootstrap*, 12.5): weights are skewed, and where their mean is too small, so is its error.
+    /// The log of the mean of the exponentials of these, with the interval of the studentised bootstrap
+    /// (Efron and Tibshirani, *An introduction to the bootstrap*, 12.5): weights are skewed, and where their
+    /// mean is too small, so is its error.
     pub(super) fn of_log_mean(logs: &[f64], rng: &mut Rng) -> Self {
         let n = logs.len();
         let estimate = log_sum_exp(logs.iter().copied()) - (n as f64).ln();
@@ -80,13 +82,14 @@ const STAKES: i32 = 16;
 /// How far below the log of the mean the bound is searched for.
 const SEARCHED_NATS: f64 = 100.0;
 
-/// The log of a lower bound on the mean of independent variables that are never negative, from the logs of draws of them. The bound is
-/// false with a probability of at most `risk`, however heavy the tail is (betting; Waudby-Smith and Ramdas, *Estimating means of bounded
-/// random variables by betting*, 2024).
+/// The log of a lower bound on the mean of independent variables that are never negative, from the logs of
+/// draws of them. The bound is false with a probability of at most `risk`, however heavy the tail is
+/// (betting; Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*, 2024).
 ///
-/// If the mean is m, a bet with the stake s in [0, 1] multiplies a capital by `1 + s (x / m - 1)`, by no more than 1 in expectation. So
-/// the capital that started at 1, dealt out to several stakes, reaches 1 / risk with a probability of at most `risk`. The bound is the
-/// largest m at which it does. For n equal draws it is too small by the factor `(risk / 2)^(1 / n)`.
+/// If the mean is m, a bet with the stake s in [0, 1] multiplies a capital by `1 + s (x / m - 1)`, by no more
+/// than 1 in expectation. So the capital that started at 1, dealt out to several stakes, reaches 1 / risk
+/// with a probability of at most `risk`. The bound is the largest m at which it does. For n equal draws it is
+/// too small by the factor `(risk / 2)^(1 / n)`.
 pub(super) fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
     let mut high = log_sum_exp(logs.iter().copied()) - (logs.len() as f64).ln();
     let mut low = high - SEARCHED_NATS;
@@ -110,8 +113,8 @@ pub(super) fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
     low
 }
 
-/// A lower bound on the probability of an event that was seen in this share of `n` draws. It is false with a probability of at most `risk`:
-/// the smallest `p` with `n KL(share || p) <= ln(1 / risk)` (Chernoff).
+/// A lower bound on the probability of an event that was seen in this share of `n` draws. It is false with a
+/// probability of at most `risk`: the smallest `p` with `n KL(share || p) <= ln(1 / risk)` (Chernoff).
 pub(super) fn probability_at_least(share: f64, n: usize, risk: f64) -> f64 {
     let limit = -risk.ln() / n.max(1) as f64;
     let term = |p: f64, q: f64| if p > 0.0 { p * (p / q).ln() } else { 0.0 };
@@ -154,8 +157,8 @@ mod tests {
         assert!(480.0 < bound && bound < 500.0 - 1_000f64.ln() + 0.025f64.ln(), "{bound}");
     }
 
-    /// Variables of mean 1 whose mean is almost all in rare draws, in 400 samples of each: the bound is above the mean in no
-    /// more than 5 %.
+    /// Variables of mean 1 whose mean is almost all in rare draws, in 400 samples of each: the bound is above
+    /// the mean in no more than 5 %.
     #[test]
     fn bounds_on_means_hold_for_heavy_tails() {
         let rng = &mut Rng::seeded(0);

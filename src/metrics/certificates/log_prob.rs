@@ -12,14 +12,16 @@ use crate::{Result, Rng};
 
 /// The log-probability that a policy ends in an object, estimated on paths that are drawn backwards from it.
 ///
-/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both figures are estimates from the paths that were
-/// drawn: if the policy prefers paths that none of them is like, the estimate is far too low, and nothing in it shows that.
+/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both figures are
+/// estimates from the paths that were drawn: if the policy prefers paths that none of them is like, the
+/// estimate is far too low, and nothing in it shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogProb {
-    /// log p(x), and the interval of the studentised bootstrap over paths. It is no bound, and of use only if `bias` is at most 0.1.
+    /// log p(x), and the interval of the studentised bootstrap over paths. It is no bound, and of use only if
+    /// `bias` is at most 0.1.
     pub log_p: Interval,
-    /// The amount by which the estimate is too low in the mean, itself an estimate: half of the squared relative standard error. It can't
-    /// exceed 0.5.
+    /// The amount by which the estimate is too low in the mean, itself an estimate: half of the squared
+    /// relative standard error. It can't exceed 0.5.
     pub bias: f64,
 }
 
@@ -40,7 +42,8 @@ impl LogProb {
     }
 }
 
-/// Log-probabilities with intervals of each of these finished objects, by `paths` paths to each (of its states, where it has several).
+/// Log-probabilities with intervals of each of these finished objects, by `paths` paths to each (of its
+/// states, where it has several).
 ///
 /// ```
 /// use gfn::{metrics::certificates::log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};

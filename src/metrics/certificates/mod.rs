@@ -1,8 +1,9 @@
-//! Certificates: bounds and estimates of a policy whose states can't be listed, and the reasons why some are missing.
+//! Certificates: bounds and estimates of a policy whose states can't be listed, and the reasons why some are
+//! missing.
 //!
-//! [`certify`] samples a policy, goes back from objects of several sources, and puts together bounds on log Z and on the total variation
-//! to the target, and an estimate of flow consistency. `reproduce certificates` compares each of them with the truth of spaces whose states
-//! are listed.
+//! [`certify`] samples a policy, goes back from objects of several sources, and puts together bounds on log Z
+//! and on the total variation to the target, and an estimate of flow consistency. `reproduce certificates`
+//! compares each of them with the truth of spaces whose states are listed.
 
 mod certificate;
 mod certify;

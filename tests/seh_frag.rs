@@ -1,4 +1,5 @@
-//! Parts of the tasks `seh-frag` and `seh-frag-moo`: directions of focus, the cone that is trained, the table of scored molecules.
+//! Parts of the tasks `seh-frag` and `seh-frag-moo`: directions of focus, the cone that is trained, the table
+//! of scored molecules.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,7 +43,8 @@ fn toward(direction: &[f64]) -> Condition {
     Condition { beta: BETA, preferences: vec![1.0; 4], focus: Some(direction.to_vec()) }
 }
 
-/// With objectives as good, the log-reward falls with the angle: inside of the cone, on its surface and outside.
+/// With objectives as good, the log-reward falls with the angle: inside of the cone, on its surface and
+/// outside.
 #[test]
 fn what_is_nearer_to_the_direction_is_worth_more() {
     let direction = [0.5; 4];

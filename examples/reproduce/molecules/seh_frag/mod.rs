@@ -36,9 +36,9 @@ use seen::{Point, Watched};
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
 ///
-/// The published settings of recursionpharma/gflownet, but for its network, are `--objective tb --replay 0 --beta-from 32 --lr 1e-4
-/// --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99 --ema-sampling`. With --out or --run, every molecule that is
-/// scored is written to `scored.csv`.
+/// The published settings of recursionpharma/gflownet, but for its network, are `--objective tb --replay 0
+/// --beta-from 32 --lr 1e-4 --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99 --ema-sampling`.
+/// With --out or --run, every molecule that is scored is written to `scored.csv`.
 #[derive(Parser, Debug)]
 #[command(mut_arg("objective", |objective| objective.default_value("subtb")))]
 pub(crate) struct Args {

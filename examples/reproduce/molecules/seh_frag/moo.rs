@@ -1,5 +1,5 @@
-//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, the objectives of Roy et al.,
-//! *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023.
+//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, the objectives of
+//! Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub(crate) struct Args {
     /// R is the weighted sum of objectives to this power
     #[arg(long, default_value_t = 32.0)]
     beta: f64,
-    /// Train for directions of objectives instead of preferences, and report the share of samples in a cone of this cosine
-    /// around each direction. The directions are those of the front of 1,000 random trees
+    /// Train for directions of objectives instead of preferences, and report the share of samples in a cone of this
+    /// cosine around each direction. The directions are those of the front of 1,000 random trees
     #[arg(long)]
     focus: Option<f64>,
     /// Preferences that are compared: multiples of one over this number. With --focus as many directions are compared
@@ -115,7 +115,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let title = format!("sEH and three more, trees of at most {} fragments", args.max_fragments);
     let mut recipe = Recipe { steps: 5_000, batch: 64, lr: 1e-3, exact_up_to: 0, samples: 0, ..Recipe::default() };
     if args.focus.is_some() {
-        (recipe.replay, recipe.buffer, recipe.log_z_lr) = (REPLAYED, BufferName::Fifo, 1e-2);
+        recipe.replay = REPLAYED;
+        recipe.buffer = BufferName::Fifo;
+        // log Z is a network of the condition here, which the rate of a single number would spoil.
+        recipe.log_z_lr = 1e-2;
     }
     let mut run = Run::begin(common, "seh_frag_moo", title, recipe)?;
     let rewards = rewards(args, &run, &library)?;

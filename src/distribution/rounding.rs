@@ -28,7 +28,8 @@ pub(crate) fn equal_up_to_rounding(one: f64, other: f64, size: f64) -> bool {
 /// # Errors
 /// [`Error::Contract`] for one that differs; those of `alone`.
 pub(crate) fn check_alone(
-    (offsets, together): (&[usize], &[f64]),
+    offsets: &[usize],
+    together: &[f64],
     size: f64,
     alone: impl Fn(usize) -> Result<Vec<f64>>,
     words: impl Fn(usize) -> String,

@@ -58,7 +58,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
                 };
                 let words = |state: usize| format!("in {}", describe_state(env, states, state));
                 let size = logit_size(log_probs, &uniform);
-                check_alone((pf.legal_offsets(), log_probs), size, alone, words)?;
+                check_alone(pf.legal_offsets(), log_probs, size, alone, words)?;
             }
             for (state, ends) in self.chunk(k).zip(pf.legal_offsets().windows(2)) {
                 let children = self.raw_children(state);

@@ -105,7 +105,7 @@ impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
         let offsets: Vec<usize> = (0..=taken.len()).collect();
         let alone = |row: usize| self.log_probs(&taken.select(&[row]), row);
         let words = |row: usize| format!("in {} ({})", taken.words(row), self.part.words());
-        check_alone((&offsets, together), self.size, alone, words)
+        check_alone(&offsets, together, self.size, alone, words)
     }
 
     /// Checks that the policy gives the same probabilities for a state under other labels, where labels mean nothing.

@@ -54,7 +54,7 @@ impl LinearGaussianBic {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());
                 let own = scatter.values[node * n + node];
-                !(rest > COLLINEAR * own)
+                rest.is_nan() || rest <= COLLINEAR * own
             };
             if let Some(node) = (0..n).find(collinear) {
                 return Err(Error::config(

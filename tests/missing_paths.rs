@@ -5,7 +5,8 @@ use gfn::train::Checkpoint;
 use gfn::{Error, Result};
 use gfn_dags::{ContinuousData, DiscreteNetwork};
 use gfn_gym::graph_problems::Instances;
-use gfn_molecules::{FragmentLibrary, KnownMolecules, Molecule, MoleculeReader, Ranking, Vocabulary};
+use gfn_molecules::fragments::{FragmentLibrary, Vocabulary};
+use gfn_molecules::{KnownMolecules, Molecule, MoleculeReader, Ranking};
 use gfn_plot::{Figure, GraphSheet};
 
 use crate::trainers::Folder;

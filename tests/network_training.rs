@@ -358,7 +358,7 @@ fn rings_of_four_nodes_are_all_learned_early() {
     let draw = Draw::RewardPrioritised { exponent: 1.0 };
     let best = ReplayConfig { capacity: 10_000, eviction: Eviction::BestReward, draw };
     let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
-    let mut trainer = trainer.with_replay(ReplayBuffer::distinct(best).unwrap()).unwrap();
+    let mut trainer = trainer.with_replay(ReplayBuffer::distinct(best).unwrap());
     // 4,096 graphs: nearly each of them is in the buffer, and so is each ring.
     trainer.prefill(60_000).unwrap();
     for _ in 0..200 {

@@ -46,7 +46,8 @@ pub struct Trainer<E: Env, P> {
     pub(super) companions: Companions<E, P>,
     pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
-    /// The step before which policy and reward are checked next: 0 for a policy that needs conditions, until it has some.
+    /// The step before which policy and reward are checked next: 0 for a policy that needs conditions, until
+    /// it has some.
     pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
     /// What the checkpoint that it goes on from had seen.
@@ -82,10 +83,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
-    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
-    /// labels where states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated on some states of random
-    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
+    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`]
+    /// and [`Adam::new`].
+    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the
+    /// batch, and for one that sees
+    /// labels where states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated
+    /// on some states of random
+    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the
+    /// first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -133,8 +138,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
     /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`], by the
-    /// first step, the eleventh and the 101st, for a policy as for [`new`](Self::new), and for a reward that says something else of the same object under other labels, where labels mean nothing
-    /// ([`Env::relabelled`]; it is asked about at most 16 objects more, which aren't counted); [`Error::Warned`] where
+    /// first step, the eleventh and the 101st, for a policy as for [`new`](Self::new), and for a reward that
+    /// says something else of the same object under other labels, where labels mean nothing
+    /// ([`Env::relabelled`]; it is asked about at most 16 objects more, which aren't counted);
+    /// [`Error::Warned`] where
     /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         self.make_step().inspect_err(|_| self.context.clear_gradients())
@@ -204,7 +211,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(Drawn { batch, unset_log_z, own_stream })
     }
 
-    /// Counts a step whose update is made, and looks at what it was like; `log_weights` are the log importance weights of what was scored.
+    /// Counts a step whose update is made, and looks at what it was like; `log_weights` are the log
+    /// importance weights of what was scored.
     pub(super) fn end_step(&mut self, batch: Batch<E>, stats: StepStats, log_weights: &[f64]) -> Result<StepStats> {
         self.companions.after_step(&batch.trajectories, &self.context)?;
         self.context.step += 1;
@@ -335,7 +343,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)
     }
 
-    /// Looks at the latest steps when training has ended, as [`Fit::run`](super::Fit::run) does: warns if the latest trajectories are worth
+    /// Looks at the latest steps when training has ended, as [`Fit::run`](super::Fit::run) does: warns if the
+    /// latest trajectories are worth
     /// few samples of the target.
     ///
     /// # Errors

@@ -103,7 +103,9 @@ fn a_slight_dependence_on_batch_mates_is_refused_before_training() {
 fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
     for (grown, refused) in [(3, 10), (10, 10), (11, 100), (60, 100)] {
         let mut trainer = trainer(mates(Factor::Mean(0.0), 0)).unwrap();
-        (0..grown).for_each(|_| drop(trainer.step().unwrap()));
+        for _ in 0..grown {
+            trainer.step().unwrap();
+        }
         trainer.policy().1.set(Factor::Mean(0.1));
         let refusal = loop {
             match trainer.step() {

@@ -43,14 +43,14 @@ impl<E: EnumerableEnv> Policy<E> for OrderedBackward<'_, E> {
         let masks = env.masks(Direction::Backward, states);
         let from = self.graph.indices(env, states);
         let mut logits = Vec::new();
-        for row in 0..states.len() {
+        for (row, here) in from.iter().enumerate() {
             for slot in 0..masks.row(row).len() {
                 let mut logit = 0.0;
                 if masks.row(row)[slot] {
                     let mut parent = states.select(&[row]);
                     env.step(Direction::Backward, &mut parent, &Slots(vec![slot as u32]))?;
                     let to = self.graph.indices(env, &parent)[0].unwrap() as u64;
-                    let pair = Rng::mix64(from[row].unwrap() as u64 ^ Rng::mix64(to ^ self.seed));
+                    let pair = Rng::mix64(here.unwrap() as u64 ^ Rng::mix64(to ^ self.seed));
                     logit = self.scale * Rng::seeded(pair).uniform();
                 }
                 logits.push(logit as f32);

@@ -11,6 +11,9 @@ use gfn_plot::{Figure, GraphSheet};
 
 use crate::trainers::Folder;
 
+/// A function that reads the file at a path.
+type Reader = fn(&std::path::Path) -> Result<()>;
+
 fn message<T>(result: Result<T>) -> String {
     let error = result.map(drop).unwrap_err();
     assert!(matches!(error, Error::Io { .. } | Error::File { .. }), "{error:?}");
@@ -20,7 +23,7 @@ fn message<T>(result: Result<T>) -> String {
 #[test]
 fn readers_say_what_to_do() {
     let folder = Folder::new("missing-read");
-    let readers: [(&str, fn(&std::path::Path) -> Result<()>); 9] = [
+    let readers: [(&str, Reader); 9] = [
         ("graphs", |path| read_graphs(path).map(drop)),
         ("instances", |path| Instances::read(path).map(drop)),
         ("molecules", |path| MoleculeReader::open(path).map(drop)),

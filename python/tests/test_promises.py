@@ -50,7 +50,7 @@ def test_a_reward_that_sees_labels_is_refused_at_every_seed(seed):
         return np.array([float((graphs[[k]].edges[:, 0] == 0).sum()) if graphs.n_edges[k] else 0.0 for k in range(len(graphs))])
 
     env = gfn.GraphBuilding(max_nodes=3, attached=True)
-    trainer = gfn.Trainer(env, edges_of_the_first, gfn.GraphNet(embedding=16), batch=8, seed=seed)
+    trainer = gfn.Trainer(env, edges_of_the_first, gfn.GraphNet(embedding=16), batch=16, seed=seed)
     with pytest.raises(ValueError, match="a reward doesn't depend on labels"):
         trainer.fit(101)
 

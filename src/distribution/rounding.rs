@@ -2,7 +2,8 @@
 
 use crate::{Error, Result};
 
-/// Allowed difference, per unit of the logits' size. Single precision rounds by 1e-7 of the numbers that are summed,
+/// Allowed difference, per unit of the logits' size. Single precision rounds by 1e-7 of the numbers that are
+/// summed,
 /// which in a network without norms may be thousands of times larger than the logits.
 const TOLERANCE: f64 = 1e-3;
 /// The same per unit of 1 plus the log-probability's size, if logits are next to 0.
@@ -16,13 +17,15 @@ pub(crate) fn logit_size(log_probs: &[f64], uniform: &[f64]) -> f64 {
     apart.filter(|size| size.is_finite()).fold(0.0, f64::max)
 }
 
-/// `true` if two log-probabilities of one action are equal up to rounding, in a batch whose logits have this size.
+/// `true` if two log-probabilities of one action are equal up to rounding, in a batch whose logits have this
+/// size.
 pub(crate) fn equal_up_to_rounding(one: f64, other: f64, size: f64) -> bool {
     // Two zero probabilities agree as well.
     one == other || (one - other).abs() <= TOLERANCE * size + LEAST_TOLERANCE * (1.0 + one.abs())
 }
 
-/// Checks that a policy gives a few states alone the log-probabilities that it gave them in a batch. Those of `row` are
+/// Checks that a policy gives a few states alone the log-probabilities that it gave them in a batch. Those of
+/// `row` are
 /// `together[offsets[row]..offsets[row + 1]]`; `alone` evaluates one row, and `words` describes it.
 ///
 /// # Errors

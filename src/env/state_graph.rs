@@ -69,8 +69,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// thousand are listed.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave without any move and without
-    /// the exit, if the moves form a cycle, and for keys that several states share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an environment of several instances, each
+    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave
+    /// without any move and without
+    /// the exit, if the moves form a cycle, and for keys that several states share or that depend on labels,
+    /// as far as a few random walks show; [`Error::Config`] for an environment of several instances, each
     /// of which has states of its own.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
         check_one_instance(env, "one; `StateGraph::build_of` lists the states of each")?;

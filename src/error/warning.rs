@@ -4,7 +4,8 @@ use std::fmt;
 
 /// A sign that training goes wrong without an error: what a person would see in the figures.
 ///
-/// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)), that of a resumed run once
+/// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)), that of a
+/// resumed run once
 /// per change. It is a sign, not a proof: its text says what was seen, what that means and what to do.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]

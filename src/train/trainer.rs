@@ -86,10 +86,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
-    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
-    /// labels where states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated on some states of random
-    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
+    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`]
+    /// and [`Adam::new`].
+    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the
+    /// batch, and for one that sees
+    /// labels where states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated
+    /// on some states of random
+    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the
+    /// first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -212,7 +216,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(Drawn { batch, unset_log_z, own_stream })
     }
 
-    /// Counts a step whose update is made, and looks at what it was like; `log_weights` are the log importance weights of what was scored.
+    /// Counts a step whose update is made, and looks at what it was like; `log_weights` are the log
+    /// importance weights of what was scored.
     pub(super) fn end_step(&mut self, batch: Batch<E>, stats: StepStats, log_weights: &[f64]) -> Result<StepStats> {
         self.companions.after_step(&batch.trajectories, &self.context)?;
         self.context.step += 1;
@@ -344,7 +349,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)
     }
 
-    /// Looks at the latest steps when training has ended, as [`Fit::run`](super::Fit::run) does: warns if the latest trajectories are worth
+    /// Looks at the latest steps when training has ended, as [`Fit::run`](super::Fit::run) does: warns if the
+    /// latest trajectories are worth
     /// few samples of the target.
     ///
     /// # Errors

@@ -30,7 +30,8 @@ impl<E: EnumerableEnv> Steps<E> {
     /// The first step that its reverse doesn't undo, and the law that it breaks.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a step to a state without any move and without the exit; those of the environment.
+    /// [`Error::Contract`] for a step to a state without any move and without the exit; those of the
+    /// environment.
     pub(crate) fn first_broken(&self, env: &E) -> Result<Option<(usize, &'static str)>> {
         let (ways_on, ways_back) =
             (env.masks(Direction::Forward, &self.after), env.masks(Direction::Backward, &self.after));

@@ -11,7 +11,8 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, descri
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// Allowed difference of a child's log-probability between labellings, per unit of its size if that is above 1: single precision sums in
+/// Allowed difference of a child's log-probability between labellings, per unit of its size if that is above
+/// 1: single precision sums in
 /// another order.
 const TOLERANCE: f64 = 1e-4;
 

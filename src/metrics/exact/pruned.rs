@@ -86,7 +86,9 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for an environment of several instances, [`Error::Contract`] for a state without any move and without the exit. [`Error::TooManyStates`] if more than `max_states` states would be expanded: raise `tau`. Those of the policy.
+/// [`Error::Config`] for an environment of several instances, [`Error::Contract`] for a state without any
+/// move and without the exit. [`Error::TooManyStates`] if more than `max_states` states would be expanded:
+/// raise `tau`. Those of the policy.
 pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,

@@ -29,8 +29,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// equivariant policy, so equivariance is checked on a few relabelled states first.
     ///
     /// # Errors
-    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of
-    /// its batch (a few are compared alone), that isn't equivariant although it must be, or whose legal actions differ from
+    /// Those of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on the
+    /// other states of
+    /// its batch (a few are compared alone), that isn't equivariant although it must be, or whose legal
+    /// actions differ from
     /// the environment's, and for an environment that starts elsewhere than the listed one.
     pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,

@@ -12,9 +12,11 @@ const FAR_OUT: f64 = 10.0;
 const IMPOSSIBLE_LOG_REWARD: f64 = 10_000.0;
 /// The number of log-rewards that are compared with one another.
 const WINDOW: usize = 1_000;
-/// By how much log-rewards of one object may differ, per unit of their size if that is above 1: networks round.
+/// By how much log-rewards of one object may differ, per unit of their size if that is above 1: networks
+/// round.
 const SAME_REWARD: f64 = 1e-5;
-/// The share of different log-rewards among the first ones from which on objects are hardly ever drawn twice by chance.
+/// The share of different log-rewards among the first ones from which on objects are hardly ever drawn twice
+/// by chance.
 const ALL_DIFFERENT: f64 = 0.9;
 /// The share of different log-rewards below which the policy has concentrated.
 const FEW_DIFFERENT: f64 = 0.5;
@@ -28,7 +30,8 @@ const LEAST_SPREAD: f64 = 2.0;
 /// A run of fewer steps isn't expected to have learned anything.
 const LEAST_STEPS: usize = 100;
 
-/// A warning if the log-rewards of a first batch are rewards by their looks: none is negative, and the greatest is beyond any log-reward,
+/// A warning if the log-rewards of a first batch are rewards by their looks: none is negative, and the
+/// greatest is beyond any log-reward,
 /// or far from most others. A size or a count times a factor, as log-rewards of large problems are, isn't.
 pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
     let mut sorted = log_rewards.to_vec();
@@ -48,7 +51,8 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Adds log-rewards; returns a warning at the end of a window with few different ones, if the first window had many.
+    /// Adds log-rewards; returns a warning at the end of a window with few different ones, if the first
+    /// window had many.
     pub(super) fn add_rewards(&mut self, step: usize, log_rewards: &[f64]) -> Option<Warning> {
         self.log_rewards.extend(log_rewards);
         let n = self.log_rewards.len();

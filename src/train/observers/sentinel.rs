@@ -83,7 +83,8 @@ impl<S: Rows> Sentinel<S> {
         &self.warnings
     }
 
-    /// Looks at a step that was made, with the log importance weight of each trajectory where all were scored together.
+    /// Looks at a step that was made, with the log importance weight of each trajectory where all were scored
+    /// together.
     pub(in crate::train) fn watch<E: Env<States = S>, P>(
         &mut self,
         context: &Context<E, P>,

@@ -20,7 +20,8 @@ const WALKS: usize = 32;
 const COMPARED: usize = 32;
 /// Steps after which a walk is broken off: looking must stay cheap.
 const MAX_STEPS: usize = 64;
-/// Steps before which policy and reward are checked again: training may have let grow what a first check couldn't tell from rounding.
+/// Steps before which policy and reward are checked again: training may have let grow what a first check
+/// couldn't tell from rounding.
 const CHECKED_AGAIN: [usize; 2] = [10, 100];
 
 /// The step before which the next check is due, after one before `step`.
@@ -202,12 +203,15 @@ fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -
     }
 }
 
-/// Checks, on random walks of this seed, that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, where labels
+/// Checks, on random walks of this seed, that a policy and its prior judge each state by itself, give the
+/// same probabilities for all labellings of a state, where labels
 /// mean nothing, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
 /// # Errors
-/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy;
-/// [`Error::Missing`] for an environment with nothing to build; the errors of sampler and policy; [`Error::NonFinite`] for probabilities
+/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the
+/// host is another policy;
+/// [`Error::Missing`] for an environment with nothing to build; the errors of sampler and policy;
+/// [`Error::NonFinite`] for probabilities
 /// that aren't numbers.
 pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     env: &E,

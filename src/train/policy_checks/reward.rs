@@ -26,7 +26,8 @@ pub(in crate::train) fn check_reward<E: ReplayEnv>(
     fresh: usize,
 ) -> Result<()> {
     let (objects, Some(known)) = (batch.terminal_states(), batch.recorded_log_rewards()) else { return Ok(()) };
-    // More than are asked about: other labels change nothing in some. All objects come before any comes again.
+    // More than are asked about: other labels change nothing in some. All objects come before any comes
+    // again.
     let distinct = objects.group().first.into_iter().filter(|&row| row < fresh);
     let distinct: Vec<usize> = distinct.take(2 * ASKED).collect();
     let tried: Vec<usize> = distinct.into_iter().cycle().take(LABELLINGS).collect();

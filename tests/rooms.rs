@@ -36,17 +36,17 @@ const ROOMS: [&str; 24] = [
 /// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change that raises one says what it buys.
 const ROOM_CAPS: [(&str, u64); 24] = [
     ("direction", 30),
-    ("error", 360),
+    ("error", 425),
     ("rng", 50),
-    ("parallel", 60),
-    ("runtime", 390),
+    ("parallel", 125),
+    ("runtime", 400),
     ("group", 160),
     ("tensor", 120),
-    ("io", 345),
-    ("env", 1_580),
+    ("io", 347),
+    ("env", 1_590),
     ("condition", 610),
-    ("graph", 4_730),
-    ("distribution", 640),
+    ("graph", 4_944),
+    ("distribution", 673),
     ("quantity", 240),
     ("nn", 4_065),
     ("policy", 1_405),
@@ -54,15 +54,15 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("objective", 1_770),
     ("replay", 960),
     ("optim", 690),
-    ("metrics", 1_770),
-    ("train", 4_945),
+    ("metrics", 1_879),
+    ("train", 5_111),
     ("testing", 705),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 68_060;
-const MAX_CORE: u64 = 27_070;
+const MAX_CODE: u64 = 68_938;
+const MAX_CORE: u64 = 27_806;
 const MAX_EXPORTED: u64 = 332;
 
 /// The lines that a file may have, and the files that a folder may have.

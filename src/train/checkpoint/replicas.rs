@@ -47,7 +47,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
-/// The id of the run that saved a checkpoint; 0 in those of earlier versions.
+/// Returns the id of the run that saved a checkpoint, or 0 if it isn't of a trainer.
 fn stored_run_id(manifest: &Manifest) -> i64 {
     manifest.state["run_id"].as_i64().unwrap_or(0)
 }

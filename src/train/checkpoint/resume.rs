@@ -23,8 +23,7 @@ use crate::{Error, Result, Rng};
 #[derive(Serialize, Deserialize)]
 struct State {
     rng: Rng,
-    /// The id of the run; 0 in checkpoints of earlier versions.
-    #[serde(default)]
+    /// The id of the run.
     run_id: u64,
     /// The parts that keep something, by the names of their sections, and what they are.
     parts: BTreeMap<String, String>,
@@ -32,15 +31,12 @@ struct State {
     objective_settings: serde_json::Value,
     reward_calls: u64,
     description: serde_json::Value,
-    /// A program's note for itself; earlier versions had none.
-    #[serde(default)]
+    /// A program's note for itself.
     note: serde_json::Value,
     observed: serde_json::Value,
-    /// The trainer's settings; earlier versions didn't keep them.
-    #[serde(default)]
+    /// The trainer's settings.
     settings: serde_json::Value,
     /// The number of trainers that train as one.
-    #[serde(default = "one")]
     replicas: usize,
 }
 
@@ -234,10 +230,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
     serde_json::to_value(value)
         .map_err(|error| Error::contract("what a checkpoint keeps can be written as JSON", error))
-}
-
-fn one() -> usize {
-    1
 }
 
 fn no_parameters() -> Error {

@@ -86,9 +86,9 @@ pub enum Finding {
         /// Their share of the rewards of all objects that were found.
         mass: f64,
     },
-    /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is
-    /// an estimate, and is made only if the policy's trajectories and the backward ones agree
-    /// ([`Limit::PathsDisagree`]).
+    /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is an
+    /// estimate. It is made only if the policy's trajectories and the backward ones agree
+    /// ([`Limit::PathsDisagree`]), with enough effective samples and without uncertain probes.
     Inconsistent {
         /// Flow consistency.
         fcs: f64,

@@ -144,7 +144,11 @@ where
     let consistency = if is_consistency_known { Some(probes.consistency(per_source, budget)?) } else { None };
 
     let (at_least, mut findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
-    if let Some(FlowConsistency { fcs, floor, .. }) = consistency.filter(|known| known.fcs.low > MIN_REPORTED) {
+    // An estimate accuses nobody if anything says that it may be off.
+    let is_doubtful =
+        |limit: &Limit| matches!(limit, Limit::FewEffectiveSamples { .. } | Limit::UncertainProbes { .. });
+    let accusing = consistency.filter(|known| known.fcs.low > MIN_REPORTED && !limits.iter().any(is_doubtful));
+    if let Some(FlowConsistency { fcs, floor, .. }) = accusing {
         findings.push(Finding::Inconsistent { fcs: fcs.estimate, floor });
     }
     // 1 - max(0, 1 - w / Z) falls if Z rises, and so does the bound on its mean.

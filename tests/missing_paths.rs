@@ -23,7 +23,7 @@ fn message<T>(result: Result<T>) -> String {
 #[test]
 fn readers_say_what_to_do() {
     let folder = Folder::new("missing-read");
-    let readers: [(&str, Reader); 9] = [
+    let readers: [(&str, Reader); 8] = [
         ("graphs", |path| read_graphs(path).map(drop)),
         ("instances", |path| Instances::read(path).map(drop)),
         ("molecules", |path| MoleculeReader::open(path).map(drop)),
@@ -32,7 +32,6 @@ fn readers_say_what_to_do() {
         ("vocabulary", |path| Vocabulary::read(path).map(drop)),
         ("continuous data", |path| ContinuousData::read(path).map(drop)),
         ("network", |path| DiscreteNetwork::read_bif(path).map(drop)),
-        ("checkpoint", |path| Checkpoint::load(path).map(drop)),
     ];
     for (name, read) in readers {
         let file = message(read(&folder.0.join("nothing.txt")));
@@ -40,6 +39,8 @@ fn readers_say_what_to_do() {
         let inside = message(read(&folder.0.join("nowhere/nothing.txt")));
         assert!(inside.contains("nothing.txt") && inside.contains("check the path"), "{name}: {inside}");
     }
+    let checkpoint = message(Checkpoint::load(folder.0.join("nothing")));
+    assert!(checkpoint.contains("nothing") && checkpoint.contains("give the folder of a checkpoint"), "{checkpoint}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("objective", 1_770),
     ("replay", 960),
     ("optim", 690),
-    ("metrics", 1_879),
+    ("metrics", 1_882),
     ("train", 5_111),
     ("testing", 705),
     ("experiment", 190),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Coverage;
 use super::ways_back::Followed;
 use crate::env::{
-    Direction, EnumerableEnv, Forms, Masks, Moves, Rows, Slots, Step, Steps, check_counts, describe_move,
+    Direction, EnumerableEnv, Forms, Masks, Moves, Rows, Slots, Step, Steps, check_counts, dead_end, describe_move,
     describe_state, instances_in_turn, random_moves,
 };
 use crate::testing::broken;
@@ -232,7 +232,7 @@ fn check_masks<E: EnumerableEnv>(
             ));
         }
         if exits.is_some() && forward.masks.n_legal(row) == 0 {
-            return Err(broken("where trajectories end by an exit, every state has a legal forward move", at()));
+            return Err(dead_end(env, states, row));
         }
     }
     for (k, &row) in forward.rows.iter().enumerate().filter(|(k, _)| forward.exit[*k]) {

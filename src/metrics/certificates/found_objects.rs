@@ -18,7 +18,7 @@ const NEGLECTED_SHARE: f64 = 0.1;
 pub(super) struct FoundObjects {
     /// The log-reward of each object.
     log_rewards: Vec<f64>,
-    /// How often each object is among the first half of the policy's samples, and among the second.
+    /// The number of times that each object is among the first half of the policy's samples, and among the second.
     counts: Vec<[usize; 2]>,
     /// The objects that anything but the second half found. Sets of them that are chosen without the second
     /// half are independent of it.

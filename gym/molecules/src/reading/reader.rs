@@ -230,7 +230,7 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(())
     }
 
-    /// How a line is divided; `None` for a header, which is no record.
+    /// The parts of a line, or `None` for a header, which is no record.
     fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
         if self.table.is_some() || text.starts_with('#') {
             return Ok(self.table.or(Some(Table::LINES)));

@@ -1,0 +1,106 @@
+//! Atoms in brackets, hydrogens as atoms among them.
+
+use super::{BondOrder, Element, Mark, NotRead, RawAtom, Reader, Result};
+use crate::molecule::element::is_symbol;
+
+impl Reader<'_> {
+    /// Counts a hydrogen that is written as an atom; `up` is `true` if it is above the atom.
+    pub(super) fn add_hydrogen(&mut self, atom: usize, up: Option<bool>) -> Result<()> {
+        if !matches!(self.mark.take(), None | Some(Mark::Order(BondOrder::Single))) {
+            return self.refuse(NotRead::HydrogenAtom);
+        }
+        let count = &mut self.atoms[atom].hydrogen_atoms;
+        *count = count.saturating_add(1);
+        self.marks.meet_hydrogen(atom, up);
+        Ok(())
+    }
+
+    /// A hydrogen as an atom, behind its neighbour or before the first atom.
+    fn hydrogen(&mut self) -> Result<()> {
+        self.at += 1;
+        self.atom_map();
+        if !self.take(b']') {
+            return self.fail("`]` was expected behind a hydrogen");
+        }
+        match self.last {
+            Some(last) if matches!(self.peek(), None | Some(b')' | b'.')) => {
+                let up = self.up.take();
+                self.add_hydrogen(last, up)
+            }
+            None if !std::mem::replace(&mut self.starts_with_hydrogen, true) => Ok(()),
+            _ => self.refuse(NotRead::HydrogenAtom),
+        }
+    }
+
+    /// Passes over the number of an atom in a map.
+    fn atom_map(&mut self) {
+        if self.take(b':') && self.digit().is_some() {
+            self.left_out.atom_maps += 1;
+            while self.digit().is_some() {}
+        }
+    }
+
+    pub(super) fn bracket(&mut self) -> Result<()> {
+        self.at += 1;
+        let rest = &self.text[self.at..];
+        if let [b'H', b']' | b':', ..] = rest {
+            return self.hydrogen();
+        }
+        if rest.first().is_some_and(u8::is_ascii_digit) {
+            let is_unknown = rest.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'*');
+            return self.refuse(if is_unknown { NotRead::UnknownAtom } else { NotRead::Isotope });
+        }
+        let (element, aromatic) = self.symbol()?;
+        if self.take(b'@') {
+            let counterclockwise = !self.take(b'@');
+            let has_before = self.last.is_some() || self.starts_with_hydrogen;
+            self.marks.centre(self.atoms.len(), has_before, counterclockwise);
+        }
+        let mut hydrogens = 0;
+        if self.take(b'H') {
+            hydrogens = self.digit().unwrap_or(1);
+        }
+        let charge = self.charge()?;
+        self.atom_map();
+        if !self.take(b']') {
+            return self
+                .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
+        }
+        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 })
+    }
+
+    /// The element of a bracket, and whether it is in lower case.
+    fn symbol(&mut self) -> Result<(Element, bool)> {
+        let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
+        match symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some()) {
+            Some("*") => self.refuse(NotRead::UnknownAtom),
+            Some("H") => self.refuse(NotRead::HydrogenAtom),
+            Some(symbol) => match Element::from_symbol(symbol) {
+                Some(found) => {
+                    self.at += symbol.len();
+                    Ok(found)
+                }
+                None => self.refuse(NotRead::Element),
+            },
+            None => self.fail("no element has this symbol"),
+        }
+    }
+
+    fn charge(&mut self) -> Result<i8> {
+        let sign = match self.peek() {
+            Some(byte @ (b'+' | b'-')) => byte,
+            _ => return Ok(0),
+        };
+        let mut size = 0i8;
+        while self.take(sign) {
+            size = size.saturating_add(1);
+        }
+        if size == 1 {
+            size = self.digit().map_or(1, |digit| digit as i8);
+        }
+        if size > 9 {
+            return self.fail("a charge beyond 9");
+        }
+        Ok(if sign == b'+' { size } else { -size })
+    }
+}

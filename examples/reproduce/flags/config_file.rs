@@ -25,12 +25,7 @@ enum Setting {
 /// The command line's flags, and below them those of the file that `--config` names; ends the process where they make no sense. Beside
 /// what they are parsed to, as they are.
 pub(crate) fn parse<A: Parser>() -> (A, ArgMatches) {
-    let mut args: Vec<OsString> = std::env::args_os().collect();
-    // A task may be called by the name of its file, too: `dag_from_csv`.
-    if let Some(task) = args.get_mut(1) {
-        *task = task.to_string_lossy().replace('_', "-").into();
-    }
-    parse_from(args).unwrap_or_else(|error| error.exit())
+    parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
 }
 
 /// The same for these arguments (see [`matches`]).

@@ -144,7 +144,7 @@ pub(crate) struct Team {
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadsFor {
-    /// They step, mask and encode states and compute rewards: as fast as one thread or faster, also on cores that others use
+    /// They step, mask and encode states and compute rewards: used only while that is measured to be faster than one thread
     #[value(alias = "auto")]
     Environment,
     /// Each draws and scores its share of the batch: another number of threads is another run. Faster for some graph

@@ -73,7 +73,7 @@ fn recipe(kind: GraphKind, nodes: usize) -> Recipe {
         _ => (2_000, 0),
     };
     // Without random walks, random actions keep the policy from ending on the first ring that it finds.
-    let epsilon = if prefill == 0 || nodes <= 4 { 0.2 } else { 0.1 };
+    let epsilon = if prefill == 0 { 0.2 } else { 0.1 };
     // Small learning rates at the end average out the noise of single batches.
     let lr_end = if nodes <= 4 { 0.1 } else { 1.0 };
     let of_training =

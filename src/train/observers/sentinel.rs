@@ -112,8 +112,10 @@ impl<S: Rows> Sentinel<S> {
         self.warnings[known..].iter().try_for_each(|warning| say(warning, on_warning))
     }
 
-    /// Looks at the latest steps when a run has ended.
+    /// Checks the latest steps when a run has ended. A warning of few effective samples from an earlier end is
+    /// replaced: the policy may have learned since.
     pub(in crate::train) fn look_at_end(&mut self, step: usize, on_warning: OnWarning) -> Result<()> {
+        self.warnings.retain(|warning| !matches!(warning, Warning::FewEffective { .. }));
         self.recent.few_effective(step).map_or(Ok(()), |warning| self.warn(warning, on_warning))
     }
 

@@ -13,16 +13,44 @@ import numpy.typing as npt
 MAX_LEVELS = 20
 
 
-def named_columns(data: Any) -> list[tuple[str, npt.NDArray[Any]]]:
-    """The name and the values of each column of a frame, or of an array `[observations, variables]`."""
+def named_columns(data: Any) -> list[tuple[str, Any]]:
+    """Returns the name and the values of each column of a frame, or of an array `[observations, variables]`.
+
+    The values are an array, or the pandas column itself if it has categories.
+    """
     names = getattr(data, "columns", None)
     if names is not None and hasattr(data, "iloc"):
         # Column by column: each has a type of its own.
-        return [(str(name), np.asarray(data.iloc[:, k])) for k, name in enumerate(names)]
-    array = np.asarray(data)
-    if array.ndim != 2:
-        raise ValueError(f"data has shape {array.shape}: expected [observations, variables]")
-    return [(f"x{k}" if names is None else str(names[k]), array[:, k]) for k in range(array.shape[1])]
+        columns = [data.iloc[:, k] for k in range(len(names))]
+        columns = [column if str(column.dtype) == "category" else np.asarray(column) for column in columns]
+    else:
+        # Without dtype=object, numpy makes texts of the numbers in rows that have both.
+        array = np.asarray(data) if names is not None or hasattr(data, "__array__") else np.array(data, dtype=object)
+        if array.ndim != 2:
+            raise ValueError(f"data has shape {array.shape}: expected [observations, variables]")
+        columns = [array[:, k] for k in range(array.shape[1])]
+    labels = [f"x{k}" for k in range(len(columns))] if names is None else [str(name) for name in names]
+    repeated = {label for label in labels if labels.count(label) > 1} if len(set(labels)) < len(labels) else None
+    if repeated:
+        raise ValueError(f"data has several columns with the name {min(repeated)!r}: expected a different name for each, read as text")
+    return [(label, _convert_numbers(column)) for label, column in zip(labels, columns)]
+
+
+def _convert_numbers(column: Any) -> Any:
+    """Converts a column of objects that are all numbers to a column of numbers."""
+    if column.dtype != object:
+        return column
+    values = column.tolist()
+    if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
+        kind = int
+    elif all(isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) for value in values):
+        kind = float
+    else:
+        return column
+    try:
+        return np.array(values, dtype=kind)
+    except OverflowError:
+        return column
 
 
 def check_no_categories(data: Any) -> None:
@@ -32,16 +60,21 @@ def check_no_categories(data: Any) -> None:
             raise TypeError(f"column {str(name)!r} of data has categories: expected numbers for this score; score='bde' is for categories")
 
 
-def levels(name: str, column: npt.NDArray[Any], bins: int | None) -> tuple[list[Any], npt.NDArray[Any]]:
-    """The levels of a column, and the index of each observation's level.
+def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], npt.NDArray[Any]]:
+    """Returns the levels of a column, and the index of each observation's level.
 
     Texts, booleans and whole numbers are levels as they are, if there are at most `MAX_LEVELS` of them. Other numbers are cut into `bins`
-    intervals of about as many observations each; equal values stay together, and an interval is given by its bounds.
+    intervals of about as many observations each; equal values stay together, and an interval is given by its bounds. Categories of pandas
+    are levels, whatever they are; those that don't occur are left out.
     """
-    found, places = _distinct(name, column)
+    has_categories = hasattr(column, "cat")
+    found, places = _find_categories(name, column) if has_categories else _distinct(name, column)
     if len(found) == 1:
         raise ValueError(f"column {name!r} of data is {found[0]!r} in every row: expected variables that vary; leave the column out")
-    is_text = any(isinstance(value, str) for value in found)
+    if len({str(value) for value in found}) < len(found):
+        expected = "expected levels that differ as texts; convert the column to one type"
+        raise ValueError(f"column {name!r} of data has different values that are the same as texts, like 1 and '1': {expected}")
+    is_text = has_categories or any(isinstance(value, str) for value in found)
     is_whole = not is_text and all(value == int(value) for value in found)
     if len(found) <= MAX_LEVELS and (is_text or is_whole):
         return found, places
@@ -66,19 +99,34 @@ def levels(name: str, column: npt.NDArray[Any], bins: int | None) -> tuple[list[
     return list(zip([-np.inf, *bounds], [*bounds, np.inf])), places
 
 
+def _find_categories(name: str, column: Any) -> tuple[list[Any], npt.NDArray[Any]]:
+    """Returns the categories that occur in a column of a pandas frame, and the index of each observation's category."""
+    codes = np.asarray(column.cat.codes)
+    if (codes < 0).any():
+        raise ValueError(f"column {name!r} of data has a missing category: fill it in or leave the row out")
+    kept, places = np.unique(codes, return_inverse=True)
+    categories = column.cat.categories.tolist()
+    return [categories[k] for k in kept], places
+
+
 def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[Any]]:
-    """The distinct values of a column in their order, and the index of each observation's value."""
+    """Returns the distinct values of a column in their order, and the index of each observation's value."""
     if column.dtype.kind in "biufU":
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise ValueError(f"column {name!r} of data has a number that isn't finite: fill it in or leave it out")
         found, places = np.unique(column, return_inverse=True)
         return found.tolist(), places
-    values = column.tolist()
-    for value in values if column.dtype.kind == "O" else values[:1]:
+    has_objects = column.dtype.kind in "OT"
+    values = [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
+    for value in values if has_objects else values[:1]:
         is_number = isinstance(value, numbers.Real) and math.isfinite(value)
-        if column.dtype.kind != "O" or not (is_number or isinstance(value, str)):
+        if not has_objects or not (is_number or isinstance(value, str)):
             kind = type(value).__name__
             raise TypeError(f"column {name!r} of data has {value!r:.50}, a {kind}: expected texts, booleans or finite numbers, and none missing")
+    has_booleans = any(isinstance(value, bool) for value in values)
+    # True is equal to 1, so the two would be one level.
+    if has_booleans and any(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in values):
+        raise TypeError(f"column {name!r} of data has both booleans and numbers: expected one of the two; convert the column to one type")
     known = sorted(set(values), key=lambda value: (isinstance(value, str), value))
     place = {value: k for k, value in enumerate(known)}
     return known, np.array([place[value] for value in values])

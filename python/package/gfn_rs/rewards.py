@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ._settings import Settings, plain
-from ._tables import check_no_categories, levels, named_columns
+from ._tables import check_no_categories, find_levels, named_columns
 from .molecules import MoleculeScore
 
 
@@ -226,13 +226,14 @@ class StructureReward(Reward):
     uniform prior.
 
     `score` is "bge" (linear Gaussian, parameters integrated out), "bic" (linear Gaussian, by the Bayesian information criterion), or "bde"
-    (discrete, parameters integrated out). A column with one value in every row is refused.
+    (discrete, parameters integrated out). A column with one value in every row is refused: for "bde" at once, for "bge" and "bic" when a
+    trainer is made. Columns with the same name are refused at once.
 
     Numbers, for "bge" and "bic", are standardised first: each column to mean 0 and variance 1. The prior of BGe has the same mean and scale
     for all variables, so without it, by `standardise=False`, its scores depend on the data's units and origin.
 
     Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at most 20 different ones in a
-    column, of which only those that occur count. Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of
+    column, of which only those that occur count. Categories are never cut. Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of
     them is cut into that many intervals of about as many observations each. `levels` shows what became of each column.
 
     bins
@@ -266,27 +267,28 @@ class StructureReward(Reward):
         if self.nu is not None and self.standardise:
             raise ValueError("StructureReward.nu is given, and the data are standardised: expected standardise=False, or no prior mean")
         if self.score == "bde":
-            self._coded()
+            self._encode_columns()
         elif len(shape := _numbers(self.data, "data").shape) != 2:
             raise ValueError(f"data has shape {shape}: expected [observations, variables]")
         else:
             check_no_categories(self.data)
+            named_columns(self.data)
 
     @property
     def levels(self) -> dict[str, list[Any]] | None:
         """The levels of each column for "bde": its values, or the bounds of the intervals that it was cut into; each includes its lower
         bound. `None` for the other scores."""
-        return None if self.score != "bde" else {name: found for name, found, _ in self._coded()}
+        return None if self.score != "bde" else {name: found for name, found, _ in self._encode_columns()}
 
-    def _coded(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
-        """The name, the levels and the observations of each column."""
-        return [(name, *levels(name, column, self.bins)) for name, column in named_columns(self.data)]
+    def _encode_columns(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
+        """Returns the name, the levels and the index of each observation's level, of each column."""
+        return [(name, *find_levels(name, column, self.bins)) for name, column in named_columns(self.data)]
 
     def _values(self) -> dict[str, Any]:
         names = [name for name, _ in named_columns(self.data)]
         settings: dict[str, Any] = {}
         if self.score == "bde":
-            coded = self._coded()
+            coded = self._encode_columns()
             settings["labels"] = [[str(level) for level in found] for _, found, _ in coded]
             settings["cells"] = np.stack([places for _, _, places in coded], axis=1).ravel().tolist()
         else:

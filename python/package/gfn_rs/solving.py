@@ -73,7 +73,7 @@ def _refuse_weights(graph: Any, n_edges: int) -> None:
     """Refuses a graph of networkx in which an edge counts more or less than once."""
     remedy = "a cut here counts edges, expected weights of 1: leave the weights out with nx.Graph(graph.edges()), or use another solver"
     for a, b, weight in graph.edges(data="weight", default=1):
-        if weight != 1:
+        if weight is not None and weight != 1:
             raise ValueError(f"the edge from {a!r} to {b!r} has the weight {weight!r}: {remedy}")
     if graph.number_of_edges() > n_edges:
         raise ValueError(f"the graph has {graph.number_of_edges()} edges between {n_edges} pairs of nodes: {remedy}")
@@ -106,7 +106,8 @@ def solve(
 ) -> Solution:
     """The best solution of `problem` (`gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`) that is found in so many seconds on one graph: of
     networkx, or an `edge_index` `[2, E]` of numpy or torch, where an edge may come both ways round (`n_nodes` where the last nodes have none).
-    A cut counts edges: for `Cut`, a graph of networkx with a `weight` other than 1 or with parallel edges is a ValueError.
+    A cut counts edges: for `Cut`, a graph of networkx with a `weight` other than 1 or with parallel edges is a ValueError; a `weight` of None
+    counts as 1.
 
     `policy` was trained on that problem, on any graphs, with `identity=False`: a `Trainer`, or what `gfn.load` gives. Each of its samples is
     improved by `rounds` rounds of local search. None is local search alone, which a policy is to be compared with. Ctrl-C is heard between

@@ -223,7 +223,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         while trainer.steps_done() < self.steps && ended == Ended::Done {
             let warned = trainer.warnings().len();
             let stats = step(trainer)?;
-            let warnings = trainer.warnings()[warned..].to_vec();
+            let warnings = trainer.warnings().get(warned..).unwrap_or_default().to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
             if let Some(line) = &mut progress {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use gfn::{Error, Result};
-use samples::{fasta, read_text, with_numbers};
+use samples::{fasta, has_graph6, read_text, with_numbers};
 
 use crate::trainers::Folder;
 
@@ -56,6 +56,9 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("-1 0\n0 0\n", 1, 1, "line 1 counts as an invalid sample"),
         ("0.0 0.0\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("[0, 0]\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
+        ("nan nan\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
+        ("inf 0\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
+        ("None\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("0 0\nx y\n1 2 3\n3 3\n", 2, 2, "line 2 counts as an invalid sample"),
         // Pandas' header of columns without names looks like a sample: the user is told.
         ("0,1\n3,3\n", 2, 0, "line 1, \"0,1\", counts as a sample: remove it if it is a header"),
@@ -103,8 +106,8 @@ fn a_byte_order_mark_takes_no_sample_away() -> Result<()> {
 #[test]
 fn alignments_are_fasta_or_named() {
     let path = Path::new("a.txt");
-    let species = fasta(path, ";a comment\n>A first\r\nACG\r\nT\r\n\r\n>B\nACGA\n").unwrap();
-    let expected = [("A", "ACGT"), ("B", "ACGA")].map(|(name, letters)| (name.to_owned(), letters.to_owned()));
+    let species = fasta(path, ";a comment\n>A first\r\nACG\r\n; another\r\nT\r\n\r\n>B\nACGA\n").unwrap();
+    let expected = [("A first", "ACGT"), ("B", "ACGA")].map(|(name, letters)| (name.to_owned(), letters.to_owned()));
     assert_eq!(species, expected);
     for (text, format) in [
         ("4 4\nA ACGT\nB ACGA\nC TCGA\nD TCGT\n", "the alignment is PHYLIP"),
@@ -120,6 +123,27 @@ fn alignments_are_fasta_or_named() {
 }
 
 #[test]
+fn titles_of_species_are_unique() {
+    let path = Path::new("a.fasta");
+    assert_eq!(fasta(path, ">Homo sapiens\nAC\n>Homo erectus\nAG\n").unwrap()[1].0, "Homo erectus");
+    for text in [">Homo sapiens\nAC\n> Homo sapiens\nAG\n", ">\nAC\n"] {
+        let message = fasta(path, text).unwrap_err().to_string();
+        assert!(message.contains("is empty or not unique"), "{text:?}: {message}");
+    }
+}
+
+/// An invalid line with a blank made a file of graph6 lines an edge list.
+#[test]
+fn one_line_of_graph6_makes_a_file_graph6() {
+    for text in ["Bw\nnot a graph\n", "graph\n\nno graph\n&BP_ \n", ">>graph6<<\nBw\n"] {
+        assert!(has_graph6(text), "{text:?}");
+    }
+    for text in ["graph undirected 2\nedge 0 1\n", "# a b\n0\n1 2\n", "0 1\n", "", ">>graph6<<\n"] {
+        assert!(!has_graph6(text), "{text:?}");
+    }
+}
+
+#[test]
 fn trees_may_name_species_as_the_alignment_does() {
     let names = ["A", "B", "Homo sapiens", "D"].map(str::to_owned);
     for (tree, expected) in [
@@ -131,6 +155,10 @@ fn trees_may_name_species_as_the_alignment_does() {
     ] {
         assert_eq!(with_numbers(tree, &names), expected, "{tree}");
     }
+    let names = ["Homo sapiens", "Homo erectus", "Pan paniscus"].map(str::to_owned);
+    let tree = "((Homo erectus,Pan),'Homo sapiens');";
+    assert_eq!(with_numbers(tree, &names), "((1,2),0);");
+    assert_eq!(with_numbers("((Homo,Pan),1);", &names), "((Homo,2),1);");
     // Numbers are places, also if the names are numbers in another order.
     assert_eq!(with_numbers("((0,1),2);", &["2", "1", "0"].map(str::to_owned)), "((0,1),2);");
 }

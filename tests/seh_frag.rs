@@ -212,3 +212,17 @@ fn a_table_goes_on_where_its_run_goes_on() {
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(7));
     assert_eq!(file.text(), "step,smiles,reward\n7,O,0.5\n");
 }
+
+#[test]
+fn molecules_scored_after_the_last_step_have_rows() {
+    let file = TableFile::new("after");
+    let mut table = ScoredTable::new(file.0.clone());
+    finish(&mut table, "C", Some(1));
+    finish(&mut table, "N", Some(2));
+    drop(table);
+    // A run that resumes after its last step makes none.
+    finish(&mut ScoredTable::new(file.0.clone()), "O", Some(3));
+    assert_eq!(file.text(), "step,smiles,reward\n1,C,0.5\n2,N,0.5\n3,O,0.5\n");
+    ScoredTable::new(file.0.clone()).finish_step(Some(4)).unwrap();
+    assert_eq!(file.text(), "step,smiles,reward\n1,C,0.5\n2,N,0.5\n3,O,0.5\n");
+}

@@ -15,7 +15,7 @@ use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
 
-use super::samples::{RowReader, fasta, read_text, samples, with_numbers};
+use super::samples::{RowReader, fasta, has_graph6, read_text, samples, with_numbers};
 use crate::flags::words;
 use crate::run::lines::tell;
 use crate::structures::bayesian_structure;
@@ -213,18 +213,14 @@ impl TaskArgs {
                 let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(env.n()).unzip();
                 // Relative to the best tree's, as rewards of long sequences are tiny.
                 let of = |offset: f64| ParsimonyReward::dna(&env, &species, offset, 1.0);
-                let fewest = match env.all_trees() {
-                    Some(trees) => of(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default(),
-                    None => {
-                        return Err(Error::config("--size", env.n(), "at most 8 species, whose trees can be listed"));
-                    }
-                };
-                let (reader, writer) = (env, env);
+                let too_many = || Error::config("--size", env.n(), "at most 8 species, whose trees can be listed");
+                let trees = env.all_trees().ok_or_else(too_many)?;
+                let fewest = of(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default();
                 let read = move |path: &Path| {
-                    let tree = |line: &str| reader.read_newick(&with_numbers(line, &names));
-                    vectors(path, reader.entries(), false, &tree)
+                    let tree = |line: &str| env.read_newick(&with_numbers(line, &names));
+                    vectors(path, env.entries(), false, &tree)
                 };
-                let write = move |states: &VectorStates, row: usize| Ok(writer.newick(states.row(row)));
+                let write = move |states: &VectorStates, row: usize| Ok(env.newick(states.row(row)));
                 look.look(Known { env, reward: of(fewest as f64)?, read: Box::new(read), write: Box::new(write) })
             }
         }
@@ -257,7 +253,7 @@ fn graphs<G: GraphRules, R: Reward<GraphStates>>(
         read: Box::new(|path| {
             // Edge lists have several words on each line, and several lines for each graph.
             let text = read_text(path)?;
-            if text.lines().any(|line| line.trim().contains([' ', '\t'])) {
+            if !has_graph6(&text) && text.lines().any(|line| line.trim().contains([' ', '\t'])) {
                 return Ok((GraphStates::from(read_graphs(path)?), 0));
             }
             let (rows, n_invalid) = lines(path, false, &|line: &str| GraphFormat::Graph6.read(line.as_bytes()))?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gfn::{Error, Result};
+use gfn::{Error, Result, graph::GraphFormat::Graph6};
 
 /// First words of headers, in lower case.
 const TITLES: [&str; 11] =
@@ -51,19 +51,29 @@ pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (V
 fn is_header(line: &str, numbers: bool) -> bool {
     let mut words = line.split([',', ';', ' ', '\t']).map(|word| word.trim_matches('"').to_lowercase());
     if numbers {
-        return words.all(|word| !word.starts_with(|c: char| c.is_ascii_digit() || "+-.[(".contains(c)));
+        // `nan` and `inf` are numbers.
+        let is_value = |word: &str| word.parse::<f64>().is_ok() || word == "none";
+        return words.all(|word| !word.starts_with(|c: char| "0123456789+-.[(".contains(c)) && !is_value(&word));
     }
     let first = words.find(|word| !word.is_empty()).unwrap_or_default();
     TITLES.contains(&first.as_str()) || first.ends_with("smiles")
 }
 
-/// Reads the names and sequences of an alignment in FASTA.
+/// Returns `true` if a line of the text is graph6 or digraph6, which no line of an edge list is.
+pub(crate) fn has_graph6(text: &str) -> bool {
+    text.lines().any(|line| Graph6.read(line.trim().as_bytes()).is_ok_and(|graphs| !graphs.is_empty()))
+}
+
+/// Reads the names and sequences of an alignment in FASTA. A name is the whole title; lines that begin with `;`
+/// are comments.
 ///
 /// # Errors
-/// [`Error::File`] for a text of another format, by its name.
+/// [`Error::File`] for a text of another format, which the message names, and for a title that is empty or
+/// isn't unique.
 pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    if !first.starts_with(['>', ';']) {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';'));
+    let first = lines().next().unwrap_or_default();
+    if !first.starts_with('>') {
         let format = match first {
             _ if first.eq_ignore_ascii_case("#nexus") => "NEXUS",
             _ if first.starts_with(|c: char| c.is_ascii_digit()) => "PHYLIP",
@@ -73,9 +83,12 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
         return Err(Error::file(path, format!("the alignment is {format}"), remedy));
     }
     let mut species: Vec<(String, String)> = Vec::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(title) = line.strip_prefix('>') {
-            species.push((title.split_whitespace().next().unwrap_or_default().to_owned(), String::new()));
+    for line in lines() {
+        if let Some(title) = line.strip_prefix('>').map(str::trim) {
+            if title.is_empty() || species.iter().any(|(name, _)| name == title) {
+                return Err(Error::file(path, format!("the title {title:?} is empty or not unique"), "change it"));
+            }
+            species.push((title.to_owned(), String::new()));
         } else if let Some((_, sequence)) = species.last_mut() {
             sequence.push_str(line);
         }
@@ -83,15 +96,18 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
     Ok(species)
 }
 
-/// The Newick text of a tree with the numbers of species instead of their names. Numbers stay as they are:
-/// they are places in the alignment, whatever its names are.
+/// The Newick text of a tree with the numbers of species instead of their names: whole titles or, if they are
+/// unique, the first words of titles. Numbers stay as they are: they are places in the alignment, whatever its
+/// names are.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
     let (mut out, mut is_leaf) = (String::new(), true);
     for part in tree.split_inclusive(['(', ')', ',', ';']) {
         let word = part.split([':', '(', ')', ',', ';']).next().unwrap_or_default();
         let name = word.trim().trim_matches('\'');
-        match names.iter().position(|known| known == name && name.parse::<usize>().is_err()) {
-            Some(number) if is_leaf => out.push_str(&format!("{number}{}", &part[word.len()..])),
+        let mut places = (0..names.len()).filter(|&k| names[k].split_whitespace().next() == Some(name));
+        let by_word = places.next().filter(|_| places.next().is_none());
+        match names.iter().position(|known| known == name).or(by_word) {
+            Some(k) if is_leaf && name.parse::<usize>().is_err() => out += &format!("{k}{}", &part[word.len()..]),
             _ => out.push_str(part),
         }
         is_leaf = part.ends_with(['(', ',']);

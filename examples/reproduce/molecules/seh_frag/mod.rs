@@ -113,11 +113,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         other => {
             refuse(&["--beta", "--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
             if !members::sees_all() {
-                return Err(Error::config(
-                    "the members of a search without a policy",
-                    members::count(),
-                    "one: leave out what makes several",
-                ));
+                let one = "one: leave out what makes several";
+                return Err(Error::config("the members of a search without a policy", members::count(), one));
             }
             let (started, mut rng) = (Instant::now(), run.rng());
             match other {
@@ -164,6 +161,8 @@ fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -
         Ok(ControlFlow::Continue(()))
     };
     let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), vec![&mut write_scored])? else { return Ok(()) };
+    // Without a step, molecules that filled the replay buffer aren't written yet.
+    watched.finish_step(Some(trainer.steps_done() + 1))?;
 
     let asked = |conditioning: &Conditioning| {
         conditioning.encode(&[Condition { beta: args.beta, preferences: vec![1.0], focus: None }])

@@ -146,6 +146,12 @@ SAME = {
     "a boolean": pandas.DataFrame({"a": A, "b": WORDS[B], "c": C > 0}),
     "integers of pandas": pandas.DataFrame({"a": A, "b": B, "c": C}).astype("Int64"),
     "a float that is whole": pandas.DataFrame({"a": 10.0 * A, "b": B, "c": C}),
+    "categories that are floats": pandas.DataFrame({"a": 0.5 * A, "b": B + 0.1, "c": C}).astype("category"),
+    "intervals": pandas.DataFrame({"a": pandas.cut(A, [-1, 0, 1, 2, 3]), "b": B, "c": pandas.cut(C, [-1, 0.5, 2])}),
+    "rows of texts and floats": [[WORDS[a], b + 0.5 * b % 1, c] for a, b, c in zip(A.tolist(), (2 * B).tolist(), C.tolist())],
+    "objects that are booleans of numpy": pandas.DataFrame({"a": A, "b": B, "c": pandas.Series(list(C > 0), dtype=object)}),
+    "booleans of numpy in an array of objects": np.array([[a, WORDS[b], np.bool_(c)] for a, b, c in zip(A, B, C)], dtype=object),
+    "texts of numpy 2": np.column_stack([WORDS[A], WORDS[B], WORDS[C]]).astype(np.dtypes.StringDType()),
 }
 
 
@@ -179,6 +185,24 @@ def test_continuous_columns_are_cut_on_request_and_it_is_recorded():
     assert gfn.StructureReward(CHAIN).levels is None
 
 
+def test_numbers_beside_texts_stay_numbers():
+    rows = [["low", 0.1, 3, True], ["high", 0.2, 4, False], ["low", 0.3, 3, True], ["low", 0.4, 4, False]]
+    with pytest.raises(ValueError, match="column 'x1' of data has numbers that aren't whole"):
+        gfn.StructureReward(rows, "bde")
+    for data in (rows, np.array(rows, dtype=object)):
+        expected = {"x0": ["high", "low"], "x1": [(-np.inf, 0.3), (0.3, np.inf)], "x2": [3, 4], "x3": [False, True]}
+        assert gfn.StructureReward(data, "bde", bins=2).levels == expected
+    assert gfn.StructureReward([[0.5, 1], [1.5, 2]], "bde", bins=2).levels == {"x0": [0.5, 1.5], "x1": [1, 2]}
+    assert gfn.StructureReward([np.array([1, 5]), np.array([2, 6])], "bde").levels == {"x0": [1, 2], "x1": [5, 6]}
+
+
+def test_categories_are_never_cut():
+    frame = pandas.DataFrame({"a": pandas.Categorical([0.1, 0.2, 0.3, 0.1], categories=[0.3, 0.2, 0.1, 7.5]), "b": [0.1, 0.2, 0.3, 0.4]})
+    assert gfn.StructureReward(frame, "bde", bins=2).levels == {"a": [0.3, 0.2, 0.1], "b": [(-np.inf, 0.3), (0.3, np.inf)]}
+    intervals = pandas.DataFrame({"a": pandas.cut([1, 5, 9, 2], 3, precision=0), "b": [0, 1, 0, 1]})
+    assert [str(level) for level in gfn.StructureReward(intervals, "bde", bins=2).levels["a"]] == [str(c) for c in intervals["a"].cat.categories]
+
+
 MIXED = np.random.default_rng(4).normal(size=(9, 2))
 
 
@@ -204,6 +228,18 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
         (lambda: gfn.StructureReward(pandas.DataFrame({"a": [f"id{k}" for k in range(21)]}), "bde"), ValueError, "has 21 different values: expected at most 20 levels"),
         (lambda: gfn.StructureReward(np.array([[0.1], [0.2], [0.3]] + [[9.5]] * 30), "bde", bins=2), ValueError, "falls into one of 2 intervals"),
         (lambda: gfn.StructureReward(pandas.DataFrame({"a": [1, 2]}).astype("category")), TypeError, "column 'a' of data has categories"),
+        (lambda: gfn.StructureReward(pandas.DataFrame({"a": [1, None, 2]}).astype("category"), "bde"), ValueError, "column 'a' of data has a missing category"),
+        (lambda: gfn.StructureReward(pandas.DataFrame({"a": range(21)}).astype("category"), "bde", bins=3), ValueError, "has 21 different values: expected at most 20"),
+        (lambda: gfn.StructureReward(pandas.DataFrame({"a": ["x", "x"]}).astype("category"), "bde"), ValueError, "column 'a' of data is 'x' in every row"),
+        (lambda: gfn.StructureReward(pandas.DataFrame({"a": [1, "1"]}).astype("category"), "bde"), ValueError, "the same as texts, like 1 and '1'"),
+        (lambda: gfn.StructureReward([[1], ["1"]], "bde"), ValueError, "column 'x0' of data has different values that are the same as texts"),
+        (lambda: gfn.StructureReward([[True], ["True"]], "bde"), ValueError, "column 'x0' of data has different values that are the same as texts"),
+        (lambda: gfn.StructureReward([[True], [2], [0]], "bde"), TypeError, "column 'x0' of data has both booleans and numbers"),
+        (lambda: gfn.StructureReward([[np.bool_(True)], [0.0]], "bde"), TypeError, "column 'x0' of data has both booleans and numbers"),
+        (lambda: gfn.StructureReward(np.array([["a"], [None]], dtype=np.dtypes.StringDType(na_object=None)), "bde"), TypeError, "column 'x0' of data has None"),
+        (lambda: gfn.StructureReward(pandas.DataFrame([[1, 2], [2, 1]], columns=["a", "a"]), "bde"), ValueError, "several columns with the name 'a'"),
+        (lambda: gfn.StructureReward(pandas.DataFrame([[1, 2], [2, 1]], columns=[0, "0"]), "bde"), ValueError, "several columns with the name '0'"),
+        (lambda: gfn.StructureReward(pandas.DataFrame(MIXED, columns=["a", "a"])), ValueError, "several columns with the name 'a'"),
         (lambda: gfn.StructureReward(np.zeros(3), "bde"), ValueError, r"shape \(3,\): expected \[observations, variables\]"),
     ],
 )

@@ -24,16 +24,12 @@ pub(crate) fn try_file(path: &Path) -> Result<()> {
     let new = !path.exists();
     let tried = OpenOptions::new().append(true).create(true).open(path);
     let tried = tried.and_then(|_| if new { fs::remove_file(path) } else { Ok(()) });
-    tried.map_err(|error| {
-        Error::file(path, format!("it can't be written ({error})"), "give another file, or mend its permissions")
-    })
+    tried.map_err(|source| Error::io(path, source))
 }
 
 /// Makes a folder if there is none.
 fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|error| {
-        Error::file(folder, format!("it can't be made ({error})"), "give a folder that is there or can be made")
-    })
+    fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))
 }
 
 /// Says that a file was written.

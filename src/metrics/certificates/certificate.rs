@@ -128,7 +128,7 @@ pub enum Limit {
     },
 }
 
-/// What samples say of a policy.
+/// A report on a policy, made from samples.
 ///
 /// Fields named `at_least` and `at_most` are bounds, each of which states by itself with which probability it
 /// is false. All other figures are estimates: their intervals are meant to hold for 95 % of policies that

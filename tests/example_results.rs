@@ -44,7 +44,7 @@ fn what_cannot_be_written_is_named() {
     fs::write(&file, "").unwrap();
     // A folder in a file, a file in a file, a folder in place of a file.
     let refused = |tried: gfn::Result<()>, name: &str| {
-        assert!(matches!(&tried, Err(Error::File { path, .. }) if path.ends_with(name)), "{tried:?}");
+        assert!(matches!(&tried, Err(Error::Io { path, .. }) if path.ends_with(name)), "{tried:?}");
     };
     refused(outputs::try_folder(&file.join("pictures")), "file/pictures");
     refused(outputs::try_file(&file.join("metrics.jsonl")), "file");

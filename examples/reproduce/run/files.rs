@@ -23,8 +23,7 @@ pub(crate) fn try_file(path: &Path) -> Result<()> {
     }
     let new = !path.exists();
     let tried = OpenOptions::new().append(true).create(true).open(path);
-    let tried = tried.and_then(|_| if new { fs::remove_file(path) } else { Ok(()) });
-    tried.map_err(|source| Error::io(path, source))
+    tried.and_then(|_| if new { fs::remove_file(path) } else { Ok(()) }).map_err(|source| Error::io(path, source))
 }
 
 /// Makes a folder if there is none.

@@ -238,7 +238,7 @@ CASES = [
         dict(),
         dict(max_edges=1),
     ),
-    (gfn.RemoveNode, lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, start=FOUR, labelled=True)), dict(), dict(attached=True)),
+    (gfn.RemoveNode, lambda move: of_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)), dict(), dict(attached=True)),
     *((kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:], for_size=True)) for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)),
     (
         gfn.Env,

@@ -29,7 +29,7 @@ pub(crate) fn equal_up_to_rounding(one: f64, other: f64, size: f64) -> bool {
 /// `together[offsets[row]..offsets[row + 1]]`; `alone` evaluates one row, and `words` describes it.
 ///
 /// # Errors
-/// [`Error::Contract`] for one that differs; those of `alone`.
+/// [`Error::Contract`] for one that differs, and if `alone` fails.
 pub(crate) fn check_alone(
     offsets: &[usize],
     together: &[f64],
@@ -38,13 +38,16 @@ pub(crate) fn check_alone(
     words: impl Fn(usize) -> String,
 ) -> Result<()> {
     let n = offsets.len() - 1;
+    let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor \
+                on chance (leave batch normalisation in training mode and dropout out of the network)";
     for row in (0..n).step_by(n.div_ceil(ALONE).max(1)) {
         let together = &together[offsets[row]..offsets[row + 1]];
-        let alone = alone(row)?;
+        // Batch normalisation in training mode refuses one state alone.
+        let fails =
+            |error: Error| Error::contract(rule, format!("it evaluates {n} states, but fails on one alone: {error}"));
+        let alone = alone(row).map_err(fails)?;
         let differing = |pair: &(&f64, &f64)| !equal_up_to_rounding(*pair.0, *pair.1, size);
         if let Some((together, alone)) = together.iter().zip(&alone).find(differing) {
-            let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor \
-                        on chance (leave batch normalisation in training mode and dropout out of the network)";
             let detail =
                 format!("a log-probability is {together} in a batch of {n} states, and {alone} alone, {}", words(row));
             return Err(Error::contract(rule, detail));

@@ -42,7 +42,7 @@ def _convert_numbers(column: Any) -> Any:
         return column
     values = column.tolist()
     if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
-        kind: type = int
+        kind: type[int] | type[float] = int
     elif all(isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) for value in values):
         kind = float
     else:

@@ -46,7 +46,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("env", 1_590),
     ("condition", 610),
     ("graph", 4_944),
-    ("distribution", 673),
+    ("distribution", 675),
     ("quantity", 240),
     ("nn", 4_065),
     ("policy", 1_405),

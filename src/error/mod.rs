@@ -269,7 +269,6 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
         (io::ErrorKind::NotFound, None) => "check the path",
         (io::ErrorKind::PermissionDenied, _) => "change its permissions, or give another path",
         (io::ErrorKind::IsADirectory, _) => "give the path of a file",
-        (io::ErrorKind::AlreadyExists, _) => "remove it, or give another path",
         (io::ErrorKind::StorageFull, _) => "free some space, or give another path",
         (io::ErrorKind::InvalidData, _) => "give a file whose text is UTF-8",
         _ => "check that the path can be read or written, or give another one",

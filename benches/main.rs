@@ -8,9 +8,7 @@
 mod suites;
 
 use criterion::{criterion_group, criterion_main};
-use suites::{
-    categorical, dags, encode, graph_problems, molecules, perceptron, replay, rollout, slots, step, training,
-};
+use suites::{categorical, dags, graph_problems, molecules, perceptron, replay, rollout, slots, step, training};
 
 criterion_group!(
     benches,
@@ -18,7 +16,6 @@ criterion_group!(
     dags::bench,
     dags::scores,
     slots::bench,
-    encode::bench,
     graph_problems::bench,
     molecules::bench,
     categorical::bench,

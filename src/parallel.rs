@@ -20,10 +20,14 @@ thread_local! {
 
 /// Calls of a trial. Half of them use the pool.
 const TRIAL_CALLS: u32 = 32;
+/// Seconds of calls after which a trial ends early, and decides alone.
+const LONG_TRIAL: f64 = 0.5;
+/// Rows for each thread, in units of the least number of them, from which on the pool is used without a trial.
+const LARGE_CALL: usize = 1_024;
 /// Trials in a row that the pool must win before other calls use it. A single loss ends that.
 const NEEDED_WINS: u32 = 4;
 /// The pool wins a trial if it needs at most this share of the calling thread's time.
-const WINNING_SHARE: f64 = 0.9;
+const MAX_POOL_TIME_SHARE: f64 = 0.9;
 /// Calls between trials while the pool is used. After lost trials there are up to 16 times as many.
 const PAUSE: u32 = 256;
 
@@ -61,13 +65,16 @@ impl Choice {
         let sums = &mut self.measured[usize::from(pooled)];
         *sums = (sums.0 + seconds, sums.1 + rows as f64);
         self.calls += 1;
-        if self.calls < TRIAL_CALLS {
+        let is_long = self.measured[0].0 + self.measured[1].0 >= LONG_TRIAL && self.calls.is_multiple_of(4);
+        if self.calls < TRIAL_CALLS && !is_long {
             return;
         }
         let [alone, pool] = self.measured.map(|(seconds, rows)| seconds / rows);
-        let won = pool <= WINNING_SHARE * alone;
-        let (wins, losses) = if won { (self.wins + 1, 0) } else { (0, self.losses + 1) };
-        let pause = if won && wins < NEEDED_WINS { 0 } else { PAUSE << losses.min(4) };
+        let won = pool <= MAX_POOL_TIME_SHARE * alone;
+        let gained = if is_long { NEEDED_WINS } else { 1 };
+        let (wins, losses) = if won { (self.wins + gained, 0) } else { (0, self.losses + 1) };
+        let longest = if is_long { 32 * self.calls } else { u32::MAX };
+        let pause = if won && wins < NEEDED_WINS { 0 } else { (PAUSE << losses.min(4)).min(longest) };
         *self = Self { pause, wins, losses, ..Self::default() };
     }
 }
@@ -86,6 +93,9 @@ impl Call {
     fn begin(rows: usize, per_thread: usize) -> Self {
         if rows < 2 * per_thread || ALONE.get() || rayon::current_num_threads() == 1 {
             return Self { rows, is_pooled: false, measured: None };
+        }
+        if rows / LARGE_CALL >= per_thread {
+            return Self { rows, is_pooled: true, measured: None };
         }
         let place = Location::caller();
         let is_pooled = CHOICES.with_borrow(|choices| choices.get(place).copied().unwrap_or_default()).uses_pool();
@@ -172,14 +182,17 @@ pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) 
 mod tests {
     use super::*;
 
+    /// Seconds that a short call takes.
+    const UNIT: f64 = 1e-4;
+
     /// Makes calls of 100 rows at one place, and returns how many of them used the pool and their time in all. Times
-    /// are given, not measured.
+    /// are given in units, not measured.
     fn make_calls(choice: &mut Choice, n: usize, alone: f64, pool: f64) -> (usize, f64) {
         let (mut pooled, mut total) = (0, 0.0);
         for _ in 0..n {
             let uses_pool = choice.uses_pool();
             let seconds = if uses_pool { pool } else { alone };
-            choice.record(uses_pool, 100, seconds);
+            choice.record(uses_pool, 100, UNIT * seconds);
             pooled += usize::from(uses_pool);
             total += seconds;
         }
@@ -215,6 +228,18 @@ mod tests {
         assert!(make_calls(&mut choice, 1_000, 1.0, 0.6).0 > 900);
     }
 
+    #[test]
+    fn calls_that_take_long_are_compared_by_few() {
+        // Ten seconds on one thread, six in the pool: four calls decide, and the next trial comes after a short pause.
+        let mut choice = Choice::default();
+        assert_eq!(make_calls(&mut choice, 4, 10.0 / UNIT, 6.0 / UNIT).0, 2);
+        assert_eq!(make_calls(&mut choice, 128, 10.0 / UNIT, 6.0 / UNIT).0, 128);
+        assert_eq!(make_calls(&mut choice, 4, 10.0 / UNIT, 20.0 / UNIT).0, 2);
+        assert_eq!(make_calls(&mut choice, 128, 10.0 / UNIT, 20.0 / UNIT).0, 0);
+        assert_eq!(make_calls(&mut choice, 4, 10.0 / UNIT, 6.0 / UNIT).0, 2);
+        assert_eq!(make_calls(&mut choice, 100, 10.0 / UNIT, 6.0 / UNIT).0, 100);
+    }
+
     /// A busy machine: one pooled call in eight waits until a worker gets a core, in no regular order.
     #[test]
     fn rare_long_waits_count() {
@@ -224,10 +249,20 @@ mod tests {
             let uses_pool = choice.uses_pool();
             let waits = uses_pool && rng.below(8) == 0;
             let seconds = if waits { 10.0 } else { f64::from(u8::from(!uses_pool)) * 0.5 + 0.5 };
-            choice.record(uses_pool, 100, seconds);
+            choice.record(uses_pool, 100, UNIT * seconds);
             total += seconds;
         }
         assert!(total < 1.05 * 20_000.0, "{total}");
+    }
+
+    #[test]
+    fn large_calls_use_the_pool_at_once() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        pool.install(|| {
+            assert!(!Call::begin(2 * LARGE_CALL, 10).is_pooled, "the first call of a trial");
+            assert!(Call::begin(10 * LARGE_CALL, 10).is_pooled);
+            assert!(!alone(|| Call::begin(10 * LARGE_CALL, 10).is_pooled));
+        });
     }
 
     #[test]

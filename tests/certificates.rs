@@ -92,6 +92,30 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     assert!(certificate.log_z.at_most.unwrap() > target.log_z && certificate.tv.at_most > tv, "{certificate}");
 }
 
+/// Objects that aren't drawn from the target make its upper bounds false. They accuse no exact policy.
+#[test]
+fn a_false_upper_bound_is_no_less_than_the_lower_one() {
+    let (env, graph, reward) = grid();
+    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+    let target = graph.target_distribution(&reward, None).unwrap().probs;
+    let best = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();
+    for given in [vec![best; 4_000], graph.ends()] {
+        let given = graph.states().select(&given);
+        let certificate = certify(&env, &exact, &reward, Some(&given), BUDGET, &mut Rng::seeded(0)).unwrap();
+        assert!(certificate.log_z.at_most.unwrap() >= certificate.log_z.at_least, "{certificate}");
+        assert!(certificate.is_clean() && certificate.tv.at_least == 0.0, "{certificate}");
+    }
+}
+
+#[test]
+fn without_any_reward_there_is_no_bound_on_the_distance() {
+    let (env, ..) = grid();
+    let nothing =
+        |points: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![f64::NEG_INFINITY; points.len()]) };
+    let certificate = certify(&env, &UniformPolicy, &nothing, None, BUDGET, &mut Rng::seeded(0)).unwrap();
+    assert!(certificate.tv.at_least == 0.0 && !certificate.to_string().contains("NaN"), "{certificate}");
+}
+
 /// 40 certificates of a policy that is neither exact nor hopeless.
 #[test]
 fn intervals_cover_the_truth() {

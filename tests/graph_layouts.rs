@@ -130,6 +130,7 @@ fn lists_of_edges_are_still_read() {
         ("a node graph", "graph theory {}\ntheory sets {}\n", "graph-theory sets-theory", false),
         ("names with a colon", ":a :b\n:b :c\n", ":a-:b :b-:c", false),
         ("one edge", "1 0\n", "0-1", false),
+        ("one edge between titles", "from to\n", "from-to", false),
         ("one edge both ways", "2 1\n1 2\n", "1-2", false),
         ("a star", "5 1\n5 2\n5 3\n5 4\n", "1-5 2-5 3-5 4-5", false),
         ("the first line is no count", "9 3\n2 3\n1 3\n1 2\n4 5\n", "1-2 1-3 2-3 3-9 4-5", false),
@@ -182,6 +183,8 @@ fn formats_that_are_not_read_are_named() {
         ("5 4\n1 2\n1 3\n1 4\n1 5\n", 1, "read in two ways"),
         ("3 2\n3 1\n2 1\n", 1, "read in two ways"),
         ("0 1 2\n1 2 3\n2 3 0\n3 1 2\n", 1, "read in two ways"),
+        // A triangle with weights, or an adjacency list.
+        ("1 2 3\n2 3 1\n3 1 2\n", 1, "read in two ways"),
     ];
     for (text, at, part) in cases {
         let error = read(text).map(|named| described(&named)).unwrap_err();

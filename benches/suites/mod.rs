@@ -2,7 +2,6 @@
 
 pub(crate) mod categorical;
 pub(crate) mod dags;
-pub(crate) mod encode;
 pub(crate) mod graph_problems;
 pub(crate) mod molecules;
 pub(crate) mod perceptron;

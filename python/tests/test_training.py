@@ -14,7 +14,7 @@ def count_edges(graphs):
 
 
 def ring_trainer(**changes):
-    """What `reproduce ring --nodes 4` trains."""
+    """The network and the buffer of `reproduce ring --nodes 4`."""
     net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
     replay = gfn.Replay(10_000, distinct=True, eviction="best_reward", draw="reward_prioritised")
     settings = dict(batch=128, lr=1e-3, lr_scale=gfn.Constant(1.0), epsilon=gfn.Linear(0.2, 0, 20), replay=replay)
@@ -51,7 +51,9 @@ def test_a_reward_in_python_trains_as_its_twin_in_rust():
 
 def test_ring_is_the_run_of_rust(reproduce):
     rust = reproduce("ring", "--nodes", 4, "--steps", 40, "--seed", 3)
-    trainer = ring_trainer(seed=3).fit(40)
+    trainer = ring_trainer(seed=3, lr_scale=gfn.Linear(1.0, 0.1, 40), epsilon=gfn.Linear(0.1, 0.0, 20))
+    trainer.prefill(60_000)
+    trainer.fit(40)
     assert trainer.n_parameters == rust["params"]
     assert trainer.exact().jsd == rust["jsd"]
     assert trainer.history["log_z"][-1] == rust["log_z"]

@@ -100,6 +100,9 @@ fn rows_that_are_too_short_or_open_are_skipped_with_their_line() {
     let text = format!("id,smiles\n1,\"CCO\n{}9,CCN\n", "2,CCC\n".repeat(20_000));
     let (smiles, report) = read_all(text.as_bytes(), None).unwrap();
     assert!(smiles.len() > 9_000 && report.skipped[&SkipReason::TooLarge].count == 1, "{report}");
+    // Between tabs it is a quotation mark of the text.
+    let text = "name\tsmiles\n\"odd\tCCO\n\"a \"\"name\"\"\"\tCCC\nplain\tCCN\n";
+    assert_eq!(read_all(text.as_bytes(), None).unwrap().0, canonical(&["CCO", "CCC", "CCN"]));
 }
 
 fn refused(text: &[u8], format: MoleculeFormat, column: Option<&str>) -> String {

@@ -330,6 +330,10 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
     let rule =
         "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves that lead there)";
     let state = describe_state(env, states, row);
+    if env.masks(Direction::Forward, &states.select(&[row])).n_legal(0) > 0 {
+        let rule = "the masks of a state don't depend on the other states of its batch";
+        return Error::contract(rule, format!("{state} has a legal forward move alone, and none beside others"));
+    }
     Error::contract(rule, format!("the rules leave {state} without any move and without the exit"))
 }
 

@@ -67,7 +67,7 @@ fn refuse_foreign(rows: &[Row<'_>]) -> Result<()> {
     Err(Error::parse(first.line, format!("this is {name}"), EDGES))
 }
 
-/// `true` if the first line has the titles of two columns of nodes, and no node below has such a name.
+/// `true` if the first line has the titles of two columns of nodes, with rows below in which no node has such a name.
 fn are_titles(rows: &[Row<'_>]) -> bool {
     let [first, rest @ ..] = rows else { return false };
     let plain = |word: &str| {
@@ -75,7 +75,8 @@ fn are_titles(rows: &[Row<'_>]) -> bool {
         word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches("id").to_owned()
     };
     let titles: Vec<String> = first.words().take(2).map(plain).collect();
-    titles.iter().all(|title| TITLES.contains(&title.as_str()))
+    !rest.is_empty()
+        && titles.iter().all(|title| TITLES.contains(&title.as_str()))
         && rest.iter().all(|row| row.words().take(2).all(|name| !titles.contains(&plain(name))))
 }
 
@@ -193,10 +194,14 @@ fn counted(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(graph.ok().map(|graph| (graph, !nodes.contains(m))))
 }
 
-/// Reads an adjacency list with a line of three words or more; others are lists of edges.
+/// Reads an adjacency list with a line of three words or more; others are lists of edges. Lines of three
+/// numbers could be edges with weights.
 fn adjacency_list(rows: &[Row<'_>]) -> Result<Layout> {
-    let is_list = rows.len() <= MAX_EDGE_LIST_NODES && rows.iter().any(|row| row.words().count() > 2);
-    if is_list { lists_of_all(rows) } else { Ok(None) }
+    if rows.len() > MAX_EDGE_LIST_NODES || !rows.iter().any(|row| row.words().count() > 2) {
+        return Ok(None);
+    }
+    let could_be_weighted = rows.iter().all(|row| row.numbers().is_some_and(|numbers| numbers.len() == 3));
+    Ok(lists_of_all(rows)?.map(|(graph, is_certain)| (graph, is_certain && !could_be_weighted)))
 }
 
 /// Reads an adjacency list: each line begins with another node, behind which some of its neighbours stand.

@@ -120,11 +120,13 @@ where
     let importance = importance_log_z(&own.log_weights)?;
     let of_target = target.map(|objects| target_log_weights(env, policy, reward, objects, rng)).transpose()?;
     let inverse = of_target.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
-    let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
     let by_weights = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
+    let at_least = found.log_reward().max(by_weights(&own.log_weights)).max(by_weights(&uniform.log_weights));
+    // Below the lower bound it is false: either by its risk, or because `target` wasn't drawn from the target.
+    let at_most = inverse.map(|logs| (-log_mean_at_least(&logs, RISK)).max(at_least)).filter(|bound| bound.is_finite());
     let mut log_z = LogZBounds {
         from_found_objects: found.log_reward(),
-        at_least: found.log_reward().max(by_weights(&own.log_weights)).max(by_weights(&uniform.log_weights)),
+        at_least,
         at_most,
         elbo: Interval::normal(importance.elbo),
         estimate: Some(Interval::of_log_mean(&own.log_weights, rng)),
@@ -145,9 +147,7 @@ where
 
     let (at_least, mut findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
     // An estimate accuses nobody if anything says that it may be off.
-    let is_doubtful =
-        |limit: &Limit| matches!(limit, Limit::FewEffectiveSamples { .. } | Limit::UncertainProbes { .. });
-    let accusing = consistency.filter(|known| known.fcs.low > MIN_REPORTED && !limits.iter().any(is_doubtful));
+    let accusing = consistency.filter(|known| known.fcs.low > MIN_REPORTED && limits.is_empty());
     if let Some(FlowConsistency { fcs, floor, .. }) = accusing {
         findings.push(Finding::Inconsistent { fcs: fcs.estimate, floor });
     }

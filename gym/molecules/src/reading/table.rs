@@ -70,6 +70,11 @@ impl TableRecord {
                 _ => self.fields.push(String::new()),
             }
         }
+        if self.is_open && self.table.separator == Some('\t') {
+            // Many programs write tab-separated text without quoting it, so this is a quotation mark of the text.
+            self.fields = line.split('\t').map(str::to_owned).collect();
+            self.is_open = false;
+        }
         !self.is_open
     }
 

@@ -2,6 +2,7 @@
 
 import warnings
 
+import networkx
 import numpy as np
 import pytest
 import torch
@@ -120,3 +121,15 @@ def test_trainer_warnings_holds_all_that_was_warned_of():
     assert set(emitted) == set(trainer.warnings)
     # Another trainer's are its own.
     assert gfn.Trainer(gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(0.0, 0.0), 16), batch=8).fit(1).warnings == []
+
+
+def test_weights_of_edges_that_are_not_read_are_warned_of():
+    weighted = networkx.Graph()
+    weighted.add_weighted_edges_from([(0, 1, 1.0), (1, 2, 2.5)])
+    with pytest.warns(UserWarning, match=r"from 1 to 2 has the weight 2\.5, which isn't read") as caught:
+        gfn.Cut(gfn.Graphs.from_networkx([weighted]))
+    assert len(caught) == 1 and caught[0].filename == __file__
+    weighted[1][2]["weight"] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gfn.Graphs.from_networkx([weighted, networkx.path_graph(3)])

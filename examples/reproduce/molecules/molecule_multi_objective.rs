@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::Parser;
-use gfn::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
-};
+use gfn::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature};
 use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::metrics::Distances;
@@ -25,6 +23,7 @@ use gfn_molecules::{
 use serde_json::json;
 use tch::Tensor;
 
+use super::seh_frag::focus::focus;
 use crate::flags::{Common, refuse_validation};
 use crate::plot::{Curve, Panel};
 use crate::run::{Recipe, Report, Run, listed, members};
@@ -98,7 +97,7 @@ fn conditioning(args: &Args) -> Result<Conditioning> {
         None => Ok(conditioning),
         Some(cosine) => {
             let directions = Directions::Dirichlet { concentration: args.concentration };
-            conditioning.focus(Focus { cosine, outside: -10.0, ..Focus::new(directions) }, encoding)
+            conditioning.focus(focus(cosine, args.beta_max, LEAST, directions), encoding)
         }
     }
 }

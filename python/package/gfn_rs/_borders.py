@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -93,6 +94,15 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
         raise ValueError("some graphs are directed and some are not: expected all of one kind")
     if any(graph.is_multigraph() for graph in graphs):
         raise ValueError("a graph has several edges between two nodes: expected at most one")
+    weighted = ((a, b, weight) for graph in graphs for a, b, weight in graph.edges(data="weight", default=1))
+    for a, b, weight in weighted:
+        if weight is not None and weight != 1:
+            warnings.warn(
+                f"the edge from {a!r} to {b!r} has the weight {weight!r}, which isn't read: each edge counts once. "
+                "Let whole numbers be `class` or `attributes` of the edges, or leave the weights out with nx.Graph(graph.edges())",
+                stacklevel=2,
+            )
+            break
     n_nodes, edges, ends = [], [], [0]
     classes: dict[str, list[int]] = {"node": [], "edge": []}
     attributes: dict[str, list[list[int]]] = {"node": [], "edge": []}

@@ -1,7 +1,7 @@
 //! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the field's own measure, by reward calls.
 
 mod baseline;
-mod focus;
+pub(super) mod focus;
 pub(crate) mod moo;
 mod scored;
 mod seen;

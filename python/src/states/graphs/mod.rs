@@ -140,7 +140,7 @@ impl Graphs {
     }
 
     /// Graphs of networkx, all directed or none; nodes are numbered in their order, and `class` and `attributes` on nodes
-    /// and edges are read.
+    /// and edges are read. Weights of edges other than 1 are not: a UserWarning says so.
     #[staticmethod]
     fn from_networkx<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         py.import("gfn_rs._borders")?.call_method1("of_networkx", (graphs,))

@@ -45,7 +45,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("io", 347),
     ("env", 1_594),
     ("condition", 610),
-    ("graph", 4_948),
+    ("graph", 4_953),
     ("distribution", 675),
     ("quantity", 240),
     ("nn", 4_065),
@@ -54,7 +54,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("objective", 1_770),
     ("replay", 960),
     ("optim", 690),
-    ("metrics", 1_885),
+    ("metrics", 1_882),
     ("train", 5_111),
     ("testing", 705),
     ("experiment", 190),
@@ -62,7 +62,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
 const MAX_CODE: u64 = 68_938;
-const MAX_CORE: u64 = 27_821;
+const MAX_CORE: u64 = 27_823;
 const MAX_EXPORTED: u64 = 332;
 
 /// The lines that a file may have, and the files that a folder may have.

@@ -195,12 +195,17 @@ fn counted(rows: &[Row<'_>]) -> Result<Layout> {
 }
 
 /// Reads an adjacency list with a line of three words or more; others are lists of edges. Lines of three
-/// numbers could be edges with weights.
+/// numbers could be edges with weights, if they name no edge both ways.
 fn adjacency_list(rows: &[Row<'_>]) -> Result<Layout> {
     if rows.len() > MAX_EDGE_LIST_NODES || !rows.iter().any(|row| row.words().count() > 2) {
         return Ok(None);
     }
-    let could_be_weighted = rows.iter().all(|row| row.numbers().is_some_and(|numbers| numbers.len() == 3));
+    let edge = |row: &Row<'_>| match row.numbers()?[..] {
+        [a, b, _] => Some((a.min(b), a.max(b))),
+        _ => None,
+    };
+    let edges: Option<HashSet<(u64, u64)>> = rows.iter().map(edge).collect();
+    let could_be_weighted = edges.is_some_and(|edges| edges.len() == rows.len());
     Ok(lists_of_all(rows)?.map(|(graph, is_certain)| (graph, is_certain && !could_be_weighted)))
 }
 

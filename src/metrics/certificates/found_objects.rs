@@ -80,9 +80,6 @@ impl FoundObjects {
         let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
         let first = &log_weights[..self.halves[0]];
         let log_scale = found.max(log_sum_exp(first.iter().copied()) - (first.len() as f64).ln());
-        if !log_scale.is_finite() {
-            return (0.0, Vec::new());
-        }
         let group = |chosen: fn(f64, f64) -> bool| self.group(log_scale, chosen);
         let scaled = |log_z: f64| (log_z - log_scale).exp();
         let tv_of = |rare: &Group, frequent: &Group| {

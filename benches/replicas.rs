@@ -13,7 +13,7 @@ use gfn::group::{Replica, replicate};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
@@ -67,10 +67,10 @@ fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
 }
 
 /// The steps of trainers that `make` makes, one for each replica.
-fn timed<E: ReplayEnv + 'static, P: Policy<E> + Send + 'static>(
+fn timed<E: ReplayEnv + 'static>(
     replicas: usize,
     steps: usize,
-    make: impl Fn() -> Result<Trainer<E, P>> + Sync,
+    make: impl Fn() -> Result<Trainer<E>> + Sync,
 ) -> Result<(i64, f64)> {
     replicate(replicas, |replica: Replica| {
         let mut trainer = make()?.with_group(replica)?;
@@ -94,7 +94,7 @@ fn on_graphs<G: GraphRules + 'static>(
     env: GraphEnv<G>,
     reward: impl Reward<GraphStates> + 'static,
     network: GraphNetConfig,
-) -> Result<Trainer<GraphEnv<G>, GraphPolicy<GraphNet>>> {
+) -> Result<Trainer<GraphEnv<G>>> {
     let mut rng = Rng::seeded(0);
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?;
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, frozen(128), rng)

@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Points that the policy ends at.
-fn samples(trainer: &Trainer<BoxEnv, BoxPolicy>) -> gfn::Result<Reals> {
+fn samples(trainer: &Trainer<BoxEnv>) -> gfn::Result<Reals> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     Ok(sampler.forward(SAMPLES, &mut trainer.evaluation_rng())?.terminal_states().clone())
 }

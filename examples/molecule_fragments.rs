@@ -56,17 +56,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     learner = learner.with_data(data);
     Fit::new(STEPS).run(&mut learner)?;
 
-    // Two copies of what was learned: one that stays as the prior, and one that is tuned.
-    let kept = Checkpoint::new(learner.policy().0.parameters(), 0, Default::default())?;
-    let (policy, prior) = (net(&mut rng)?, net(&mut rng)?);
-    kept.restore(policy.parameters())?;
-    kept.restore(prior.parameters())?;
-    let policy = WithPrior { policy: GraphPolicy(policy), prior: GraphPolicy(prior) };
+    let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
+    // What was learned stays as the prior, and a copy of it is tuned.
+    let (prior, policy) = (learner.into_policy(), net(&mut rng)?);
+    if let Some(learned) = prior.parameters() {
+        Checkpoint::new(learned, 0, Default::default())?.restore(policy.parameters())?;
+    }
+    let policy = WithPrior { policy: GraphPolicy(policy), prior };
     let mut tuned = Trainer::new(env, reward, policy, RelativeTrajectoryBalance::new(1.0)?, config, rng)?;
     Fit::new(STEPS).run(&mut tuned)?;
 
     let mut table = Table::new(["from the data", "tuned to hetero atoms"]);
-    let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
     let after = Sampler::new(tuned.env(), tuned.policy()).forward(10, &mut tuned.evaluation_rng())?;
     for (one, other) in before.terminal_states().graphs().iter().zip(after.terminal_states().graphs()) {
         table.push([library.molecule(one)?.smiles().into(), library.molecule(other)?.smiles().into()]);

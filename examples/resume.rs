@@ -1,7 +1,7 @@
 //! Stop and go on: a run that is saved halfway and taken up again ends as one that was never interrupted, bit for bit.
 
 use gfn::graph::{GraphEnv, GraphKind};
-use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
+use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -11,7 +11,7 @@ use gfn::{Error, Result, Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
 use gfn_plot::Table;
 
-type RingTrainer = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
+type RingTrainer = Trainer<GraphEnv<Ring>>;
 
 /// A trainer at its first step: what a program makes whether it starts or goes on.
 fn trainer(runtime: &Runtime) -> Result<RingTrainer> {
@@ -26,7 +26,7 @@ fn trainer(runtime: &Runtime) -> Result<RingTrainer> {
 
 /// Every number that was learned.
 fn parameters(trainer: &RingTrainer) -> Vec<tch::Tensor> {
-    trainer.policy().0.parameters().iter().map(|parameter| parameter.tensor.copy()).collect()
+    trainer.policy().parameters().into_iter().flatten().map(|parameter| parameter.tensor.copy()).collect()
 }
 
 fn main() -> Result<()> {

@@ -14,10 +14,10 @@
 //! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
 //! | [`group`] | replicas of a run that train as one |
 //! | [`tensor`] | between tensors and slices, sums over segments |
+//! | [`distribution`] | the categorical over actions, exploration |
 //! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
 //! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
-//! | [`distribution`] | the categorical over actions, exploration |
 //! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
 //! | [`policy`] | estimators of P_F, P_B and flows |
 //! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
@@ -75,6 +75,7 @@ mod quantity;
 pub mod replay;
 pub mod rng;
 pub mod rollout;
+mod rows;
 pub mod runtime;
 pub mod tensor;
 #[cfg(any(test, feature = "testing"))]

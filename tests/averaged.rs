@@ -18,7 +18,7 @@ fn trainer(seed: u64, purpose: AverageFor) -> GridTrainer {
     hypergrid(Setting::new(seed, ReplayPath::UniformBackward)).with_average(DECAY, purpose).unwrap()
 }
 
-fn values(policy: &impl Policy<VectorEnv<HyperGrid>>) -> Vec<Tensor> {
+fn values(policy: &dyn Policy<VectorEnv<HyperGrid>>) -> Vec<Tensor> {
     let values = policy.parameters().map(Parameters::iter).into_iter().flatten();
     values.map(|parameter| parameter.tensor.detach().copy()).collect()
 }

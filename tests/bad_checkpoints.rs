@@ -20,10 +20,9 @@ use gfn_gym::ring::Ring;
 use tch::Tensor;
 
 /// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
-fn unchanged<E, P>(trainer: &mut Trainer<E, P>, folder: &Folder, path: &Path, words: &[&str])
+fn unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
 where
     E: DiscreteEnv<Actions = Slots>,
-    P: Policy<E>,
 {
     let before = state(trainer, folder);
     let error = trainer.resume(path).unwrap_err();

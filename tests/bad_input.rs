@@ -88,7 +88,7 @@ fn steps_that_a_state_cannot_take_are_refused() {
 }
 
 /// A trainer whose reward gives these values, the last of them over and over.
-fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
+fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv<Triangles>> {
     let env = Triangles::new();
     let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
@@ -132,7 +132,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
         trainer = trainer.with_replay(ReplayBuffer::new(replay).unwrap());
         let folder = Folder::new(&format!("reward{shown}"));
-        let weights = |folder: &Folder, trainer: &Trainer<_, _>| state(trainer, folder)[1].clone();
+        let weights = |folder: &Folder, trainer: &Trainer<_>| state(trainer, folder)[1].clone();
         let before = weights(&folder, &trainer);
         let expected = "or raise it to a floor (`Clipped`)";
         refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "row 1", expected);
@@ -243,7 +243,7 @@ fn trainers_refuse_settings_that_make_no_sense() {
     );
 }
 
-fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv<Triangles>, UniformPolicy> {
+fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv<Triangles>> {
     let reward =
         |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
     let objective = gfn::objective::LogPartitionVariance;
@@ -278,6 +278,6 @@ fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
     assert_eq!(env.masks(Direction::Backward, &other).n_legal(0), 0);
 }
 
-fn sampler_of(env: &GraphEnv<Triangles>) -> Sampler<'_, GraphEnv<Triangles>, UniformPolicy> {
+fn sampler_of(env: &GraphEnv<Triangles>) -> Sampler<'_, GraphEnv<Triangles>> {
     Sampler::new(env, &UniformPolicy)
 }

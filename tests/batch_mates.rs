@@ -30,8 +30,6 @@ enum Factor {
 struct Mates(MlpPolicy<KHot>, Cell<Factor>);
 
 impl Policy<Words> for Mates {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Words,
@@ -70,7 +68,7 @@ fn mates(factor: Factor, seed: u64) -> Mates {
     Mates(policy.unwrap(), Cell::new(factor))
 }
 
-fn trainer(policy: Mates) -> Result<Trainer<Words, Mates>> {
+fn trainer(policy: Mates) -> Result<Trainer<Words>> {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
     };
@@ -106,7 +104,7 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
         for _ in 0..grown {
             trainer.step().unwrap();
         }
-        trainer.policy().1.set(Factor::Mean(0.1));
+        trainer.policy_as::<Mates>().unwrap().1.set(Factor::Mean(0.1));
         let refusal = loop {
             match trainer.step() {
                 Ok(_) => assert!(trainer.steps_done() <= refused, "{grown}"),
@@ -117,7 +115,7 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
         told::<()>(Err(refusal));
         // It is looked at until it passes.
         told(trainer.step());
-        trainer.policy().1.set(Factor::Mean(0.0));
+        trainer.policy_as::<Mates>().unwrap().1.set(Factor::Mean(0.0));
         trainer.step().unwrap();
     }
 }

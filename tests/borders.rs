@@ -25,8 +25,6 @@ struct Column {
 }
 
 impl Policy<Words> for Column {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Words,

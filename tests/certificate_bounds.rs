@@ -31,8 +31,6 @@ struct OrderedBackward<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> Policy<E> for OrderedBackward<'_, E> {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &E,
@@ -67,11 +65,9 @@ struct WithUniformBackward<P>(P);
 impl<E, P> Policy<E> for WithUniformBackward<P>
 where
     E: DiscreteEnv,
-    P: Policy<E, Dist = GraphActionCategorical>,
-    UniformPolicy: Policy<E, Dist = GraphActionCategorical>,
+    P: Policy<E>,
+    UniformPolicy: Policy<E>,
 {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &E,
@@ -96,10 +92,9 @@ struct Truth {
 }
 
 impl Truth {
-    fn new<E, P, R>(env: &E, graph: &StateGraph<E>, policy: &P, reward: &R) -> Self
+    fn new<E, R>(env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>, reward: &R) -> Self
     where
         E: EnumerableEnv,
-        P: Policy<E, Dist = GraphActionCategorical>,
         R: Reward<E::States>,
     {
         let target = graph.target_distribution(reward, None).unwrap();
@@ -135,7 +130,7 @@ impl Truth {
 fn certify_ordered<E, R>(name: &str, env: &E, reward: &R, scales: &[f64]) -> usize
 where
     E: EnumerableEnv,
-    UniformPolicy: Policy<E, Dist = GraphActionCategorical>,
+    UniformPolicy: Policy<E>,
     R: Reward<E::States>,
 {
     let graph = StateGraph::build(env, 10_000).unwrap();

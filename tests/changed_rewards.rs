@@ -10,7 +10,7 @@ use gfn::error::Warning;
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::policy::{MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::testing::Words;
@@ -18,7 +18,7 @@ use gfn::train::{Context, OnWarning, Persist, Source, Trainer, TrainerConfig, Wa
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-type Learner = Trainer<Words, MlpPolicy<KHot>>;
+type Learner = Trainer<Words>;
 
 /// Half of each batch of 32 is replayed.
 fn config() -> TrainerConfig {
@@ -160,13 +160,8 @@ impl Persist<Words> for Measured {
     }
 }
 
-impl<P> Source<Words, P> for Measured {
-    fn draw(
-        &mut self,
-        wanted: Wanted,
-        context: &Context<Words, P>,
-        rng: &mut Rng,
-    ) -> Result<Option<Trajectories<Words>>> {
+impl Source<Words> for Measured {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, rng: &mut Rng) -> Result<Option<Trajectories<Words>>> {
         let drawn = Sampler::new(&context.env, &UniformPolicy).forward(wanted.most, rng)?;
         let n = drawn.len();
         drawn.with_log_rewards(vec![7.0; n]).map(Some)

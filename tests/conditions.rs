@@ -64,7 +64,7 @@ fn policy(conditioning: &Conditioning, logit_scale: bool, seed: u64) -> MlpPolic
     MlpPolicy::new(&words(), features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap()
 }
 
-type WordTrainer = Trainer<Words, MlpPolicy<KHot>>;
+type WordTrainer = Trainer<Words>;
 
 fn trainer(reward: &ConditionedReward<VectorStates>, policy: MlpPolicy<KHot>, source: DataSource) -> WordTrainer {
     tch::set_num_threads(1);

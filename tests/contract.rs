@@ -36,7 +36,7 @@ impl GraphRules for Capped {
     }
 }
 
-fn trainer<R: GraphRules + 'static>(env: GraphEnv<R>) -> Result<Trainer<GraphEnv<R>, UniformPolicy>> {
+fn trainer<R: GraphRules + 'static>(env: GraphEnv<R>) -> Result<Trainer<GraphEnv<R>>> {
     let reward =
         |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.graphs().len()]) };
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))

@@ -15,7 +15,7 @@ struct Described {
     network: GraphNetConfig,
 }
 
-fn trainer() -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
+fn trainer() -> Trainer<GraphEnv<Triangles>> {
     let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
@@ -65,7 +65,7 @@ impl GraphRules for Rules {
     }
 }
 
-type Run = Trainer<GraphEnv<Rules>, GraphPolicy<GraphNet>>;
+type Run = Trainer<GraphEnv<Rules>>;
 
 /// A run whose objects are worth so much an edge.
 fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {

@@ -61,12 +61,7 @@ fn checkers_pass() {
 }
 
 /// P_B sums to 1 over the backward moves of every state but the initial one, and gives each of them something.
-fn check_backward<E: EnumerableEnv>(
-    name: &str,
-    env: &E,
-    graph: &StateGraph<E>,
-    policy: &impl Policy<E, Dist = GraphActionCategorical>,
-) {
+fn check_backward<E: EnumerableEnv>(name: &str, env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>) {
     let evaluation = tch::no_grad(|| policy.evaluate(env, graph.states(), None, Quantities::PB)).unwrap();
     let pb = evaluation.pb.unwrap();
     let masks = env.masks(Direction::Backward, graph.states());
@@ -103,7 +98,7 @@ fn check_exact<E: EnumerableEnv>(
     name: &str,
     env: &E,
     graph: &StateGraph<E>,
-    backward: &impl Policy<E, Dist = GraphActionCategorical>,
+    backward: &dyn Policy<E>,
     reward: &(impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send),
 ) {
     let exact = ExactPolicy::new(graph, env, backward, reward).unwrap();
@@ -132,7 +127,7 @@ fn check_exact<E: EnumerableEnv>(
 fn check_conversion<E: EnumerableEnv>(
     name: &str,
     env: &E,
-    policy: &impl Policy<E, Dist = GraphActionCategorical>,
+    policy: &dyn Policy<E>,
     reward: &(impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send),
 ) {
     let mut rng = Rng::seeded(3);
@@ -272,8 +267,6 @@ impl<'a, E: EnumerableEnv> Certain<'a, E> {
 }
 
 impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &E,

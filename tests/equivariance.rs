@@ -21,9 +21,7 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(vec![0.0; graphs.graphs().len()])
 }
 
-fn trainer<P: Policy<GraphEnv<ColoredGraphs>, Dist = GraphActionCategorical>>(
-    policy: P,
-) -> Result<Trainer<GraphEnv<ColoredGraphs>, P>> {
+fn trainer(policy: impl Policy<GraphEnv<ColoredGraphs>> + Send + 'static) -> Result<Trainer<GraphEnv<ColoredGraphs>>> {
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
     Trainer::new(ColoredGraphs::new(5)?, reward, policy, TrajectoryBalance, config, Rng::seeded(7))
 }
@@ -41,9 +39,9 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
     let env = ColoredGraphs::new(5).unwrap();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { pair_walks: Some(2), ..config(conv) };
-        let net = net(&env, config, Kind::Float);
-        trainer(GraphPolicy(&net)).unwrap();
-        told(&trainer(GraphPolicy(SeesLabels::new(&net, &env))).unwrap_err());
+        let net = || net(&env, config.clone(), Kind::Float);
+        trainer(GraphPolicy(net())).unwrap();
+        told(&trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap_err());
     }
 }
 
@@ -57,14 +55,14 @@ fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
             .and_then(|env| env.with_schema(GraphSchema::plain(kind, 9)))
             .unwrap()
     };
-    let net = net(&env(), config(ConvKind::Gin), Kind::Float);
+    let net = || net(&env(), config(ConvKind::Gin), Kind::Float);
     let with = |policy| {
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
         Trainer::new(env(), reward, policy, TrajectoryBalance, config, Rng::seeded(7)).map(|_| ())
     };
-    with(GraphPolicy(SeesLabels::new(&net, &env()))).map_err(|error| told(&error)).unwrap_err();
+    with(GraphPolicy(SeesLabels::new(net(), &env()))).map_err(|error| told(&error)).unwrap_err();
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-    Trainer::new(env(), reward, GraphPolicy(&net), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
+    Trainer::new(env(), reward, GraphPolicy(net()), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
 
 /// The same network with labels in P_B alone.
@@ -115,8 +113,6 @@ fn looking_draws_nothing_from_the_trainers_stream() {
 struct Vanishing;
 
 impl Policy<GraphEnv<ColoredGraphs>> for Vanishing {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &GraphEnv<ColoredGraphs>,
@@ -153,11 +149,11 @@ fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
         estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
         ..config(ConvKind::Gin)
     };
-    let net = net(&env, config, Kind::Float);
+    let net = || net(&env, config.clone(), Kind::Float);
     let conditions = |n: usize, rng: &mut Rng| -> Result<Tensor> {
         let values: Vec<f64> = (0..2 * n).map(|_| rng.uniform()).collect();
         Ok(Tensor::from_slice(&values).view([n as i64, 2]))
     };
-    trainer(GraphPolicy(&net)).unwrap().with_conditions(conditions).step().unwrap();
-    told(&trainer(GraphPolicy(SeesLabels::new(&net, &env))).unwrap().with_conditions(conditions).step().unwrap_err());
+    trainer(GraphPolicy(net())).unwrap().with_conditions(conditions).step().unwrap();
+    told(&trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap().with_conditions(conditions).step().unwrap_err());
 }

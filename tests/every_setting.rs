@@ -5,7 +5,7 @@ use gfn::graph::{GraphKind, GraphState, PerGraph, Semantics};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig};
 use gfn::objective::{DetailedBalance, TrajectoryBalance};
 use gfn::optim::AdamConfig;
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::train::{OnWarning, Trainer, TrainerConfig};
@@ -26,7 +26,7 @@ struct Run {
     reward_calls: u64,
 }
 
-fn run<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>, steps: usize) -> Result<Run> {
+fn run<E: ReplayEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
     let losses = (0..steps).map(|_| Ok(trainer.step()?.loss)).collect::<Result<_>>()?;
     let sum = |tensor: &tch::Tensor| tensor.to_kind(Kind::Double).sum(Kind::Double).double_value(&[]);
     let parameters = trainer.policy().parameters().into_iter().flat_map(|parameters| parameters.iter());

@@ -176,6 +176,7 @@ struct Ladder;
 impl Env for Ladder {
     type States = Positions;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> Positions {
         Positions(vec![0; instances.len()])
@@ -247,15 +248,13 @@ struct OneForEach<'a> {
 }
 
 impl Policy<Chain> for OneForEach<'_> {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Chain,
         states: &Positions,
         _: Option<&Tensor>,
         _: Quantities,
-    ) -> Result<Evaluation<Self::Dist>> {
+    ) -> Result<Evaluation<GraphActionCategorical>> {
         let n = self.graph.len();
         // The chain's positions are the indices of its states.
         let mut flow: Vec<f64> = self.log_rewards.iter().map(|r| r.exp()).collect();
@@ -297,7 +296,6 @@ fn a_backward_policy_taken_for_one_samples_by_number_of_paths() {
 fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
     struct Labels;
     impl Policy<GraphEnv<ColouredGraphs>> for Labels {
-        type Dist = GraphActionCategorical;
         fn evaluate(
             &self,
             env: &GraphEnv<ColouredGraphs>,

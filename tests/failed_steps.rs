@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::Folder;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::VectorStates;
 use gfn::nn::{EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::Quantities;
@@ -26,7 +27,7 @@ fn policy(env: &Words) -> Learner {
 }
 
 /// log R is `scale` and the number of ones.
-fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<Words, Learner> {
+fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<Words> {
     tch::set_num_threads(1);
     let env = Words::new(2, 3);
     let reward = move |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
@@ -37,15 +38,15 @@ fn trainer(scale: f64, objective: impl Objective + 'static, regression: Regressi
     Trainer::new(env, reward, policy, objective, config, Rng::seeded(1)).unwrap()
 }
 
-fn parameters<P: Policy<Words>>(policy: &P) -> &Parameters {
+fn parameters(policy: &dyn Policy<Words>) -> &Parameters {
     policy.parameters().unwrap()
 }
 
-fn values(policy: &Learner) -> Vec<Tensor> {
+fn values(policy: &dyn Policy<Words>) -> Vec<Tensor> {
     parameters(policy).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
 }
 
-fn no_gradient(policy: &Learner) -> bool {
+fn no_gradient(policy: &dyn Policy<Words>) -> bool {
     parameters(policy)
         .iter()
         .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
@@ -118,15 +119,13 @@ struct FailsOnce {
 }
 
 impl Policy<Words> for FailsOnce {
-    type Dist = <Learner as Policy<Words>>::Dist;
-
     fn evaluate(
         &self,
         env: &Words,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<Self::Dist>> {
+    ) -> Result<Evaluation<GraphActionCategorical>> {
         let recording = parameters(&self.inner).iter().any(|parameter| parameter.tensor.neg().requires_grad());
         if recording && self.differentiated.fetch_add(1, Ordering::SeqCst) == 1 {
             return Err(Error::Config { setting: "this test", got: "the second time".into(), expected: "an error" });
@@ -198,15 +197,13 @@ struct SpoiltOnce {
 }
 
 impl Policy<Words> for SpoiltOnce {
-    type Dist = <Learner as Policy<Words>>::Dist;
-
     fn evaluate(
         &self,
         env: &Words,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<Self::Dist>> {
+    ) -> Result<Evaluation<GraphActionCategorical>> {
         self.inner.evaluate(env, states, conditions, wants)
     }
 
@@ -238,11 +235,11 @@ fn a_backward_pass_that_fails_spoils_one_step() {
         let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
         let mut results = Vec::new();
         for k in 0..4 {
-            let before = values(&trainer.policy().inner);
+            let before = values(trainer.policy());
             results.push(trainer.step());
-            let same = values(&trainer.policy().inner) == before;
+            let same = values(trainer.policy()) == before;
             assert_eq!((same, trainer.steps_done()), (k == failed, if k < failed { k + 1 } else { k }), "step {k}");
-            assert!(no_gradient(&trainer.policy().inner));
+            assert!(no_gradient(trainer.policy()));
         }
         check_recovery(&results, failed);
         let error = results[failed].as_ref().unwrap_err();

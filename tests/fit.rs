@@ -10,7 +10,7 @@ use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::error::Warning;
 use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::optim::Schedule;
-use gfn::policy::{KHot, MlpPolicy, UniformPolicy};
+use gfn::policy::UniformPolicy;
 use gfn::train::{
     Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, ReplayPath, Trainer,
     TrainerConfig, Validation,
@@ -125,7 +125,7 @@ fn training_beyond_the_end_of_a_schedule_is_told_of() {
     Fit::new(3).run(&mut trainer).unwrap();
     assert_eq!(trainer.warnings(), []);
     let mut seen = Vec::new();
-    let mut keep = |_: &Trainer<_, _>, record: &mut Record| {
+    let mut keep = |_: &Trainer<_>, record: &mut Record| {
         seen.extend(record.warnings.clone());
         Ok(ControlFlow::Continue(()))
     };
@@ -173,7 +173,7 @@ fn an_early_stop_on_what_nobody_measures_is_refused() {
 fn an_error_leaves_the_last_checkpoint() {
     let folder = Folder::new("fit-error");
     let mut trainer = trainer(0);
-    let mut fail = |_: &Trainer<_, _>, record: &mut Record| -> Result<ControlFlow<()>> {
+    let mut fail = |_: &Trainer<_>, record: &mut Record| -> Result<ControlFlow<()>> {
         if record.step == 7 {
             return Err(Error::Config { setting: "this test", got: "step 7".into(), expected: "an error" });
         }
@@ -183,7 +183,7 @@ fn an_error_leaves_the_last_checkpoint() {
     let fit = Fit::new(9).observe(&mut fail).checkpoint(&path, Some(3)).unwrap();
     assert!(fit.run(&mut trainer).is_err());
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 6);
-    let never = Fit::<VectorEnv<HyperGrid>, MlpPolicy<KHot>>::new(9).checkpoint(&path, Some(0));
+    let never = Fit::<VectorEnv<HyperGrid>>::new(9).checkpoint(&path, Some(0));
     assert!(matches!(never, Err(Error::Config { .. })));
     assert!(Validation::every(0, |_: &GridTrainer| Ok(Metrics::new())).is_err());
 }

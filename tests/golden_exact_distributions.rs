@@ -56,6 +56,7 @@ impl Grid {
 impl Env for Grid {
     type States = Slots;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> Slots {
         Slots(vec![0; instances.len()])
@@ -108,15 +109,13 @@ impl EnumerableEnv for Grid {
 
 /// The policy of a case: tables of logits, tempered and mixed with the uniform distribution.
 impl Policy<Grid> for Case {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Grid,
         states: &Slots,
         _: Option<&Tensor>,
         _: Quantities,
-    ) -> Result<Evaluation<Self::Dist>> {
+    ) -> Result<Evaluation<GraphActionCategorical>> {
         let block = |direction, table: &[Vec<f64>], temperature: f64, epsilon: f64| {
             let masks = env.masks(direction, states);
             let width = masks.blocks[0].width;

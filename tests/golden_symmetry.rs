@@ -62,8 +62,6 @@ fn golden() -> Vec<Case> {
 struct Weighted<'a>(&'a Weights);
 
 impl Policy<GraphEnv<ColouredGraphs>> for Weighted<'_> {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &GraphEnv<ColouredGraphs>,

@@ -24,7 +24,7 @@ fn ring() -> GraphEnv<Ring> {
     Ring::new(3, GraphKind::Directed).unwrap()
 }
 
-fn trained<P: Policy<GraphEnv<Ring>>>(policy: P) -> Result<()> {
+fn trained(policy: impl Policy<GraphEnv<Ring>> + Send + 'static) -> Result<()> {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
     Trainer::new(ring(), zero, policy, ModifiedDetailedBalance::default(), config, Rng::seeded(1)).map(|_| ())
 }
@@ -54,8 +54,6 @@ enum Logit {
 struct Judges(Logit, Direction);
 
 impl Policy<GraphEnv<Ring>> for Judges {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &GraphEnv<Ring>,
@@ -119,8 +117,6 @@ fn policies_that_give_no_number_are_told_so() {
 struct Told(Cell<Logit>);
 
 impl Policy<GraphEnv<Ring>> for Told {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &GraphEnv<Ring>,
@@ -137,14 +133,14 @@ fn a_policy_that_was_changed_is_looked_at_until_it_passes() {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
     let (policy, objective) = (Told(Cell::new(Logit::Edges)), LogPartitionVariance);
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
-    trainer.policy().0.set(Logit::MeanEdges);
+    trainer.policy_as::<Told>().unwrap().0.set(Logit::MeanEdges);
     // Nobody has said so.
     trainer.step().unwrap();
     trainer.policy_changed();
     for _ in 0..2 {
         told(trainer.step().map(|_| ()), "forward");
     }
-    trainer.policy().0.set(Logit::Edges);
+    trainer.policy_as::<Told>().unwrap().0.set(Logit::Edges);
     trainer.step().unwrap();
 }
 
@@ -157,8 +153,6 @@ fn policies_that_look_at_the_state_are_not() {
 struct Mates(MlpPolicy<KHot>);
 
 impl Policy<VectorEnv<DiscreteEbm>> for Mates {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &VectorEnv<DiscreteEbm>,

@@ -33,7 +33,7 @@ fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(of).collect())
 }
 
-fn trainer(objective: impl Objective + 'static) -> Trainer<Edges, GraphPolicy<GraphNet>> {
+fn trainer(objective: impl Objective + 'static) -> Trainer<Edges> {
     let (env, mut rng) = (env(), Rng::seeded(3));
     let network =
         GraphNetConfig { embedding: 32, estimators: EstimatorsConfig::with_flow(true), ..GraphNetConfig::default() };

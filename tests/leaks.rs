@@ -1,5 +1,6 @@
 //! A P_B that leaks: backward moves lead to states that no forward move reaches. Checkers, exact flows and trainers refuse it.
 
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
 use gfn::graph::{
@@ -140,6 +141,7 @@ const MOVES: [(u32, u32, u32); 6] = [(0, 1, 0), (1, 2, 0), (2, 3, 0), (10, 3, 1)
 impl Env for Round {
     type States = Positions;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> Positions {
         Positions(vec![0; instances.len()])

@@ -33,12 +33,12 @@ fn high(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(count(words, conditions)?.into_iter().map(|log_reward| log_reward + 300.0).collect())
 }
 
-fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<Words, Learner> {
+fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<Words> {
     Trainer::new(words(), high, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
 }
 
 /// log Z before the first update.
-fn first<E: gfn::rollout::ReplayEnv, P: gfn::policy::Policy<E>>(trainer: &mut Trainer<E, P>) -> f64 {
+fn first<E: gfn::rollout::ReplayEnv>(trainer: &mut Trainer<E>) -> f64 {
     trainer.step().unwrap().log_z
 }
 
@@ -119,7 +119,7 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
 fn an_average_starts_there_too() {
     let mut trainer = trainer(learner(None), fresh(16)).with_average(0.999, AverageFor::Evaluation).unwrap();
     let started = first(&mut trainer);
-    let log_z = |policy: &Learner| Ok(Policy::<Words>::log_z(policy, None, 1).unwrap().double_value(&[0]));
+    let log_z = |policy: &dyn Policy<Words>| Ok(policy.log_z(None, 1).unwrap().double_value(&[0]));
     let of_average = trainer.averaged(log_z).unwrap();
     assert!((of_average - started).abs() < 1e-2, "{of_average} {started}");
 }

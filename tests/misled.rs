@@ -153,8 +153,6 @@ fn training_without_gradients_is_refused() {
 struct Cut(MlpPolicy<KHot>);
 
 impl Policy<Words> for Cut {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Words,

@@ -14,7 +14,7 @@ use serde_json::json;
 use tch::{Device, Kind, Tensor};
 
 type IsMode = fn(&VectorStates) -> Vec<bool>;
-type BitTrainer = Trainer<VectorEnv<BitSequence>, MlpPolicy<KHot>>;
+type BitTrainer = Trainer<VectorEnv<BitSequence>>;
 
 /// Nine words of four bits: keys of nine numbers, and so many of them that few are met twice.
 fn bits(seed: u64) -> BitTrainer {
@@ -47,7 +47,7 @@ fn with_a_million(trainer: &BitTrainer) -> CountModes<Vec<u16>, IsMode> {
         ("modes", Tensor::from_slice(&[MILLION as i64])),
     ];
     let kept = tensors.map(|(name, tensor)| (name.to_owned(), tensor));
-    Observer::<VectorEnv<BitSequence>, MlpPolicy<KHot>>::load_tensors(&mut modes, &kept).unwrap();
+    Observer::<VectorEnv<BitSequence>>::load_tensors(&mut modes, &kept).unwrap();
     modes.start(trainer, Some(&json!({ "found": MILLION }))).unwrap();
     modes
 }
@@ -86,7 +86,7 @@ fn modes_that_are_not_those_that_were_saved_are_refused() {
         ["keys", "steps", "reward_calls", "modes"].map(String::from).into_iter().zip(tensors).collect::<Vec<_>>()
     };
     let mut load = |tensors: &[(String, Tensor)]| {
-        let loaded = Observer::<VectorEnv<BitSequence>, MlpPolicy<KHot>>::load_tensors(&mut modes, tensors);
+        let loaded = Observer::<VectorEnv<BitSequence>>::load_tensors(&mut modes, tensors);
         (loaded.map_err(|error| error.to_string()), modes.start(&trainer, Some(&json!({ "found": 2 }))).is_ok())
     };
     assert_eq!(load(&kept("[[1],[2]]", &[3, 4], &[1, 2])), (Ok(()), true));

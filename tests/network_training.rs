@@ -205,9 +205,9 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
 }
 
 /// The exact total variation between the target and what a trained network samples.
-fn train<G: GraphRules, N: GraphNetwork>(
+fn train<G: GraphRules>(
     envs: [GraphEnv<G>; 2],
-    net: N,
+    net: impl GraphNetwork + Send + 'static,
     reward: impl Reward<GraphStates> + Copy + 'static,
     steps: usize,
 ) -> f64 {

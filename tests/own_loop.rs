@@ -12,7 +12,7 @@ use gfn::train::{AverageFor, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-type Learner = Trainer<Words, MlpPolicy<KHot>>;
+type Learner = Trainer<Words>;
 
 fn trainer(config: TrainerConfig) -> Learner {
     tch::set_num_threads(1);

@@ -18,7 +18,7 @@ use gfn::train::{
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-type WordTrainer = Trainer<Words, MlpPolicy<KHot>>;
+type WordTrainer = Trainer<Words>;
 
 fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
     trainer_of(objective, seed, DataSource::default())
@@ -59,13 +59,8 @@ impl<E: Env> Persist<E> for Same {
     }
 }
 
-impl<P> Source<Words, P> for Same {
-    fn draw(
-        &mut self,
-        wanted: Wanted,
-        context: &Context<Words, P>,
-        _: &mut Rng,
-    ) -> Result<Option<Trajectories<Words>>> {
+impl Source<Words> for Same {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
         let n = wanted.most + self.surplus;
         let offsets: Vec<usize> = (0..=n).map(|i| 3 * i).collect();
         let drawn = Trajectories::replay(&context.env, &Slots([0, 0, 2].repeat(n)), &offsets)?;
@@ -77,7 +72,7 @@ impl<P> Source<Words, P> for Same {
         batch: &Trajectories<Words>,
         rows: std::ops::Range<usize>,
         scores: &Scores,
-        _: &Context<Words, P>,
+        _: &Context<Words>,
     ) -> Result<()> {
         assert_eq!(batch.len(), scores.len());
         self.shown.lock().unwrap().push((rows, scores.len()));
@@ -108,8 +103,8 @@ impl<E: Env> Persist<E> for Counts {
     }
 }
 
-impl<E: Env, P> Companion<E, P> for Counts {
-    fn supply(&self, batch: &Trajectories<E>, _: &Context<E, P>, supplied: &mut Values) -> Result<()> {
+impl<E: Env> Companion<E> for Counts {
+    fn supply(&self, batch: &Trajectories<E>, _: &Context<E>, supplied: &mut Values) -> Result<()> {
         if let Some(reward) = self.edges {
             let edges: Vec<f64> = batch.is_exit().iter().map(|&exit| if exit { 0.0 } else { reward }).collect();
             let terminal = Tensor::zeros([batch.len() as i64], (Kind::Double, Device::Cpu));
@@ -118,14 +113,14 @@ impl<E: Env, P> Companion<E, P> for Counts {
         }
         Ok(())
     }
-    fn before_update(&mut self, context: &Context<E, P>) -> Result<()> {
+    fn before_update(&mut self, context: &Context<E>) -> Result<()> {
         self.updates += 1;
         match self.fails_at == Some(context.step) {
             true => Err(Error::contract("all processes have gradients", "one has none")),
             false => Ok(()),
         }
     }
-    fn after_step(&mut self, _: &Trajectories<E>, _: &Context<E, P>) -> Result<()> {
+    fn after_step(&mut self, _: &Trajectories<E>, _: &Context<E>) -> Result<()> {
         *self.steps.lock().unwrap() += 1;
         Ok(())
     }
@@ -170,13 +165,8 @@ impl<E: Env> Persist<E> for Trickle {
     }
 }
 
-impl<P> Source<Words, P> for Trickle {
-    fn draw(
-        &mut self,
-        wanted: Wanted,
-        context: &Context<Words, P>,
-        rng: &mut Rng,
-    ) -> Result<Option<Trajectories<Words>>> {
+impl Source<Words> for Trickle {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, rng: &mut Rng) -> Result<Option<Trajectories<Words>>> {
         self.1.lock().unwrap().push(wanted);
         match self.0.max(wanted.least) {
             0 => Ok(None),
@@ -194,13 +184,8 @@ impl<E: Env> Persist<E> for UnderConditions {
     }
 }
 
-impl<P> Source<Words, P> for UnderConditions {
-    fn draw(
-        &mut self,
-        wanted: Wanted,
-        context: &Context<Words, P>,
-        rng: &mut Rng,
-    ) -> Result<Option<Trajectories<Words>>> {
+impl Source<Words> for UnderConditions {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, rng: &mut Rng) -> Result<Option<Trajectories<Words>>> {
         let drawn = self.0.draw(wanted, context, rng)?;
         let zeros = |n: usize| Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu));
         drawn.map(|drawn| drawn.clone().with_conditions(zeros(drawn.len()))).transpose()

@@ -29,8 +29,6 @@ fn letters(states: &VectorStates) -> Tensor {
 }
 
 impl Policy<Words> for Counting {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Words,

@@ -2,17 +2,15 @@
 
 use crate::trainers::{Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps};
 use gfn::env::{DiscreteEnv, Slots};
-use gfn::policy::Policy;
 use gfn::replay::Eviction;
 use gfn::train::{ReplayPath, Trainer};
 
 const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward];
 
 /// Saves after 4 of 9 steps, goes on in a trainer that was made with another seed, and compares with the run that went on.
-fn check_resume<E, P>(name: &str, paths: &[ReplayPath], make: fn(Setting) -> Trainer<E, P>)
+fn check_resume<E>(name: &str, paths: &[ReplayPath], make: fn(Setting) -> Trainer<E>)
 where
     E: DiscreteEnv<Actions = Slots>,
-    P: Policy<E>,
 {
     for (k, &path) in paths.iter().enumerate() {
         for eviction in [Eviction::Fifo, Eviction::BestReward] {
@@ -64,14 +62,13 @@ fn grids_resume_bit_for_bit() {
 }
 
 /// Losses, and the bits of everything that is saved, of a few steps of large batches on so many rayon threads.
-fn on_threads<E, P>(
+fn on_threads<E>(
     threads: usize,
     (name, least): (&str, usize),
-    make: fn(Setting) -> Trainer<E, P>,
+    make: fn(Setting) -> Trainer<E>,
 ) -> (Vec<[u64; 6]>, Vec<Vec<u8>>)
 where
     E: DiscreteEnv<Actions = Slots>,
-    P: Policy<E>,
 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
@@ -91,10 +88,9 @@ where
 
 #[test]
 fn the_number_of_rayons_threads_changes_no_bit() {
-    fn check<E, P>(name: &str, least: usize, make: fn(Setting) -> Trainer<E, P>)
+    fn check<E>(name: &str, least: usize, make: fn(Setting) -> Trainer<E>)
     where
         E: DiscreteEnv<Actions = Slots>,
-        P: Policy<E>,
     {
         let one = on_threads(1, (name, least), make);
         for threads in 1..=3 {

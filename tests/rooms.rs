@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The rooms of `src`, from the ground up: each may import from those before it, and from no other.
-const ROOMS: [&str; 24] = [
+const ROOMS: [&str; 25] = [
     "direction",
     "error",
     "rng",
@@ -15,10 +15,11 @@ const ROOMS: [&str; 24] = [
     "group",
     "tensor",
     "io",
+    "rows",
+    "distribution",
     "env",
     "condition",
     "graph",
-    "distribution",
     "quantity",
     "nn",
     "policy",
@@ -34,7 +35,7 @@ const ROOMS: [&str; 24] = [
 ];
 
 /// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change that raises one says what it buys.
-const ROOM_CAPS: [(&str, u64); 24] = [
+const ROOM_CAPS: [(&str, u64); 25] = [
     ("direction", 30),
     ("error", 425),
     ("rng", 50),
@@ -43,18 +44,19 @@ const ROOM_CAPS: [(&str, u64); 24] = [
     ("group", 160),
     ("tensor", 120),
     ("io", 347),
-    ("env", 1_594),
-    ("condition", 610),
-    ("graph", 4_953),
+    ("rows", 314),
     ("distribution", 675),
+    ("env", 1_281),
+    ("condition", 610),
+    ("graph", 4_955),
     ("quantity", 240),
     ("nn", 4_065),
-    ("policy", 1_405),
+    ("policy", 1_413),
     ("rollout", 1_345),
     ("objective", 1_770),
     ("replay", 960),
     ("optim", 690),
-    ("metrics", 1_882),
+    ("metrics", 1_883),
     ("train", 5_111),
     ("testing", 705),
     ("experiment", 190),
@@ -62,7 +64,7 @@ const ROOM_CAPS: [(&str, u64); 24] = [
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
 const MAX_CODE: u64 = 68_938;
-const MAX_CORE: u64 = 27_823;
+const MAX_CORE: u64 = 27_830;
 const MAX_EXPORTED: u64 = 332;
 
 /// The lines that a file may have, and the files that a folder may have.

@@ -1,7 +1,6 @@
 //! Metrics from samples, against the exact distribution: log p(x) by backward paths, its correlation with log R(x), modes found.
 
 use crate::spaces::ColouredGraphs;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, Rows, VectorStates};
 use gfn::graph::{GraphState, GraphStates};
@@ -23,10 +22,9 @@ fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 }
 
 /// The largest difference between estimated and exact log p(x), over all finished objects.
-fn worst<E, P>(env: &E, graph: &StateGraph<E>, policy: &P, paths: usize) -> f64
+fn worst<E>(env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>, paths: usize) -> f64
 where
     E: EnumerableEnv,
-    P: Policy<E, Dist = GraphActionCategorical>,
 {
     let probs = graph.terminating_distribution(env, policy, None).unwrap().probs;
     let ends = graph.ends();

@@ -73,7 +73,7 @@ fn log_probs(pf: &GraphActionCategorical) -> Tensor {
     pf.log_probs().detach().to_kind(Kind::Double)
 }
 
-type Reading<'a> = Box<dyn HostPolicy<Words, GraphActionCategorical> + 'a>;
+type Reading<'a> = Box<dyn HostPolicy<Words> + 'a>;
 
 /// A roll-out, which remembers what it has read.
 fn reading(policy: &SequencePolicy) -> Reading<'_> {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::Folder;
 use gfn::Rng;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Env, Masks, Slots, Step};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -17,6 +18,7 @@ struct Asked(Chain, AtomicUsize);
 impl Env for Asked {
     type States = Positions;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
     fn initial(&self, instances: &[u32]) -> Positions {
         self.1.fetch_max(instances.len(), Ordering::Relaxed);
         self.0.initial(&vec![0; instances.len()])

@@ -8,7 +8,6 @@ use gfn::objective::{
     Advantage, Balance, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity,
     Scores, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
-use gfn::policy::Policy;
 use gfn::replay::DataSource;
 use tch::Tensor;
 

@@ -1,7 +1,6 @@
 //! Training ends near the target, measured exactly, for every objective; the ring recipe of the examples finds every ring.
 
 use gfn::Rng;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::graph::PerGraph;
@@ -49,13 +48,13 @@ fn trained<E, P, R>(
 ) -> (Distances, Distances)
 where
     E: EnumerableEnv,
-    P: Policy<E, Dist = GraphActionCategorical>,
+    P: Policy<E> + Send + 'static,
     R: Reward<E::States> + 'static,
 {
     let graph = StateGraph::build(again, 10_000).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
     let mut trainer = Trainer::new(env, reward, policy, objective, config, Rng::seeded(seed)).unwrap();
-    let distances = |trainer: &Trainer<E, P>| {
+    let distances = |trainer: &Trainer<E>| {
         let learned = graph.terminating_distribution(again, trainer.policy(), None).unwrap();
         Distances::between(&learned.probs, &target.probs).unwrap()
     };

@@ -117,11 +117,7 @@ fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     Ok(())
 }
 
-fn trainer(
-    objective: impl Into<Box<dyn Objective>>,
-    reward: Ones,
-    config: TrainerConfig,
-) -> Result<Trainer<Words, MlpPolicy<KHot>>> {
+fn trainer(objective: impl Into<Box<dyn Objective>>, reward: Ones, config: TrainerConfig) -> Result<Trainer<Words>> {
     tch::set_num_threads(1);
     let env = Words::new(2, 3);
     Trainer::new(env, reward, of_words(&env), objective, config, Rng::seeded(3))
@@ -131,7 +127,7 @@ fn buffer() -> ReplayBuffer<Words> {
     ReplayBuffer::new(ReplayConfig { capacity: 200, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
-fn tv(trainer: &Trainer<Words, MlpPolicy<KHot>>) -> f64 {
+fn tv(trainer: &Trainer<Words>) -> f64 {
     let space = StateGraph::build(trainer.env(), 1_000).unwrap();
     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
     let target = space.target_distribution(trainer.reward(), None).unwrap();
@@ -195,7 +191,7 @@ fn what_makes_no_sense_is_refused() -> Result<()> {
         transitions: Some(TransitionBatches { size, updates_per_draw }),
         ..TrainerConfig::default()
     };
-    let message = |result: Result<Trainer<Words, MlpPolicy<KHot>>>, word: &str| {
+    let message = |result: Result<Trainer<Words>>, word: &str| {
         let message = result.err().unwrap().to_string();
         assert!(message.contains(word), "{message}");
     };

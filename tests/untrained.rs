@@ -2,7 +2,6 @@
 
 use crate::nets::{CONVS, KINDS, configs};
 use gfn::Rng;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
@@ -46,10 +45,9 @@ fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
 }
 
 /// The largest distance of a log-probability of either direction from that of the uniform policy.
-fn off<E, P>(env: &E, policy: &P, states: &E::States) -> f64
+fn off<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
 where
     E: DiscreteEnv<Actions = Slots>,
-    P: Policy<E, Dist = GraphActionCategorical>,
 {
     let wants = Quantities::PF | Quantity::LogPb;
     let evaluation = tch::no_grad(|| policy.evaluate(env, states, None, wants)).unwrap();

@@ -1,6 +1,5 @@
 //! Policies on vectors: tables, noisy layers, networks of conditions, heads, averages.
 use gfn::Rng;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorStates};
 use gfn::metrics::Distances;
@@ -48,7 +47,7 @@ fn small() -> MlpConfig {
 }
 
 /// log P_F of all states, and their flows.
-fn outputs(policy: &impl Policy<Words, Dist = GraphActionCategorical>, c: Option<&Tensor>) -> (Tensor, Tensor) {
+fn outputs(policy: &dyn Policy<Words>, c: Option<&Tensor>) -> (Tensor, Tensor) {
     let evaluation = policy.evaluate(&env(), space().states(), c, wanted()).unwrap();
     let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
     (evaluation.pf.unwrap().log_probs(), flow)
@@ -58,7 +57,7 @@ fn apart(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
-fn tv<P: Policy<Words, Dist = GraphActionCategorical>>(trainer: &Trainer<Words, P>) -> f64 {
+fn tv(trainer: &Trainer<Words>) -> f64 {
     let learned = space().terminating_distribution(&env(), trainer.policy(), None).unwrap();
     Distances::between(&learned.probs, &space().target_distribution(&rises, None).unwrap().probs).unwrap().tv
 }
@@ -68,14 +67,13 @@ fn tv<P: Policy<Words, Dist = GraphActionCategorical>>(trainer: &Trainer<Words, 
 struct Thawed<P>(P);
 
 impl<E: Env, P: Policy<E>> Policy<E> for Thawed<P> {
-    type Dist = P::Dist;
     fn evaluate(
         &self,
         env: &E,
         states: &E::States,
         c: Option<&Tensor>,
         wants: Quantities,
-    ) -> gfn::Result<Evaluation<P::Dist>> {
+    ) -> gfn::Result<Evaluation<E::Dist>> {
         self.0.evaluate(env, states, c, wants)
     }
     fn parameters(&self) -> Option<&Parameters> {
@@ -135,7 +133,7 @@ fn the_frozen_form_is_the_policy() {
 /// A table learns the exact distribution, whatever numbers its states.
 #[test]
 fn a_table_learns() {
-    fn learn<F: StateFeatures<VectorStates>>(features: F) {
+    fn learn<F: StateFeatures<VectorStates> + Send + 'static>(features: F) {
         let config = MlpPolicyConfig::default();
         let policy = MlpPolicy::tabular(&env(), features, config, Device::Cpu, Kind::Float).unwrap();
         let adam = AdamConfig { lr: 0.03, ..AdamConfig::default() };
@@ -238,10 +236,10 @@ fn a_noisy_policy_learns() {
     let mut trainer = Trainer::new(env(), rises, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
     let mut rng = Rng::seeded(5);
     for _ in 0..500 {
-        parameters(trainer.policy()).reset_noise(&mut rng);
+        trainer.policy().parameters().unwrap().reset_noise(&mut rng);
         trainer.step().unwrap();
     }
-    let after = parameters(trainer.policy()).without_noise(|| tv(&trainer));
+    let after = trainer.policy().parameters().unwrap().without_noise(|| tv(&trainer));
     assert!(after < 0.05, "{after}");
 }
 

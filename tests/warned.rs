@@ -62,10 +62,7 @@ fn number(row: &[u16]) -> f64 {
 }
 
 /// A trainer of words that draws uniformly and learns nothing.
-fn uniform(
-    reward: impl Fn(f64) -> f64 + Send + Sync + 'static,
-    on_warning: OnWarning,
-) -> Trainer<Words, UniformPolicy> {
+fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> Trainer<Words> {
     let log_reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| reward(number(row))).collect())
     };
@@ -155,8 +152,6 @@ fn a_policy_that_has_learned_is_not_warned_of() {
 struct Sharp(Cell<f64>);
 
 impl Policy<Words> for Sharp {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &Words,
@@ -192,7 +187,7 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
             trainer.step().unwrap();
         }
         assert_eq!(trainer.warnings(), []);
-        trainer.policy().0.set(sharpness);
+        trainer.policy_as::<Sharp>().unwrap().0.set(sharpness);
         for _ in 0..20 {
             trainer.step().unwrap();
         }

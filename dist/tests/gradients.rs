@@ -38,8 +38,8 @@ impl Persist<Words> for Dealt {
     }
 }
 
-impl<P> Source<Words, P> for Dealt {
-    fn draw(&mut self, wanted: Wanted, _: &Context<Words, P>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+impl Source<Words> for Dealt {
+    fn draw(&mut self, wanted: Wanted, _: &Context<Words>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
         self.all.select(self.start..self.start + wanted.most).map(Some)
     }
 }

@@ -119,7 +119,7 @@ fn a_group_sums_gathers_and_copies() {
     }
 }
 
-fn trainer() -> Result<Trainer<Words, MlpPolicy<KHot>>> {
+fn trainer() -> Result<Trainer<Words>> {
     let (env, mut rng) = (Words::new(2, 3), Rng::seeded(0));
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng)?;
@@ -130,7 +130,7 @@ fn trainer() -> Result<Trainer<Words, MlpPolicy<KHot>>> {
     Trainer::new(env, count, policy, LogPartitionVariance, config, rng)
 }
 
-fn bits(trainer: &Trainer<Words, MlpPolicy<KHot>>) -> Vec<u32> {
+fn bits(trainer: &Trainer<Words>) -> Vec<u32> {
     let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
     let all: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().reshape([-1])).collect();
     Vec::<f32>::try_from(Tensor::cat(&all, 0)).unwrap().into_iter().map(f32::to_bits).collect()

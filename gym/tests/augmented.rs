@@ -143,7 +143,7 @@ fn both_objectives_vanish_at_the_augmented_flows() {
     check(&bits, &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap());
 }
 
-fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>> {
+fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<VectorEnv<HyperGrid>> {
     tch::set_num_threads(1);
     let env = HyperGrid::new(2, 4).unwrap();
     let mut rng = Rng::seeded(seed);
@@ -187,9 +187,7 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let folder = std::env::temp_dir().join(format!("gfn-augmented-{}", std::process::id()));
     let mut whole = make(1);
     let all = StateGraph::build(whole.env(), 100).unwrap();
-    let novelty = |trainer: &Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>| {
-        trainer.novelty().unwrap().rewards(all.states()).unwrap()
-    };
+    let novelty = |trainer: &Trainer<VectorEnv<HyperGrid>>| trainer.novelty().unwrap().rewards(all.states()).unwrap();
     let before = novelty(&whole);
     for _ in 0..10 {
         whole.step().unwrap();
@@ -233,7 +231,7 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
     let reward = OriginalReward::standard(&env).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
     let sampled =
-        |policy: &MlpPolicy<ByIndex<VectorEnv<HyperGrid>>>| graph.terminating_distribution(&env, policy, None).unwrap();
+        |policy: &dyn Policy<VectorEnv<HyperGrid>>| graph.terminating_distribution(&env, policy, None).unwrap();
     let exact = table(&env);
     fill(&env, &exact, &reward, (0.1, 0.1));
     let augmented = sampled(&exact).probs;
@@ -259,7 +257,7 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let message = |trainer: Result<Trainer<_, _>>| match trainer {
+    let message = |trainer: Result<Trainer<_>>| match trainer {
         Err(error @ Error::Config { .. }) => error.to_string(),
         other => format!("{other:?}"),
     };

@@ -6,7 +6,7 @@ use gfn::objective::Quantities;
 use gfn::objective::{MaximumEntropyBackward, Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind};

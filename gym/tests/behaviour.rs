@@ -26,7 +26,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::vectors_training::distances;
 
-type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
+type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
 
 fn grid() -> VectorEnv<HyperGrid> {
     tch::set_num_threads(1);
@@ -175,7 +175,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     for _ in 0..1_500 {
         trainer.step().unwrap();
     }
-    let of = |policy: &MlpPolicy<ByKey<Words>>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
+    let of = |policy: &dyn Policy<Words>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
     let teacher = of(trainer.teacher::<MlpPolicy<ByKey<Words>>>().unwrap());
     // log Z of the student is 0, and stays there.
@@ -203,8 +203,6 @@ struct Watched {
 }
 
 impl Policy<VectorEnv<HyperGrid>> for Watched {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &VectorEnv<HyperGrid>,
@@ -327,9 +325,9 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
 fn thompson_heads_all_sample_the_target() {
     let mut trainer = trainer(0, 3, 500).with_thompson(0.5).unwrap();
     steps(&mut trainer, 500);
-    assert_eq!(trainer.policy().head(), 0, "the head that was in use is in use again");
+    assert_eq!(trainer.policy().heads().unwrap().head(), 0, "the head that was in use is in use again");
     for head in 0..3 {
-        trainer.policy().use_head(head).unwrap();
+        trainer.policy().heads().unwrap().use_head(head).unwrap();
         assert!(tv(&trainer) < 0.03, "head {head}: {}", tv(&trainer));
     }
 }

@@ -92,10 +92,9 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
 }
 
 /// Walks both ways keep the contract; all that is scored is finite, and so is every loss with its gradient.
-fn check<E, P>(env: &E, policy: &P, reward: &impl Reward<Reals>, partial: bool)
+fn check<E>(env: &E, policy: &dyn Policy<E>, reward: &impl Reward<Reals>, partial: bool)
 where
     E: ReplayEnv<States = Reals, Actions = Reals>,
-    P: Policy<E>,
 {
     let rng = &mut Rng::seeded(5);
     let bias = if env.exit_actions(&env.initial(&[0])).is_some() { -1.0 } else { 0.0 };
@@ -254,7 +253,7 @@ fn narrow_mixtures_start_within_their_range() {
     }
 }
 
-fn trainer(env: BoxEnv) -> Trainer<BoxEnv, BoxPolicy> {
+fn trainer(env: BoxEnv) -> Trainer<BoxEnv> {
     let policy = box_policy(&env, BackwardPolicy::SharedTorso, Coupling::Joint, 1);
     let config = TrainerConfig {
         batch: 32,
@@ -286,7 +285,7 @@ fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
         for _ in 0..6 {
             second.step().unwrap();
         }
-        let values = |trainer: &Trainer<BoxEnv, BoxPolicy>| -> Vec<Tensor> {
+        let values = |trainer: &Trainer<BoxEnv>| -> Vec<Tensor> {
             trainer.policy().parameters().unwrap().iter().map(|p| p.tensor.detach()).collect()
         };
         assert_eq!(values(&whole), values(&second));
@@ -310,7 +309,7 @@ fn training_finds_the_target() {
     (config.adam.lr, config.adam.log_z_lr) = (5e-3, 5e-2);
     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
     let grid = GridHistogram::new(10, reward.cells(10)).unwrap();
-    let jsd = |trainer: &Trainer<BoxEnv, BoxPolicy>| {
+    let jsd = |trainer: &Trainer<BoxEnv>| {
         let samples =
             Sampler::new(trainer.env(), trainer.policy()).forward(4_000, &mut trainer.evaluation_rng()).unwrap();
         grid.jsd(samples.terminal_states()).unwrap()

@@ -40,9 +40,9 @@ pub(crate) fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfi
 }
 
 /// log R + log P_B - log P_F of each trajectory, in f64.
-fn log_weights<P: Policy<DiffusionSampling>>(
+fn log_weights(
     env: &DiffusionSampling,
-    policy: &P,
+    policy: &dyn Policy<DiffusionSampling>,
     target: &Energy,
     trajectories: &Trajectories<DiffusionSampling>,
 ) -> Vec<f64> {

@@ -10,6 +10,7 @@ use gfn::objective::{
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
+use gfn::policy::Policy;
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
@@ -28,7 +29,7 @@ fn trainer(
     (env, target): (DiffusionSampling, Arc<dyn Target>),
     config: DiffusionPolicyConfig,
     training: TrainerConfig,
-) -> Trainer<DiffusionSampling, DiffusionPolicy> {
+) -> Trainer<DiffusionSampling> {
     let mut rng = Rng::seeded(0);
     let langevin = config.langevin_clip.map(|_| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -129,7 +130,7 @@ fn maximum_likelihood_learns_from_bridges() {
     let mut trainer =
         trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings).with_data(buffer);
     // Samples within three standard deviations of each mode: the target itself has 0.989 times its weight there.
-    let near_modes = |policy: &DiffusionPolicy| {
+    let near_modes = |policy: &dyn Policy<DiffusionSampling>| {
         let samples = Sampler::new(&env, policy).forward(1000, &mut Rng::seeded(10)).unwrap();
         [-4.0, 4.0].map(|mean| {
             let near = |x: &&[f64]| (x[0] - mean).powi(2) + (x[1] - mean).powi(2) < 9.0;
@@ -197,7 +198,7 @@ fn what_nobody_draws_from_is_refused() {
         let settings = TrainerConfig { source: DataSource::default(), ..training(8) };
         trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), settings)
     };
-    let refused = |mut trainer: Trainer<DiffusionSampling, DiffusionPolicy>, words: &str| {
+    let refused = |mut trainer: Trainer<DiffusionSampling>, words: &str| {
         let error = trainer.step().unwrap_err();
         assert!(matches!(error, Error::Config { .. }) && error.to_string().contains(words), "{error}");
     };

@@ -118,7 +118,7 @@ fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     assert!(search.size() >= 12, "{}", search.size());
 }
 
-type ProblemTrainer = Trainer<GraphEnv<GraphProblem>, GraphPolicy<GraphNet>>;
+type ProblemTrainer = Trainer<GraphEnv<GraphProblem>>;
 
 fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize) -> Result<ProblemTrainer> {
     let mut rng = Rng::seeded(4);

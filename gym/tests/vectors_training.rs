@@ -1,7 +1,6 @@
 //! Environments without an exit action are learned: the distance is exact, so nothing is left to sampling noise.
 
 use gfn::Rng;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorEnv};
 use gfn::metrics::Distances;
 use gfn::nn::EstimatorsConfig;
@@ -28,7 +27,7 @@ fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
 /// The exact L1 distance of a policy on 4 spins after so many steps of 16 trajectories.
 pub(crate) fn train_spins<P>(policy: P, objective: impl Objective + 'static, adam: AdamConfig, steps: usize) -> f64
 where
-    P: Policy<VectorEnv<DiscreteEbm>, Dist = GraphActionCategorical>,
+    P: Policy<VectorEnv<DiscreteEbm>> + Send + 'static,
 {
     let (env, reward) = (DiscreteEbm::new(4).unwrap(), IsingReward::ones(4, 1.0).unwrap());
     let config = TrainerConfig {
@@ -48,8 +47,8 @@ where
 /// The exact distances of what a policy samples from the target.
 pub(crate) fn distances<E: EnumerableEnv>(
     env: &E,
-    policy: &impl Policy<E, Dist = GraphActionCategorical>,
-    reward: &(impl Reward<E::States> + ?Sized),
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
 ) -> Distances {
     let graph = StateGraph::build(env, 1_000).unwrap();
     let sampled = graph.terminating_distribution(env, policy, None).unwrap();

@@ -39,37 +39,30 @@ impl Watch {
     }
 
     /// A policy that looks whenever it is asked.
-    pub(crate) fn over<'a, P>(&'a self, policy: &'a P) -> Watched<'a, P> {
+    pub(crate) fn over<'a, E: Env>(&'a self, policy: &'a dyn Policy<E>) -> Watched<'a, E> {
         Watched { of: policy, watch: self }
     }
 }
 
-/// A policy or its form on the host, which looks at signals before each answer.
-pub(crate) struct Watched<'a, P: ?Sized> {
-    of: &'a P,
+/// A policy that looks at signals before each answer.
+pub(crate) struct Watched<'a, E> {
+    of: &'a dyn Policy<E>,
     watch: &'a Watch,
 }
 
-impl<E, P> Policy<E> for Watched<'_, P>
-where
-    E: Env + 'static,
-    P: Policy<E>,
-    P::Dist: 'static,
-{
-    type Dist = P::Dist;
-
+impl<E: Env> Policy<E> for Watched<'_, E> {
     fn evaluate(
         &self,
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<P::Dist>> {
+    ) -> Result<Evaluation<E::Dist>> {
         self.watch.look()?;
         self.of.evaluate(env, states, conditions, wants)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         let of = self.of.on_host(direction)?;
         Some(Box::new(WatchedHost { of, watch: self.watch }))
     }
@@ -83,13 +76,14 @@ where
     }
 }
 
-struct WatchedHost<'a, E: Env, D> {
-    of: Box<dyn HostPolicy<E, D> + 'a>,
+/// A policy's form on the host, which looks at signals before each answer.
+struct WatchedHost<'a, E> {
+    of: Box<dyn HostPolicy<E> + 'a>,
     watch: &'a Watch,
 }
 
-impl<E: Env, D> HostPolicy<E, D> for WatchedHost<'_, E, D> {
-    fn distribution(&self, env: &E, states: &E::States) -> Result<D> {
+impl<E: Env> HostPolicy<E> for WatchedHost<'_, E> {
+    fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist> {
         self.watch.look()?;
         self.of.distribution(env, states)
     }

@@ -1,7 +1,7 @@
 //! Drawing of actions on the host: the policy with exploration.
 
 use super::Exploration;
-use crate::env::Masks;
+use crate::rows::Masks;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
@@ -79,7 +79,7 @@ pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::Direction;
+    use crate::direction::Direction;
 
     #[test]
     fn huge_values_keep_the_logarithm_of_the_sum() {

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::env::{Block, Masks};
+use crate::rows::{Block, Masks};
 use crate::{Error, Result};
 
 /// Checks that there is one block per action type, of the shape that the masks require.

@@ -9,7 +9,7 @@ use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::{check_blocks, check_scale, state_by_state};
 use super::logits::Logits;
 use crate::distribution::Distribution;
-use crate::env::{Masks, Rows, Slots};
+use crate::rows::{Masks, Rows, Slots};
 use crate::tensor::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_max, segment_sum};
 use crate::{Error, Result, Rng, parallel};
 

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use tch::{Device, Kind, Tensor};
 
 use super::blocks::positions;
-use crate::env::Masks;
+use crate::rows::Masks;
 use crate::tensor::to_host;
 
 /// The logits of a batch of states, illegal slots included.

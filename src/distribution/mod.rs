@@ -13,7 +13,7 @@ pub(crate) use rounding::{check_alone, equal_up_to_rounding, logit_size};
 
 use tch::Tensor;
 
-use crate::env::Rows;
+use crate::rows::Rows;
 use crate::{Result, Rng};
 
 /// A distribution over actions for each state of a batch.

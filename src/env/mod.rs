@@ -17,15 +17,12 @@
 mod batch_rules;
 mod checks;
 mod instances;
-mod masks;
 mod measure;
 mod moves;
 mod reward;
-mod rows;
 mod state_graph;
 mod topological;
 mod vector_env;
-mod vectors;
 
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
@@ -37,17 +34,14 @@ pub(crate) use checks::{
     has_more_states, random_moves, walk_back,
 };
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
-pub use masks::{Block, Masks};
 pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
 pub(crate) use moves::{CHUNK, InnerMoves, Moves};
 pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
-pub use rows::{Classes, Grouping, Rows, Slots};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 pub use vector_env::{VectorEnv, VectorRules};
-pub use vectors::{Entry, Reals, VectorStates, Vectors};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use checks::no_way_back;
@@ -55,6 +49,8 @@ pub(crate) use checks::no_way_back;
 pub(crate) use topological::topological;
 
 pub use crate::direction::Direction;
+use crate::distribution::{Distribution, GraphActionCategorical};
+pub use crate::rows::{Block, Classes, Entry, Grouping, Masks, Reals, Rows, Slots, VectorStates, Vectors};
 use crate::{Result, Rng};
 
 /// The outcome of one step of a batch, one entry per row.
@@ -80,6 +76,9 @@ pub trait Env: Send + Sync {
     type States: Rows;
     /// A batch of actions.
     type Actions: Rows;
+    /// The distribution over actions that policies give: [`GraphActionCategorical`] if the actions are
+    /// [`Slots`].
+    type Dist: Distribution<Actions = Self::Actions>;
 
     /// The number of instances: initial states, each with trajectories, a log Z and a distribution of its own (an input
     /// graph, a scaffold). They are numbered from 0. By default there is one.
@@ -228,7 +227,7 @@ pub struct InsertionOrder<A, S> {
 
 /// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its
 /// state.
-pub trait DiscreteEnv: Env<Actions = Slots> {
+pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     /// The slots of each state and which of them are legal.
     ///
     /// Going backwards from the initial state nothing is legal. Where the environment has an exit action, it is the last

@@ -7,6 +7,7 @@ use super::{
     BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, check_walks,
     restrict,
 };
+use crate::distribution::GraphActionCategorical;
 use crate::{Error, Result};
 
 /// Entries of vectors that are tried all together, as a bound on the time of a check before training.
@@ -149,6 +150,7 @@ impl<R: VectorRules> VectorEnv<R> {
 impl<R: VectorRules> Env for VectorEnv<R> {
     type States = VectorStates;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn n_instances(&self) -> u32 {
         self.0.starts().len().max(1) as u32

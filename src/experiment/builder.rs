@@ -138,7 +138,7 @@ impl<R: GraphRules> Experiment<R> {
     /// # Errors
     /// [`Error::Config`] for no step and for a network that takes conditions, which nothing draws here; those of
     /// [`GraphNet::new`] and [`Trainer::new`].
-    pub fn trainer(self) -> Result<Trainer<GraphEnv<R>, GraphPolicy<GraphNet>>> {
+    pub fn trainer(self) -> Result<Trainer<GraphEnv<R>>> {
         let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
             return Err(Error::config("steps", steps, "at least one step of training"));
@@ -162,7 +162,7 @@ impl<R: GraphRules> Experiment<R> {
     ///
     /// # Errors
     /// Those of [`trainer`](Self::trainer) and of [`Trainer::step`].
-    pub fn train(self) -> Result<Trained<GraphEnv<R>, GraphPolicy<GraphNet>>> {
+    pub fn train(self) -> Result<Trained<GraphEnv<R>>> {
         let (steps, progress) = (self.steps, self.progress);
         let mut trainer = self.trainer()?;
         Fit::new(steps).progress(progress).run(&mut trainer)?;

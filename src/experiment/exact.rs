@@ -1,7 +1,5 @@
-use crate::distribution::GraphActionCategorical;
 use crate::env::{EnumerableEnv, StateGraph};
 use crate::metrics::{Distances, Target, TerminatingDistribution};
-use crate::policy::Policy;
 use crate::quantity::Quantity;
 use crate::train::Trainer;
 use crate::{Error, Result};
@@ -43,7 +41,7 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
     /// ([`StateGraph::build_of`] lists the states of one), and for an objective that is relative to a prior, whose target isn't R / Z; those
     /// of [`StateGraph::build`], [`StateGraph::check_ways_back`], [`StateGraph::terminating_distribution`] and
     /// [`StateGraph::target_distribution`].
-    pub fn of<P: Policy<E, Dist = GraphActionCategorical>>(trainer: &Trainer<E, P>, limit: usize) -> Result<Self> {
+    pub fn of(trainer: &Trainer<E>, limit: usize) -> Result<Self> {
         let objective = &trainer.context().objective;
         if objective.needs().has(Quantity::LogPrior) {
             let expected = "one whose target is R / Z; relative to a prior it is another, to which \

@@ -55,8 +55,7 @@ fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (
 #[test]
 fn the_short_way_gives_the_bits_of_the_long_way() {
     tch::set_num_threads(1);
-    let check = |mut trained: Trained<GraphEnv<Triangles>, GraphPolicy<GraphNet>>,
-                 long: (f64, Vec<f64>, GraphStates)| {
+    let check = |mut trained: Trained<GraphEnv<Triangles>>, long: (f64, Vec<f64>, GraphStates)| {
         let exact = trained.exact(8).unwrap();
         assert_eq!((exact.distances.tv, &exact.learned.probs), (long.0, &long.1));
         assert_eq!(trained.sample(5).unwrap(), long.2);

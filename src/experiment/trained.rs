@@ -1,7 +1,5 @@
 use super::ExactEvaluation;
-use crate::distribution::GraphActionCategorical;
 use crate::env::{EnumerableEnv, Env};
-use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler};
 use crate::train::Trainer;
 use crate::{Result, Rng};
@@ -21,22 +19,22 @@ use crate::{Result, Rng};
 /// assert!(trained.exact(8)?.distances.tv < 1.0);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Trained<E: Env, P> {
+pub struct Trained<E: Env> {
     /// The trainer, with environment, reward and policy.
-    pub trainer: Trainer<E, P>,
+    pub trainer: Trainer<E>,
     rng: Rng,
 }
 
-impl<E: Env, P> std::fmt::Debug for Trained<E, P> {
+impl<E: Env> std::fmt::Debug for Trained<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Trained").field("trainer", &self.trainer).finish_non_exhaustive()
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
+impl<E: ReplayEnv> Trained<E> {
     /// Takes a trainer as it is. Samples are drawn by a stream of their own.
     #[must_use]
-    pub fn new(trainer: Trainer<E, P>) -> Self {
+    pub fn new(trainer: Trainer<E>) -> Self {
         let rng = trainer.evaluation_rng();
         Self { trainer, rng }
     }
@@ -51,7 +49,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
     }
 }
 
-impl<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>> Trained<E, P> {
+impl<E: EnumerableEnv> Trained<E> {
     /// The exact distribution of the policy over all states, of which there may be `limit`, against the reward's.
     ///
     /// # Errors

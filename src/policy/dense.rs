@@ -9,7 +9,7 @@ use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
 use crate::nn::{BackwardPolicy, Estimators, EstimatorsConfig, Linear, MlpConfig, NetworkOutput, Parameters, Scope};
-use crate::policy::{Evaluation, HostPolicy, Policy};
+use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -309,8 +309,6 @@ pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
 }
 
 impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for MlpPolicy<F> {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &E,
@@ -350,7 +348,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         Evaluation::of_masks(|direction| masks(env, direction, states), wants, output)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         let (pf, pb) = self.widths;
         let network = match (direction, self.config.backward) {
             (Direction::Forward, _) => {
@@ -374,6 +372,10 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     fn parameters(&self) -> Option<&Parameters> {
         Some(&self.parameters)
     }
+
+    fn heads(&self) -> Option<&dyn MultiHead> {
+        Some(self)
+    }
 }
 
 /// A copy of an [`MlpPolicy`] for a roll-out.
@@ -383,7 +385,7 @@ struct HostMlpPolicy<'a, F> {
     network: HostNetwork,
 }
 
-impl<E, F> HostPolicy<E, GraphActionCategorical> for HostMlpPolicy<'_, F>
+impl<E, F> HostPolicy<E> for HostMlpPolicy<'_, F>
 where
     E: DiscreteEnv<Actions = Slots>,
     F: StateFeatures<E::States>,

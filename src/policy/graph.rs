@@ -14,8 +14,6 @@ use crate::{Error, Result};
 pub struct GraphPolicy<N>(pub N);
 
 impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &GraphEnv<R>,
@@ -66,7 +64,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         Evaluation::of_masks(masks, wants, output)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>, GraphActionCategorical> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>> + '_>> {
         let (network, sees_symmetry) = (self.0.on_host(direction)?, self.0.sees_symmetry(direction));
         let (sees_labels, sees_whole) = (self.0.sees_labels(), sees_whole(&self.0));
         Some(Box::new(HostGraphPolicy { network, sees_symmetry, sees_labels, sees_whole, direction }))
@@ -90,7 +88,7 @@ struct HostGraphPolicy<'a> {
     direction: Direction,
 }
 
-impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy<'_> {
+impl<R: GraphRules> HostPolicy<GraphEnv<R>> for HostGraphPolicy<'_> {
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);

@@ -36,10 +36,11 @@ pub use torso::VectorTorso;
 pub use uniform::UniformPolicy;
 pub(crate) use vectors::{EncodedVectors, Inputs, Network};
 
+use std::any::Any;
+
 use tch::Tensor;
 
 use crate::Result;
-use crate::distribution::Distribution;
 use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
@@ -96,9 +97,6 @@ impl<D> Evaluation<D> {
 /// A policy never depends on a state's batch mates, nor on chance: a trainer refuses batch normalisation in training mode, and dropout. For graphs up to isomorphism it is equivariant: relabelling a graph
 /// permutes its slots and changes no probability.
 pub trait Policy<E: Env> {
-    /// The distribution over actions.
-    type Dist: Distribution<Actions = E::Actions>;
-
     /// Evaluates each state once. `conditions` has a row per state, `[states, C]`.
     ///
     /// # Errors
@@ -109,12 +107,12 @@ pub trait Policy<E: Env> {
         states: &E::States,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<Self::Dist>>;
+    ) -> Result<Evaluation<E::Dist>>;
 
     /// A copy of the policy for a roll-out without conditions, which is faster than [`evaluate`](Self::evaluate) for
     /// the few states of a step and gives the same distributions up to rounding. `None` (the default) if there is no
     /// such form.
-    fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E, Self::Dist> + '_>> {
+    fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         None
     }
 
@@ -127,32 +125,40 @@ pub trait Policy<E: Env> {
     fn parameters(&self) -> Option<&Parameters> {
         None
     }
+
+    /// The heads of P_F, if there are several ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
+    fn heads(&self) -> Option<&dyn MultiHead> {
+        None
+    }
 }
 
+/// A policy that a trainer owns; [`Any`] gives its concrete type back.
+pub(crate) trait OwnedPolicy<E: Env>: Policy<E> + Any {}
+
+impl<E: Env, P: Policy<E> + 'static> OwnedPolicy<E> for P {}
+
 /// A copy of a policy for one roll-out ([`Policy::on_host`]).
-pub trait HostPolicy<E: Env, D> {
+pub trait HostPolicy<E: Env> {
     /// P_F or P_B of each state, without gradients.
     ///
     /// # Errors
     /// Those of [`Policy::evaluate`].
-    fn distribution(&self, env: &E, states: &E::States) -> Result<D>;
+    fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist>;
 }
 
-/// A policy chosen at run time: `Box<dyn Policy<E, Dist = D> + Send>`.
+/// A policy chosen at run time: `Box<dyn Policy<E> + Send>`.
 impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
-    type Dist = P::Dist;
-
     fn evaluate(
         &self,
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<Self::Dist>> {
+    ) -> Result<Evaluation<E::Dist>> {
         (**self).evaluate(env, states, conditions, wants)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         (**self).on_host(direction)
     }
 
@@ -162,23 +168,25 @@ impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
 
     fn parameters(&self) -> Option<&Parameters> {
         (**self).parameters()
+    }
+
+    fn heads(&self) -> Option<&dyn MultiHead> {
+        (**self).heads()
     }
 }
 
-impl<E: Env, P: Policy<E>> Policy<E> for &P {
-    type Dist = P::Dist;
-
+impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for &P {
     fn evaluate(
         &self,
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<Self::Dist>> {
+    ) -> Result<Evaluation<E::Dist>> {
         (**self).evaluate(env, states, conditions, wants)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         (**self).on_host(direction)
     }
 
@@ -188,5 +196,9 @@ impl<E: Env, P: Policy<E>> Policy<E> for &P {
 
     fn parameters(&self) -> Option<&Parameters> {
         (**self).parameters()
+    }
+
+    fn heads(&self) -> Option<&dyn MultiHead> {
+        (**self).heads()
     }
 }

@@ -4,7 +4,7 @@ use tch::Tensor;
 use crate::Result;
 use crate::env::{Direction, Env};
 use crate::nn::Parameters;
-use crate::policy::{Evaluation, HostPolicy, Policy};
+use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 
 /// A policy together with a frozen prior, for relative trajectory balance and Trust-PCL.
 ///
@@ -24,16 +24,14 @@ pub struct WithPrior<P, Q> {
     pub prior: Q,
 }
 
-impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior<P, Q> {
-    type Dist = P::Dist;
-
+impl<E: Env, P: Policy<E>, Q: Policy<E>> Policy<E> for WithPrior<P, Q> {
     fn evaluate(
         &self,
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
         wants: Quantities,
-    ) -> Result<Evaluation<P::Dist>> {
+    ) -> Result<Evaluation<E::Dist>> {
         let mut evaluation = self.policy.evaluate(env, states, conditions, wants)?;
         if wants.has(Quantity::LogPrior) {
             evaluation.prior = tch::no_grad(|| self.prior.evaluate(env, states, conditions, Quantities::PF))?.pf;
@@ -41,7 +39,7 @@ impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior
         Ok(evaluation)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         self.policy.on_host(direction)
     }
 
@@ -51,5 +49,9 @@ impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior
 
     fn parameters(&self) -> Option<&Parameters> {
         self.policy.parameters()
+    }
+
+    fn heads(&self) -> Option<&dyn MultiHead> {
+        self.policy.heads()
     }
 }

@@ -11,8 +11,6 @@ use crate::policy::{Evaluation, Policy};
 pub struct UniformPolicy;
 
 impl<E: DiscreteEnv<Actions = Slots>> Policy<E> for UniformPolicy {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &E,

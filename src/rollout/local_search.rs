@@ -3,7 +3,6 @@ use serde::{Deserialize, Serialize};
 use super::Sampler;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
-use crate::policy::Policy;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
@@ -78,7 +77,7 @@ struct WalkLogs {
     against: f64,
 }
 
-impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
+impl<E: Env> Sampler<'_, E> {
     /// Runs a local search from each of these objects; returns the resulting objects and their log-rewards.
     ///
     /// Acceptance uses rewards by the environment's measure over states, as in training ([`Env::log_symmetry`],
@@ -100,11 +99,11 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a search without backward steps; those of policy, reward and environment.
-    pub fn local_search<R: Reward<E::States> + ?Sized>(
+    pub fn local_search(
         &self,
         search: LocalSearch,
         objects: &E::States,
-        reward: &R,
+        reward: &dyn Reward<E::States>,
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
@@ -117,12 +116,12 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     ///
     /// # Errors
     /// As for [`local_search`](Self::local_search), and [`Error::Shape`] unless there is one log-reward per object.
-    pub fn local_search_from<R: Reward<E::States> + ?Sized>(
+    pub fn local_search_from(
         &self,
         search: LocalSearch,
         objects: &E::States,
         known: &[f64],
-        reward: &R,
+        reward: &dyn Reward<E::States>,
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;

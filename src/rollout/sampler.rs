@@ -28,18 +28,17 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 /// assert_eq!(back.terminal_states(), trajectories.terminal_states());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct Sampler<'a, E, P> {
+pub struct Sampler<'a, E: Env> {
     pub(super) env: &'a E,
-    pub(super) policy: &'a P,
+    pub(super) policy: &'a dyn Policy<E>,
     exploration: Exploration,
     pub(super) max_steps: usize,
 }
 
-impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
+impl<'a, E: Env> Sampler<'a, E> {
     /// A sampler of the policy without exploration.
     #[must_use]
-    pub fn new(env: &'a E, policy: &'a P) -> Self {
+    pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
         Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
     }
@@ -175,7 +174,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         states: &E::States,
         live: &[usize],
         conditions: Option<&Tensor>,
-    ) -> Result<P::Dist> {
+    ) -> Result<E::Dist> {
         let conditions = conditions.map(|c| c.index_select(0, &index_tensor(live, c.device())));
         let wants = match direction {
             Direction::Forward => Quantities::PF,

@@ -130,7 +130,7 @@ impl<E: Env> Trajectories<E> {
     ///
     /// # Errors
     /// Those of [`log_rewards`].
-    pub fn log_rewards<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<Vec<f64>> {
+    pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<f64>> {
         log_rewards(reward, &self.terminal, self.conditions())
     }
 

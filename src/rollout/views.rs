@@ -109,13 +109,13 @@ impl<E: Env> Transitions<'_, E> {
     ///
     /// # Errors
     /// Those of [`log_rewards`](crate::env::log_rewards).
-    pub fn log_rewards<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<Vec<Option<f64>>> {
+    pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
         self.of.log_rewards_at(&self.next_places(), reward)
     }
 
     /// Each as a piece of a trajectory: itself, and, unless it finishes its object, the row behind it, which then ends the piece in place of an
     /// exit. Whether a row is there for its state alone comes with it. Rewards that aren't known are asked for.
-    pub(crate) fn cut_out<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<(Trajectories<E>, Vec<bool>)> {
+    pub(crate) fn cut_out(&self, reward: &dyn Reward<E::States>) -> Result<(Trajectories<E>, Vec<bool>)> {
         let (next, of) = (self.of.next_rows(), self.of);
         let (mut rows, mut offsets, mut ahead) = (Vec::new(), vec![0], Vec::new());
         for &row in &self.rows {
@@ -194,7 +194,7 @@ impl<E: Env> StatesContainer<'_, E> {
     ///
     /// # Errors
     /// Those of [`log_rewards`](crate::env::log_rewards).
-    pub fn log_rewards<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<Vec<Option<f64>>> {
+    pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
         self.of.log_rewards_at(&self.places, reward)
     }
 }
@@ -267,7 +267,7 @@ impl<E: Env> Trajectories<E> {
     }
 
     /// log R of terminal states among places.
-    fn log_rewards_at<R: Reward<E::States> + ?Sized>(&self, places: &[usize], reward: &R) -> Result<Vec<Option<f64>>> {
+    fn log_rewards_at(&self, places: &[usize], reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
         let ends: Vec<usize> = places.iter().filter_map(|place| place.checked_sub(self.n_transitions())).collect();
         if ends.is_empty() {
             return Ok(vec![None; places.len()]);

@@ -1,3 +1,4 @@
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Rows, Slots, Step};
 use crate::{Error, Result};
 
@@ -56,6 +57,7 @@ impl Chain {
 impl Env for Chain {
     type States = Positions;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> Positions {
         Positions(vec![0; instances.len()])

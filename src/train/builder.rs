@@ -12,13 +12,13 @@ use crate::condition::{ConditionSource, Hindsight};
 use crate::group::Group;
 use crate::nn::Parameters;
 use crate::optim::{Average, Optimizer};
-use crate::policy::{MultiHead, Policy};
+use crate::policy::Policy;
 use crate::quantity::Quantity;
 use crate::replay::ReplayBuffer;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+impl<E: ReplayEnv> Trainer<E> {
     /// Learns from a replay buffer, too; hindsight and a search come after it. Replayed objects keep the log-rewards
     /// that they were stored with; if the reward gives others by then, a
     /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) says so.
@@ -105,7 +105,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that another part has.
-    pub fn with_fresh(mut self, source: impl Source<E, P> + 'static) -> Result<Self> {
+    pub fn with_fresh(mut self, source: impl Source<E> + 'static) -> Result<Self> {
         self.check_name(source.name())?;
         self.sources.elsewhere = Some(Box::new(source));
         Ok(self)
@@ -117,7 +117,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step, for a share of no trajectory and
     /// for shares of more than a batch together.
-    pub fn with_source(mut self, share: f64, source: impl Source<E, P> + 'static) -> Result<Self> {
+    pub fn with_source(mut self, share: f64, source: impl Source<E> + 'static) -> Result<Self> {
         if !(share > 0.0 && share <= 1.0) {
             return Err(Error::config("the share of a source", share, "0 < share <= 1"));
         }
@@ -130,7 +130,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that another part has.
-    pub fn with_companion(mut self, companion: impl Companion<E, P> + 'static) -> Result<Self> {
+    pub fn with_companion(mut self, companion: impl Companion<E> + 'static) -> Result<Self> {
         self.check_name(companion.name())?;
         self.companions.others.push(Box::new(companion));
         Ok(self)
@@ -185,11 +185,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
-    pub fn with_thompson(mut self, share: f64) -> Result<Self>
-    where
-        P: MultiHead,
-    {
-        self.sources.own.thompson = Some(Thompson::new(&self.context.policy, share)?);
+    pub fn with_thompson(mut self, share: f64) -> Result<Self> {
+        self.sources.own.thompson = Some(Thompson::new(self.context.policy(), share)?);
         Ok(self)
     }
 

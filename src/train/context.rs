@@ -7,20 +7,20 @@ use crate::env::{Env, Reward, log_rewards};
 use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::{Objective, Scoring};
-use crate::policy::Policy;
+use crate::policy::{OwnedPolicy, Policy};
 use crate::rollout::Trajectories;
 use crate::{Result, Rng};
 
 /// Environment, reward, policy, objective and settings of a trainer: all that its sources ([`Source`](super::Source)) and companions
 /// ([`Companion`](super::Companion)) see of it.
 #[non_exhaustive]
-pub struct Context<E: Env, P> {
+pub struct Context<E: Env> {
     /// The environment.
     pub env: E,
     /// log R.
     pub reward: Box<dyn Reward<E::States>>,
     /// The policy, which is trained.
-    pub policy: P,
+    pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
     /// The source of each trajectory's condition ([`Trainer::with_conditions`](super::Trainer::with_conditions)), if there is one.
     pub conditions: Option<Box<dyn ConditionSource>>,
     /// The loss.
@@ -34,7 +34,13 @@ pub struct Context<E: Env, P> {
     pub group: Box<dyn Group>,
 }
 
-impl<E: Env, P> Context<E, P> {
+impl<E: Env> Context<E> {
+    /// The policy, which is trained.
+    #[must_use]
+    pub fn policy(&self) -> &dyn Policy<E> {
+        self.policy.as_ref()
+    }
+
     /// The exploration of fresh trajectories at this step.
     ///
     /// # Errors
@@ -90,7 +96,7 @@ impl<E: Env, P> Context<E, P> {
     }
 }
 
-impl<E: Env, P: Policy<E>> Context<E, P> {
+impl<E: Env> Context<E> {
     /// Clears what is left of gradients.
     pub(super) fn clear_gradients(&self) {
         self.policy.parameters().into_iter().for_each(Parameters::clear_gradients);

@@ -18,7 +18,7 @@ const ASKED: usize = 8;
 /// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round differently.
 const TOLERANCE: f64 = 1e-4;
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+impl<E: ReplayEnv> Trainer<E> {
     /// The number of trainers that train as one; 1 for a trainer by itself.
     #[must_use]
     pub fn n_replicas(&self) -> usize {
@@ -126,7 +126,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 /// Compares numbers that differ where two trainers do, by the name of what they are of.
-fn compare<E: Env, P>(context: &Context<E, P>, mine: &[(&'static str, u64)]) -> Result<()> {
+fn compare<E: Env>(context: &Context<E>, mine: &[(&'static str, u64)]) -> Result<()> {
     let Some(group) = context.replicas() else { return Ok(()) };
     let hashes: Vec<i64> = mine.iter().map(|(_, hash)| hash.cast_signed()).collect();
     for (other, theirs) in group.join(&Tensor::from_slice(&hashes))?.iter().enumerate() {
@@ -145,7 +145,7 @@ fn hash_text(text: &str) -> u64 {
 }
 
 /// A number of the first replica's, for all.
-pub(super) fn agree<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f64> {
+pub(super) fn agree<E: Env>(context: &Context<E>, value: f64) -> Result<f64> {
     let all = context.group.join(&Tensor::from_slice(&[value]))?;
     Ok(all.first().map_or(value, |first| first.double_value(&[0])))
 }

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::{Mutex, Weak};
@@ -13,16 +14,16 @@ use super::policy_checks::{check_policy, check_reward, next_check};
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
-use crate::env::{Env, Reward, log_rewards};
+use crate::env::{Env, Reward};
 use crate::error::Warning;
 use crate::group::Replica;
 use crate::nn::{Parameters, Restored};
 use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
-use crate::policy::Policy;
+use crate::policy::{OwnedPolicy, Policy};
 use crate::replay::ReplayBuffer;
-use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories};
-use crate::{Error, Result, Rng, runtime};
+use crate::rollout::{ReplayEnv, Trajectories};
+use crate::{Result, Rng, runtime};
 
 /// Trains a policy: samples, replays, scores, differentiates, updates.
 ///
@@ -40,11 +41,11 @@ use crate::{Error, Result, Rng, runtime};
 /// assert!(trainer.step()?.loss.is_finite());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Trainer<E: Env, P> {
-    pub(super) context: Context<E, P>,
+pub struct Trainer<E: Env> {
+    pub(super) context: Context<E>,
     pub(super) optimizer: Option<Box<dyn Optimizer>>,
-    pub(super) sources: Sources<E, P>,
-    pub(super) companions: Companions<E, P>,
+    pub(super) sources: Sources<E>,
+    pub(super) companions: Companions<E>,
     pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
     /// The id of the run, below 2^53: tells its checkpoints from those of other runs. A resumed run keeps it, and
@@ -73,7 +74,7 @@ pub(super) struct Drawn<E: Env> {
     own_stream: Option<Rng>,
 }
 
-impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
+impl<E: Env> std::fmt::Debug for Trainer<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Context { objective, step, config, .. } = &self.context;
         let mut out = f.debug_struct("Trainer");
@@ -81,35 +82,41 @@ impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// A trainer at step 0, without replay. Reward and objective may be boxed, where they are chosen at run time.
+impl<E: ReplayEnv> Trainer<E> {
+    /// A trainer at step 0, without replay. Reward, policy and objective may be boxed, if they are chosen at run time.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`]
-    /// and [`Adam::new`].
-    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the
-    /// batch, and for one that sees
-    /// labels where states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated
-    /// on some states of random
-    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the
-    /// first step.
+    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory if the objective compares
+    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
+    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
+    /// labels if states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated on some states of random
+    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
-        policy: P,
+        policy: impl Policy<E> + Send + 'static,
         objective: impl Into<Box<dyn Objective>>,
+        config: TrainerConfig,
+        rng: Rng,
+    ) -> Result<Self> {
+        Self::from_boxes(env, Box::new(reward), Box::new(policy), objective.into(), config, rng)
+    }
+
+    fn from_boxes(
+        env: E,
+        reward: Box<dyn Reward<E::States>>,
+        policy: Box<dyn OwnedPolicy<E> + Send>,
+        objective: Box<dyn Objective>,
         mut config: TrainerConfig,
         rng: Rng,
     ) -> Result<Self> {
-        let (reward, objective) = (Box::new(reward), objective.into());
         runtime::prepare();
         config.check()?;
         objective.check()?;
         check_batch(objective.as_ref(), &config)?;
         config.transitions.map_or(Ok(()), |_| check_transitions(objective.as_ref(), &config))?;
         env.check_contract()?;
-        let explorable = objective.origin() == Origin::Any && P::Dist::MIXES_WITH_UNIFORM;
+        let explorable = objective.origin() == Origin::Any && E::Dist::MIXES_WITH_UNIFORM;
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
         config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
         let optimizer: Option<Box<dyn Optimizer>> = match policy.parameters() {
@@ -251,43 +258,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them. Of several
-    /// replicas each fills its own with its share of them.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] without a buffer, and those of sampler and reward.
-    pub fn prefill(&mut self, n: usize) -> Result<usize> {
-        const CHUNK: usize = 8192;
-        let Self { context, sources, rng, .. } = self;
-        let Some(replay) = &mut sources.replay else {
-            return Err(Error::missing("prefilling", "a replay buffer", "give the trainer one (`with_replay`)"));
-        };
-        let (env, uniform, mut stayed) = (&context.env, context.env.uniform(), 0);
-        let mut split = context.own_stream(rng);
-        let rng = split.as_mut().unwrap_or(rng);
-        let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
-        let n = context.share_of(n);
-        for start in (0..n).step_by(CHUNK) {
-            let chunk = CHUNK.min(n - start);
-            let mut walks = sampler.walks(chunk, rng)?;
-            if let Some(conditions) = context.draw_conditions(chunk, rng)? {
-                walks = walks.with_conditions(conditions)?;
-            }
-            let rewards = log_rewards(context.reward.as_ref(), &walks.terminal, walks.conditions())?;
-            stayed += replay.buffer.add(env, &walks, &rewards)?;
-            sources.reward_calls += chunk as u64;
-        }
-        Ok(stayed)
-    }
-
     /// The context of training, as sources and companions see it.
-    pub fn context(&self) -> &Context<E, P> {
+    pub fn context(&self) -> &Context<E> {
         &self.context
-    }
-
-    /// The same for good, environment, reward and policy among it, for whoever goes on without training.
-    pub fn into_context(self) -> Context<E, P> {
-        self.context
     }
 
     /// The environment.
@@ -307,8 +280,28 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// The policy.
-    pub fn policy(&self) -> &P {
-        &self.context.policy
+    pub fn policy(&self) -> &dyn Policy<E> {
+        self.context.policy()
+    }
+
+    /// The policy as the `P` that the trainer was given; `None` if it is another type.
+    #[must_use]
+    pub fn policy_as<P: 'static>(&self) -> Option<&P> {
+        let policy: &dyn Any = self.context.policy.as_ref();
+        policy.downcast_ref()
+    }
+
+    /// The policy for good, for programs that go on without training.
+    #[must_use]
+    pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
+        self.context.policy
+    }
+
+    /// The policy for good, as the `P` that the trainer was given; `None` if it is another type.
+    #[must_use]
+    pub fn into_policy_as<P: 'static>(self) -> Option<P> {
+        let policy: Box<dyn Any> = self.context.policy;
+        policy.downcast().ok().map(|policy| *policy)
     }
 
     /// The replay buffer.
@@ -376,7 +369,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 /// Updates the parameters; gives the norm of all gradients.
-fn update<E: Env, P>(optimizer: &mut Option<Box<dyn Optimizer>>, context: &Context<E, P>) -> Result<f64> {
+fn update<E: Env>(optimizer: &mut Option<Box<dyn Optimizer>>, context: &Context<E>) -> Result<f64> {
     let Some(optimizer) = optimizer else { return Ok(0.0) };
     optimizer.scale_lr(context.config.lr_scale.at(context.step))?;
     Ok(optimizer.step()?.grad_norm)

@@ -121,7 +121,7 @@ struct How {
     chunk: Option<usize>,
 }
 
-type Trained = Trainer<VectorEnv<HyperGrid>, WithPrior<MlpPolicy<KHot>, UniformPolicy>>;
+type Trained = Trainer<VectorEnv<HyperGrid>>;
 
 /// A trainer on a share of eleven points of a grid, to which several ways lead, whose gradients are noted.
 fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> Trained {

@@ -14,20 +14,19 @@ use crate::words::{count, fresh, with_flow, words};
 use gfn::env::Env;
 use gfn::group::{Group, Replica};
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{KHot, MlpPolicy, Policy};
 use gfn::rollout::{Container, Trajectories};
 use gfn::testing::Words;
 use gfn::train::{AverageFor, Context, Persist, Source, Trainer, Wanted};
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
-pub(crate) fn parameters<P: Policy<Words>>(trainer: &Trainer<Words, P>) -> Vec<f64> {
+pub(crate) fn parameters(trainer: &Trainer<Words>) -> Vec<f64> {
     let parameters = trainer.policy().parameters().unwrap();
     let all: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().to_kind(Kind::Double).reshape([-1])).collect();
     Vec::try_from(Tensor::cat(&all, 0)).unwrap()
 }
 
-pub(crate) fn trainer(replica: Replica) -> Result<Trainer<Words, MlpPolicy<KHot>>> {
+pub(crate) fn trainer(replica: Replica) -> Result<Trainer<Words>> {
     let make = Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
     make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
 }
@@ -53,8 +52,8 @@ impl<E: Env> Persist<E> for Dealt<E> {
     }
 }
 
-impl<E: Env, P> Source<E, P> for Dealt<E> {
-    fn draw(&mut self, wanted: Wanted, _: &Context<E, P>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+impl<E: Env> Source<E> for Dealt<E> {
+    fn draw(&mut self, wanted: Wanted, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         self.all.select(self.start..self.start + wanted.most).map(Some)
     }
 }

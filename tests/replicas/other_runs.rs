@@ -10,14 +10,13 @@ use crate::trainers::{Folder, files};
 use crate::words::{count, fresh, says, with_flow, words};
 use gfn::group::{Group, replicate};
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{KHot, MlpPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 /// A trainer with a replay buffer, if it `replays`; its settings are the same without.
-fn trainer(seed: u64, replays: bool) -> Result<Trainer<Words, MlpPolicy<KHot>>> {
+fn trainer(seed: u64, replays: bool) -> Result<Trainer<Words>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(seed))?;
     let buffer = ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw: Draw::Uniform };

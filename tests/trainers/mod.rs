@@ -10,7 +10,7 @@ use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::optim::Schedule;
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -18,9 +18,9 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-pub(crate) type RingTrainer = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
-pub(crate) type ColoredTrainer = Trainer<GraphEnv<ColoredGraphs>, GraphPolicy<GraphNet>>;
-pub(crate) type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
+pub(crate) type RingTrainer = Trainer<GraphEnv<Ring>>;
+pub(crate) type ColoredTrainer = Trainer<GraphEnv<ColoredGraphs>>;
+pub(crate) type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
 
 /// A folder of the system's temporary one, empty at first and gone with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -59,10 +59,7 @@ pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Everything that a trainer would save: weights, moments, random stream, buffer, step.
-pub(crate) fn state<E: DiscreteEnv<Actions = Slots>, P: Policy<E>>(
-    trainer: &Trainer<E, P>,
-    folder: &Folder,
-) -> Vec<Vec<u8>> {
+pub(crate) fn state<E: DiscreteEnv<Actions = Slots>>(trainer: &Trainer<E>, folder: &Folder) -> Vec<Vec<u8>> {
     let path = folder.join("state");
     trainer.save(&path).unwrap();
     bytes(&path)
@@ -74,10 +71,7 @@ pub(crate) fn bits(stats: &StepStats) -> [u64; 6] {
     [loss.to_bits(), log_z.to_bits(), mean_len.to_bits(), states as u64, distinct as u64, grad_norm.to_bits()]
 }
 
-pub(crate) fn steps<E: DiscreteEnv<Actions = Slots>, P: Policy<E>>(
-    trainer: &mut Trainer<E, P>,
-    n: usize,
-) -> Vec<[u64; 6]> {
+pub(crate) fn steps<E: DiscreteEnv<Actions = Slots>>(trainer: &mut Trainer<E>, n: usize) -> Vec<[u64; 6]> {
     (0..n).map(|_| bits(&trainer.step().unwrap())).collect()
 }
 

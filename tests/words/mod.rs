@@ -33,11 +33,11 @@ pub(crate) fn fresh(batch: usize) -> TrainerConfig {
     TrainerConfig { batch, source: DataSource::default(), ..TrainerConfig::default() }
 }
 
-pub(crate) fn trainer<P: Policy<Words>>(
-    policy: P,
+pub(crate) fn trainer(
+    policy: impl Policy<Words> + Send + 'static,
     objective: Box<dyn Objective>,
     config: TrainerConfig,
-) -> Result<Trainer<Words, P>> {
+) -> Result<Trainer<Words>> {
     Trainer::new(words(), count, policy, objective, config, Rng::seeded(1))
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         trainer = trainer.with_data(data);
     }
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
-    let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>| {
+    let sample = |trainer: &Trainer<BoxEnv>| {
         sample(trainer.env(), trainer.policy(), args.samples, &mut trainer.evaluation_rng())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer)?)?));

@@ -95,9 +95,9 @@ pub(crate) const EVALUATED: usize = 2_000;
 const PAIRED: usize = 1_000;
 
 /// Estimates of log Z by a policy's trajectories, and its samples.
-pub(crate) fn estimates<P: Policy<DiffusionSampling>>(
+pub(crate) fn estimates(
     env: &DiffusionSampling,
-    policy: &P,
+    policy: &dyn Policy<DiffusionSampling>,
     energy: &Energy,
     rng: &mut Rng,
 ) -> Result<(Vec<(&'static str, Value)>, Reals)> {

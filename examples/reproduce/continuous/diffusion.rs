@@ -76,7 +76,7 @@ enum ProcessName {
 /// Chains of each local search, and steps between two.
 const SEARCH: (usize, usize) = (300, 100);
 
-type DiffusionTrainer = Trainer<DiffusionSampling, DiffusionPolicy>;
+type DiffusionTrainer = Trainer<DiffusionSampling>;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         })
     };
     let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
-    let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
+    let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_>).collect();
     let Some((trainer, trained)) = run.train(trainer, |_| Ok(None), observers)? else { return Ok(()) };
 
     let mut report = Report::default();

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for _ in 0..prior_steps {
         let _ = fit.step()?;
     }
-    let prior = fit.policy();
+    let prior = fit.into_policy();
 
     let ratio = Posterior::nine_of_twenty_five();
     let truth: Arc<dyn Target> = match args.beta {
@@ -125,8 +125,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         beta => Arc::new(Tempered { ratio: ratio.clone(), beta }),
     };
     let policy = make(&mut rng)?;
-    copy(prior, &policy);
-    let policy = WithPrior { policy, prior };
+    copy(prior.as_ref(), &policy);
+    // Its first parameters are written over: they aren't drawn from the run's stream.
+    let fixed = make(&mut Rng::seeded(0))?;
+    copy(prior.as_ref(), &fixed);
+    let policy = WithPrior { policy, prior: fixed };
     let (reward, training) = (Energy::new(Arc::new(ratio)), run.config.clone());
     let trainer = Trainer::new(env.clone(), reward, policy, objective, training, rng)?.described_by(
         &json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
@@ -147,7 +150,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report.extend(of_log_z(&estimate));
     report.extend(sample_figures(points, truth.as_ref(), rng)?);
     if common.out().is_some() {
-        let of_prior = sample(&env, prior, EVALUATED, rng)?.points;
+        let of_prior = sample(&env, prior.as_ref(), EVALUATED, rng)?.points;
         draw(common, &run.title, &[("samples of the prior", &of_prior), ("samples of the posterior", points)])?;
     }
     run.print(&trained, report)
@@ -165,9 +168,8 @@ fn prior_data(env: &DiffusionSampling, prior: &Mixture, rng: &mut Rng) -> Result
 }
 
 /// Gives one policy the weights of another of the same make.
-fn copy(from: &DiffusionPolicy, to: &DiffusionPolicy) {
-    let parameters = |policy| Policy::<DiffusionSampling>::parameters(policy);
-    if let (Some(from), Some(to)) = (parameters(from), parameters(to)) {
+fn copy(from: &dyn Policy<DiffusionSampling>, to: &dyn Policy<DiffusionSampling>) {
+    if let (Some(from), Some(to)) = (from.parameters(), to.parameters()) {
         tch::no_grad(|| {
             from.iter().zip(to).for_each(|(from, to)| {
                 to.tensor.shallow_clone().copy_(&from.tensor);

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer =
         Trainer::new(env, reward, policy, run.objective()?, run.config.clone(), rng)?.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
-    let shares = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
+    let shares = |trainer: &Trainer<Line>| -> Result<Vec<f64>> {
         let rng = &mut trainer.evaluation_rng();
         let samples = sample(trainer.env(), trainer.policy(), args.samples, rng)?;
         Ok(histogram(&samples.rows().map(|state| state[0]).collect::<Vec<_>>()))

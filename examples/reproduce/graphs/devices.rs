@@ -7,7 +7,7 @@ use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::Origin;
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Batch, Trainer, TrainerConfig};
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-type Grid = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
-type Rings = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
+type Grid = Trainer<VectorEnv<HyperGrid>>;
+type Rings = Trainer<GraphEnv<Ring>>;
 
 /// log R of every state, finished or not: a tenth of the sum of coordinates, or of the number of edges.
 struct Sums;
@@ -135,10 +135,9 @@ fn backward(name: ObjectiveName) -> BackwardPolicy {
 }
 
 /// The distance of the gradients of two trainers on one batch, over the norm of the first's.
-fn gap<E, P>(one: &mut Trainer<E, P>, other: &mut Trainer<E, P>) -> Result<f64>
+fn gap<E>(one: &mut Trainer<E>, other: &mut Trainer<E>) -> Result<f64>
 where
     E: ReplayEnv + gfn::env::DiscreteEnv,
-    P: Policy<E>,
 {
     let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
         // Draws are of one seed.
@@ -153,7 +152,7 @@ where
     Ok((apart / norm.max(f64::MIN_POSITIVE)).sqrt())
 }
 
-fn gradient<E: ReplayEnv, P: Policy<E>>(trainer: &mut Trainer<E, P>, mut batch: Batch<E>) -> Result<Vec<Tensor>> {
+fn gradient<E: ReplayEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Result<Vec<Tensor>> {
     let scores = trainer.score(&mut batch)?;
     trainer.loss(&scores)?.backward();
     let parameters =

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     learn(args, &run, env, net, &saved, rng)
 }
 
-fn learn<N: GraphNetwork>(
+fn learn<N: GraphNetwork + Send + 'static>(
     args: &Args,
     run: &Run<'_>,
     env: GraphEnv<Ring>,
@@ -163,10 +163,7 @@ fn learn<N: GraphNetwork>(
 }
 
 /// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
-fn bound<N: GraphNetwork>(
-    trainer: &Trainer<GraphEnv<Ring>, GraphPolicy<N>>,
-    reward: RingReward,
-) -> Result<Option<(f64, f64)>> {
+fn bound(trainer: &Trainer<GraphEnv<Ring>>, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let env = trainer.env();
     let look = |(tau, most)| pruned_distribution(env, trainer.policy(), tau, most);
     let pruned = match look(FIRST_LOOK).map(drop).and_then(|()| look(PRUNE)) {

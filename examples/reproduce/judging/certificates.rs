@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows};
 use gfn::metrics::certificates::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
 use gfn::metrics::{Correlation, Distances, ExactPolicy, sample_objects};
@@ -142,9 +141,8 @@ struct Check<'a, E: EnumerableEnv> {
 
 impl<E: EnumerableEnv> Check<'_, E> {
     /// Certifies a policy, without objects of the target and with them.
-    fn policy<P, R>(&mut self, policy: &P, reward: &R, counted: &mut Counted) -> Result<()>
+    fn policy<R>(&mut self, policy: &dyn Policy<E>, reward: &R, counted: &mut Counted) -> Result<()>
     where
-        P: Policy<E, Dist = GraphActionCategorical>,
         R: Reward<E::States>,
     {
         let Self { args, env, listed, rng } = self;

@@ -9,8 +9,8 @@ use tch::Tensor;
 
 /// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are added, which belong to pairs
 /// of states, so that moves to isomorphic states stay equally probable.
-pub(super) struct Blurred<'a, E: EnumerableEnv, P> {
-    pub(super) policy: &'a P,
+pub(super) struct Blurred<'a, E: EnumerableEnv> {
+    pub(super) policy: &'a dyn Policy<E>,
     pub(super) direction: Direction,
     pub(super) graph: &'a StateGraph<E>,
     pub(super) keep: f64,
@@ -18,7 +18,7 @@ pub(super) struct Blurred<'a, E: EnumerableEnv, P> {
     pub(super) seed: u64,
 }
 
-impl<E: EnumerableEnv, P> Blurred<'_, E, P> {
+impl<E: EnumerableEnv> Blurred<'_, E> {
     /// The number of a pair of states, or of a state and its exit.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
@@ -64,9 +64,7 @@ impl<E: EnumerableEnv, P> Blurred<'_, E, P> {
     }
 }
 
-impl<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>> Policy<E> for Blurred<'_, E, P> {
-    type Dist = GraphActionCategorical;
-
+impl<E: EnumerableEnv> Policy<E> for Blurred<'_, E> {
     fn evaluate(
         &self,
         env: &E,

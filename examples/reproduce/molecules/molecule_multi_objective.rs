@@ -71,7 +71,7 @@ const LEAST: f64 = 0.01;
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 const UTOPIA: [f64; 2] = [1.0, 1.0];
 
-type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>, GraphPolicy<GraphNet>>;
+type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>>;
 
 /// Donors and acceptors of hydrogen bonds, as a share of 4.
 fn bonding(molecule: &Molecule) -> f64 {

@@ -147,7 +147,7 @@ impl MoleculeTask<'_> {
         let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
         let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
         let mut record = args.record.as_ref().map(|path| record(path, &read));
-        let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
+        let observers = record.as_mut().map(|record| record as &mut dyn Observer<_>).into_iter().collect();
         let Some(mut learned) = run.learn(trainer, self.objects, observers)? else { return Ok(()) };
 
         let trainer = &learned.trainer;

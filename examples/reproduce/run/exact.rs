@@ -1,11 +1,9 @@
 //! The exact distribution of a policy beside its target, where all states can be listed.
 
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules, GraphState};
 use gfn::metrics::certificates::Certificate;
 use gfn::metrics::{Distances, Target, modes_covered};
-use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{Observer, Trainer};
 use gfn::{Error, Result};
@@ -37,17 +35,16 @@ pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<S
 
 impl<E: EnumerableEnv> Exact<E> {
     /// Lists the states; `None` where there are more than `limit`.
-    pub(crate) fn up_to(limit: usize, env: &E, reward: &(impl Reward<E::States> + ?Sized)) -> Result<Option<Self>> {
+    pub(crate) fn up_to(limit: usize, env: &E, reward: &dyn Reward<E::States>) -> Result<Option<Self>> {
         let Some(graph) = listed(limit, env)? else { return Ok(None) };
         let target = graph.target_distribution(reward, None)?;
         Ok(Some(Self { graph, target, probs: Vec::new() }))
     }
 
     /// The probability that the policy ends in each state.
-    pub(crate) fn learned<P>(&self, trainer: &Trainer<E, P>) -> Result<Vec<f64>>
+    pub(crate) fn learned(&self, trainer: &Trainer<E>) -> Result<Vec<f64>>
     where
         E: ReplayEnv,
-        P: Policy<E, Dist = GraphActionCategorical>,
     {
         Ok(self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs)
     }
@@ -83,9 +80,9 @@ impl<E: EnumerableEnv> Exact<E> {
 }
 
 /// A trained policy, and what is known of it; a task adds to the report, and prints it.
-pub(crate) struct Learned<'a, E: EnumerableEnv, P> {
+pub(crate) struct Learned<'a, E: EnumerableEnv> {
     pub(crate) run: &'a Run<'a>,
-    pub(crate) trainer: Trainer<E, P>,
+    pub(crate) trainer: Trainer<E>,
     pub(crate) trained: Trained,
     pub(crate) exact: Option<Exact<E>>,
     pub(crate) report: Report,
@@ -94,22 +91,21 @@ pub(crate) struct Learned<'a, E: EnumerableEnv, P> {
 impl Run<'_> {
     /// Trains, and measures exact distances where states can be listed, or else by samples; `objects` are what is drawn. `None` for a
     /// member that doesn't measure.
-    pub(crate) fn learn<E, P>(
+    pub(crate) fn learn<E>(
         &self,
-        trainer: Trainer<E, P>,
+        trainer: Trainer<E>,
         objects: &str,
-        observers: Vec<&mut dyn Observer<E, P>>,
-    ) -> Result<Option<Learned<'_, E, P>>>
+        observers: Vec<&mut dyn Observer<E>>,
+    ) -> Result<Option<Learned<'_, E>>>
     where
         E: EnumerableEnv + ReplayEnv + 'static,
-        P: Policy<E, Dist = GraphActionCategorical>,
     {
         let (recipe, compared) = (&self.recipe, self.common.is_compared());
         let listed = compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
         let mut exact = listed.transpose()?.flatten();
         let cheap = exact.as_ref().filter(|exact| exact.graph.len() <= recipe.look_up_to);
         let look =
-            |trainer: &Trainer<E, P>| cheap.map(|exact| Ok(exact.distances(&exact.learned(trainer)?)?.jsd)).transpose();
+            |trainer: &Trainer<E>| cheap.map(|exact| Ok(exact.distances(&exact.learned(trainer)?)?.jsd)).transpose();
         let Some((trainer, trained)) = self.train(trainer, look, observers)? else { return Ok(None) };
         let mut report = Report::default();
         match &mut exact {
@@ -142,13 +138,13 @@ fn probes(certificate: &Certificate) -> Panel {
     Panel::learned_against_target("objects looked at", dots.map(|(target, learned)| (target.exp(), learned.exp())))
 }
 
-impl<E: EnumerableEnv, P> Learned<'_, E, P> {
+impl<E: EnumerableEnv> Learned<'_, E> {
     pub(crate) fn print(self) -> Result<()> {
         self.run.print(&self.trained, self.report)
     }
 }
 
-impl<R: GraphRules, P> Learned<'_, GraphEnv<R>, P> {
+impl<R: GraphRules> Learned<'_, GraphEnv<R>> {
     /// Draws the most probable graphs with their probability and reward, or some samples.
     pub(crate) fn draw(&self, sheet: impl Fn(&str) -> GraphSheet, samples: &[GraphState], shown: usize) -> Result<()> {
         let Some(exact) = &self.exact else {

@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use clap::{ArgMatches, FromArgMatches};
 use gfn::Result;
 use gfn::group::{Group, replicate};
-use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 
@@ -74,7 +73,7 @@ fn in_processes(_: &Team, _: impl Fn() -> Result<()>) -> Result<()> {
 }
 
 /// Makes a trainer one of those that train as one, if there are others.
-pub(super) fn join<E: ReplayEnv, P: Policy<E>>(trainer: Trainer<E, P>) -> Result<Trainer<E, P>> {
+pub(super) fn join<E: ReplayEnv>(trainer: Trainer<E>) -> Result<Trainer<E>> {
     match MEMBER.with_borrow_mut(|member| member.end.take()) {
         Some(end) => trainer.with_group(end),
         None => Ok(trainer),

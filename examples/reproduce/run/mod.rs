@@ -15,7 +15,6 @@ mod training;
 
 use gfn::nn::BackwardPolicy;
 use gfn::objective::Objective;
-use gfn::policy::Policy;
 use gfn::replay::{ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::{Runtime, Threads};
@@ -128,11 +127,11 @@ impl<'a> Run<'a> {
     }
 
     /// The trainer with the replay buffer that `make` makes of the flags' settings; without one where there is to be no replay.
-    pub(crate) fn replayed<E: ReplayEnv, P: Policy<E>>(
+    pub(crate) fn replayed<E: ReplayEnv>(
         &self,
-        trainer: Trainer<E, P>,
+        trainer: Trainer<E>,
         make: impl FnOnce(ReplayConfig) -> Result<ReplayBuffer<E>>,
-    ) -> Result<Trainer<E, P>> {
+    ) -> Result<Trainer<E>> {
         Ok(match self.common.replay(&self.recipe)? {
             Some(config) => trainer.with_replay(make(config)?),
             None => trainer,

@@ -5,16 +5,14 @@ use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
 use gfn::metrics::certificates::{Budget, Certificate, certify};
 use gfn::metrics::{estimate_log_z, sample_objects};
-use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 
 /// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.
-pub(crate) fn sampled<E, P>(trainer: &Trainer<E, P>, n: usize) -> Result<Vec<(&'static str, Value)>>
+pub(crate) fn sampled<E>(trainer: &Trainer<E>, n: usize) -> Result<Vec<(&'static str, Value)>>
 where
     E: EnumerableEnv + ReplayEnv,
-    P: Policy<E>,
 {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
@@ -35,10 +33,9 @@ where
 }
 
 /// What samples can say of how good the policy is, and the figures of it.
-pub(crate) fn certified<E, P>(trainer: &Trainer<E, P>, samples: usize) -> Result<(Certificate, Value)>
+pub(crate) fn certified<E>(trainer: &Trainer<E>, samples: usize) -> Result<(Certificate, Value)>
 where
     E: EnumerableEnv + ReplayEnv,
-    P: Policy<E>,
 {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gfn::Result;
-use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, TensorBoard, Trainer,
@@ -40,12 +39,12 @@ pub(crate) struct Trained {
 impl Run<'_> {
     /// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training. `None` for
     /// a member that doesn't measure.
-    pub(crate) fn train<E: ReplayEnv, P: Policy<E>>(
+    pub(crate) fn train<E: ReplayEnv>(
         &self,
-        trainer: Trainer<E, P>,
-        mut look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
-        observers: Vec<&mut dyn Observer<E, P>>,
-    ) -> Result<Option<(Trainer<E, P>, Trained)>> {
+        trainer: Trainer<E>,
+        mut look: impl FnMut(&Trainer<E>) -> Result<Option<f64>>,
+        observers: Vec<&mut dyn Observer<E>>,
+    ) -> Result<Option<(Trainer<E>, Trained)>> {
         let mut trainer = members::join(trainer)?;
         let (common, steps) = (self.common, self.steps());
         let prefill = trainer.replay().map_or(0, |_| common.prefill.unwrap_or(self.recipe.prefill));
@@ -81,7 +80,7 @@ impl Run<'_> {
             // A run that stopped before its end goes on: what it has made is in its folder.
             made = steps_before(&run.metrics(), trainer.steps_done())?;
         }
-        let measure = |trainer: &Trainer<E, P>| {
+        let measure = |trainer: &Trainer<E>| {
             let jsd = trainer.averaged(|_| look(trainer))?;
             Ok(jsd.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())
         };
@@ -90,20 +89,20 @@ impl Run<'_> {
         let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
         let mut table = run.as_ref().map(|run| MetricsCsv::new(run.table()));
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
-        let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
+        let mut keep = |_: &Trainer<E>, record: &mut Record| {
             made.push(Made::from(&*record));
             Ok(ControlFlow::Continue(()))
         };
-        let mut all: Vec<&mut dyn Observer<E, P>> = Vec::new();
-        all.extend(validation.as_mut().map(|validation| validation as &mut dyn Observer<E, P>));
+        let mut all: Vec<&mut dyn Observer<E>> = Vec::new();
+        all.extend(validation.as_mut().map(|validation| validation as &mut dyn Observer<E>));
         for observer in observers {
             all.push(observer);
         }
-        all.extend(stop.as_mut().map(|stop| stop as &mut dyn Observer<E, P>));
+        all.extend(stop.as_mut().map(|stop| stop as &mut dyn Observer<E>));
         all.push(&mut keep);
-        all.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer<E, P>));
-        all.extend(table.as_mut().map(|table| table as &mut dyn Observer<E, P>));
-        all.extend(events.as_mut().map(|events| events as &mut dyn Observer<E, P>));
+        all.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer<E>));
+        all.extend(table.as_mut().map(|table| table as &mut dyn Observer<E>));
+        all.extend(events.as_mut().map(|events| events as &mut dyn Observer<E>));
         let mut fit = all.into_iter().fold(Fit::new(steps), Fit::observe);
         let save = common.save();
         if let Some(path) = &save {

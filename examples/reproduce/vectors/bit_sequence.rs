@@ -1,10 +1,9 @@
 //! Bit sequences near some hidden modes, written from left to right, at both ends, or word by word in any order.
 
 use clap::{Parser, ValueEnum};
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Slots, VectorStates};
 use gfn::nn::{BackwardPolicy, SequenceKind, SequenceNetConfig};
-use gfn::policy::{KHot, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig};
+use gfn::policy::{KHot, SequenceLayout, SequencePolicy, SequencePolicyConfig};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
@@ -121,10 +120,9 @@ where
     learn(&run, trainer.described_by(&description)?, log_z)
 }
 
-fn learn<E, P>(run: &Run<'_>, trainer: Trainer<E, P>, log_z: Option<f64>) -> Result<()>
+fn learn<E>(run: &Run<'_>, trainer: Trainer<E>, log_z: Option<f64>) -> Result<()>
 where
     E: EnumerableEnv + ReplayEnv + 'static,
-    P: Policy<E, Dist = GraphActionCategorical>,
 {
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };

@@ -35,7 +35,7 @@ const SAMPLES: usize = 2_000;
 /// The conditions under which it is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
+type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
 
 fn condition(c: f64) -> Tensor {
     Tensor::from_slice(&[c as f32]).view([1, 1])

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
     }
     let mut modes = members::sees_all().then(|| CountModes::new(|points: &VectorStates| reward.is_mode(points)));
-    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
+    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_>).collect();
     let Some(mut learned) = run.learn(trainer, "objects", observers)? else { return Ok(()) };
 
     let trainer = &learned.trainer;

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = perceptron(&run, env, features, reward.clone(), BackwardPolicy::Uniform, &task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let mut modes = members::sees_all().then(|| CountModes::new(|points: &VectorStates| reward.is_mode(points)));
-    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
+    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_>).collect();
     let Some(mut learned) = run.learn(trainer, "objects", observers)? else { return Ok(()) };
     GridReward::log_z(&reward).iter().for_each(|log_z| learned.report.set("log_z_true", log_z));
     learned.report.set("local_search", search);

@@ -30,7 +30,7 @@ pub(crate) fn perceptron<E, R>(
     reward: R,
     backward: BackwardPolicy,
     task: &Value,
-) -> Result<Trainer<E, MlpPolicy<KHot>>>
+) -> Result<Trainer<E>>
 where
     E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + gfn::rollout::ReplayEnv,
     R: Reward<VectorStates> + 'static,

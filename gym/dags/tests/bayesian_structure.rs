@@ -191,7 +191,7 @@ fn policies_give_each_legal_slot_a_probability() {
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let config = MlpPolicyConfig { backward, estimators, ..MlpPolicyConfig::default() };
     let mlp = MlpPolicy::new(&env, AdjacencyFeatures::new(5), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
-    let policies: [Box<dyn Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>>; 2] =
+    let policies: [Box<dyn Policy<GraphEnv<BayesianStructure>>>; 2] =
         [Box::new(GraphPolicy(net)), Box::new(mlp.unwrap())];
     for policy in &policies {
         let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;

@@ -38,7 +38,7 @@ fn train(objective: impl Objective + 'static) -> f64 {
         ..TrainerConfig::default()
     };
     let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(2)).unwrap();
-    let jsd = |trainer: &Trainer<_, _>| {
+    let jsd = |trainer: &Trainer<_>| {
         let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
         Distances::between(&sampled.probs, posterior.probs()).unwrap().jsd
     };

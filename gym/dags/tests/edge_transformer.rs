@@ -1,6 +1,6 @@
 //! Linear attention between pairs of nodes: what it may choose, that it can be trained, and that it learns a posterior.
 
-use gfn::distribution::{Distribution, GraphActionCategorical};
+use gfn::distribution::Distribution;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
 use gfn::graph::GraphEnv;
@@ -106,7 +106,7 @@ fn wrong_sizes_are_refused() {
 /// detailed balance against a target network.
 fn trained<P>(policy: impl FnOnce(&GraphEnv<BayesianStructure>) -> P) -> [f64; 2]
 where
-    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>,
+    P: Policy<GraphEnv<BayesianStructure>> + Send + 'static,
 {
     tch::set_num_threads(1);
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
@@ -124,7 +124,7 @@ where
     let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
     let trainer = Trainer::new(env.clone(), reward, policy(&env), objective, config, Rng::seeded(2)).unwrap();
     let mut trainer = trainer.with_target_network(10).unwrap();
-    let distance = |trainer: &Trainer<GraphEnv<BayesianStructure>, P>| {
+    let distance = |trainer: &Trainer<GraphEnv<BayesianStructure>>| {
         let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
         Distances::between(&sampled.probs, posterior.probs()).unwrap().jsd
     };

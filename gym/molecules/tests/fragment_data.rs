@@ -158,7 +158,7 @@ fn learned<G: GraphRules + 'static, R: Reward<GraphStates> + 'static>(
     ends.iter().zip(log_r).for_each(|(&end, log_r)| target[end] = prior[end] * log_r.exp());
     let sum: f64 = target.iter().sum();
     target.iter_mut().for_each(|weight| *weight /= sum);
-    let kept = Checkpoint::new(trainer.policy().0.parameters(), 0, Value::Null).unwrap();
+    let kept = Checkpoint::new(trainer.policy().parameters().unwrap(), 0, Value::Null).unwrap();
     let copy = |rng: &mut Rng| {
         let copy = net(rng);
         kept.restore(copy.parameters()).unwrap();

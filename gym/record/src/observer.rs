@@ -3,7 +3,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gfn::env::{Env, Rows};
-use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{Observer, Record, Trainer};
 use gfn::{Error, Result};
@@ -61,12 +60,12 @@ impl<E: Env> TrainingRecord<E> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TrainingRecord<E> {
+impl<E: ReplayEnv> Observer<E> for TrainingRecord<E> {
     fn name(&self) -> &str {
         "training_record"
     }
 
-    fn start(&mut self, trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         trainer.check_sees_all("a record of what is trained on")?;
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         // One file has one writer at a time.
@@ -78,7 +77,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TrainingRecord<E> {
         Ok(())
     }
 
-    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let began = Instant::now();
         let (Some(writer), Some(latest)) = (&mut self.writer, trainer.latest()) else {
             return Ok(ControlFlow::Continue(()));

@@ -318,7 +318,7 @@ fn what_was_committed_survives_twelve_kills() {
     assert!(from > 12, "there was something to lose");
 }
 
-type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>, GraphPolicy<GraphNet>>;
+type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>>;
 
 const BATCH: usize = 8;
 

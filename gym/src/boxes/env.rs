@@ -4,8 +4,8 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::BoxUniform;
 use super::chart::is_source;
+use super::{BoxDist, BoxUniform};
 
 /// The length of a step of [`BoxEnv`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -190,6 +190,7 @@ fn checked_delta(delta: f64) -> Result<()> {
 impl Env for BoxEnv {
     type States = Reals;
     type Actions = Reals;
+    type Dist = BoxDist;
 
     fn initial(&self, instances: &[u32]) -> Reals {
         Reals::filled(self.ndim, instances.len(), 0.0)

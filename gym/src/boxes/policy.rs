@@ -28,8 +28,6 @@ use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, che
 pub struct BoxUniform;
 
 impl Policy<BoxEnv> for BoxUniform {
-    type Dist = BoxDist;
-
     fn evaluate(
         &self,
         env: &BoxEnv,
@@ -199,8 +197,6 @@ fn spread(ndim: usize) -> Vec<f64> {
 }
 
 impl Policy<BoxEnv> for BoxPolicy {
-    type Dist = BoxDist;
-
     fn evaluate(
         &self,
         env: &BoxEnv,
@@ -225,7 +221,7 @@ impl Policy<BoxEnv> for BoxPolicy {
         })
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<BoxEnv, BoxDist> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<BoxEnv> + '_>> {
         let network = self.networks.on_host(direction, &self.columns)?;
         let start = self.columns.iter().map(|&column| self.start[column as usize]).collect();
         let source = self.some_columns().filter(|_| direction == Direction::Forward).map(|_| {
@@ -256,7 +252,7 @@ struct FrozenBox<'a> {
     source: Option<Vec<f64>>,
 }
 
-impl HostPolicy<BoxEnv, BoxDist> for FrozenBox<'_> {
+impl HostPolicy<BoxEnv> for FrozenBox<'_> {
     fn distribution(&self, env: &BoxEnv, states: &Reals) -> Result<BoxDist> {
         let (policy, direction) = (self.policy, self.direction);
         policy.check(env, states)?;

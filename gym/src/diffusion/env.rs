@@ -3,7 +3,7 @@ use gfn::rollout::ReplayEnv;
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
-use super::{DiffusionStates, Process, ReferencePolicy};
+use super::{DiffusionStates, GaussianSteps, Process, ReferencePolicy};
 
 /// Sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera et al. 2024): the origin is the initial state,
 /// `steps` Gaussian steps lead to the object.
@@ -96,6 +96,7 @@ impl DiffusionSampling {
 impl Env for DiffusionSampling {
     type States = DiffusionStates;
     type Actions = Reals;
+    type Dist = GaussianSteps;
 
     fn initial(&self, instances: &[u32]) -> DiffusionStates {
         DiffusionStates::at(Reals::filled(self.dim, instances.len(), 0.0), 0)

@@ -265,8 +265,6 @@ fn torchgfn(
 }
 
 impl Policy<DiffusionSampling> for DiffusionPolicy {
-    type Dist = GaussianSteps;
-
     fn evaluate(
         &self,
         env: &DiffusionSampling,

@@ -62,8 +62,6 @@ impl ReferencePolicy {
 }
 
 impl Policy<DiffusionSampling> for ReferencePolicy {
-    type Dist = GaussianSteps;
-
     fn evaluate(
         &self,
         env: &DiffusionSampling,
@@ -133,8 +131,6 @@ impl OptimalGaussian {
 }
 
 impl Policy<DiffusionSampling> for OptimalGaussian {
-    type Dist = GaussianSteps;
-
     fn evaluate(
         &self,
         env: &DiffusionSampling,

@@ -83,8 +83,6 @@ impl EbmPolicy {
 }
 
 impl Policy<VectorEnv<DiscreteEbm>> for EbmPolicy {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &VectorEnv<DiscreteEbm>,

@@ -3,7 +3,7 @@ use gfn::rollout::ReplayEnv;
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
-use super::LineUniform;
+use super::{LineDist, LineUniform};
 
 /// The real line, walked along in a fixed number of steps of any length, from 0 (torchgfn's `Line`).
 ///
@@ -94,6 +94,7 @@ pub(super) fn illegal(row: usize, direction: Direction, state: &[f64], to: f64, 
 impl Env for Line {
     type States = Reals;
     type Actions = Reals;
+    type Dist = LineDist;
 
     fn initial(&self, instances: &[u32]) -> Reals {
         Reals::filled(2, instances.len(), 0.0)

@@ -15,8 +15,6 @@ use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, che
 pub struct LineUniform;
 
 impl Policy<Line> for LineUniform {
-    type Dist = LineDist;
-
     fn evaluate(
         &self,
         env: &Line,
@@ -106,8 +104,6 @@ impl LinePolicy {
 }
 
 impl Policy<Line> for LinePolicy {
-    type Dist = LineDist;
-
     fn evaluate(
         &self,
         env: &Line,

@@ -1,5 +1,6 @@
 //! Environments of any kind whose author steps batches of arrays in Python.
 
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, check_walks};
 use gfn::{Error, Result};
 use numpy::{IntoPyArray, PyReadonlyArrayDyn};
@@ -187,6 +188,7 @@ fn unlike_text(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize
 impl Env for Called {
     type States = VectorStates;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> VectorStates {
         let mut states = VectorStates::filled(self.width, instances.len(), 0);

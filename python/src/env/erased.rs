@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gfn::Result;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
 use gfn::graph::{GraphEnv, GraphRules};
 
@@ -35,6 +36,7 @@ impl AnyVectorEnv {
 impl Env for AnyVectorEnv {
     type States = VectorStates;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
     fn n_instances(&self) -> u32 {
         self.env.n_instances()
     }

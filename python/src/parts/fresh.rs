@@ -1,7 +1,6 @@
 //! Fresh objects that a function of Python finds in the policy's place.
 
 use gfn::env::Rows;
-use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
 use gfn::train::{Context, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
@@ -67,11 +66,11 @@ impl<E: ReplayEnv> Persist<E> for CalledFresh<E::States> {
     }
 }
 
-impl<E: ReplayEnv + Clone + 'static, P: Policy<E>> Source<E, P> for CalledFresh<E::States>
+impl<E: ReplayEnv + Clone + 'static> Source<E> for CalledFresh<E::States>
 where
     E::States: 'static,
 {
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
         let seed = rng.below(1 << 53) as u64;
         let asked = tch::no_grad(|| Python::attach(|py| self.ask(wanted, seed, py)));
@@ -106,7 +105,7 @@ where
         check(conditions.as_ref())?;
         // With draws of its own, so that what is looked at twice is drawn once.
         finished(&context.env, &objects, &mut Rng::seeded(seed))?;
-        let sampler = Sampler::new(&context.env, &context.policy).max_steps(context.config.max_steps);
+        let sampler = Sampler::new(&context.env, context.policy()).max_steps(context.config.max_steps);
         let drawn = match &conditions {
             None => sampler.backward(&objects, &mut rng)?,
             Some(conditions) => sampler.backward_conditional(&objects, conditions, &mut rng)?,

@@ -15,8 +15,8 @@ use crate::objects::{Border, some, ways};
 const AT_ONCE: usize = 4096;
 
 /// A buffer of given objects and what the trainer's reward gives them, under their conditions if there are any.
-pub(super) fn buffer<E: ReplayEnv, P: gfn::policy::Policy<E>>(
-    trainer: &Trainer<E, P>,
+pub(super) fn buffer<E: ReplayEnv>(
+    trainer: &Trainer<E>,
     objects: Py<PyAny>,
     conditions: Option<Tensor>,
     border: &Border<E::States>,

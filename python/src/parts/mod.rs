@@ -15,7 +15,6 @@ pub(crate) use search::{AnySearch, mala};
 
 use gfn::condition::{ConditionedReward, FocusInHindsight};
 use gfn::env::Env;
-use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
     AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig, Trainer,
@@ -141,19 +140,17 @@ impl Parts {
     }
 
     /// Gives them to a trainer that has its conditions and its buffer.
-    pub(crate) fn attach<E, D>(
+    pub(crate) fn attach<E>(
         self,
-        mut trainer: Trainer<E, AnyPolicy<E, D>>,
-        others: Others<E, D>,
+        mut trainer: Trainer<E>,
+        others: Others<E>,
         border: &Border<E::States>,
         width: usize,
         rng: &mut Rng,
-    ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
+    ) -> PyResult<Trainer<E>>
     where
         E: ReplayEnv + Clone + 'static,
-        AnyPolicy<E, D>: Policy<E> + Send + 'static,
         E::States: 'static,
-        D: 'static,
     {
         let Self { settings, data, search, hindsight, source, fresh, .. } = self;
         if let Some(share) = settings.hindsight {
@@ -193,7 +190,7 @@ impl Parts {
             let given = given::buffer(&trainer, objects, conditions, border, rng)?;
             trainer = trainer.with_data(given);
         }
-        let rest = || -> Result<Trainer<E, AnyPolicy<E, D>>> {
+        let rest = || -> Result<Trainer<E>> {
             if let (Some(teacher), Some(given)) = (others.teacher, &settings.teacher) {
                 let config: TeacherConfig = over_defaults("the settings of the teacher", given, &["adam"])?;
                 trainer = trainer.with_teacher(teacher, config)?;
@@ -219,8 +216,8 @@ impl Parts {
 }
 
 /// Parts that are made before the trainer is.
-pub(crate) struct Others<E: Env, D> {
-    pub(crate) teacher: Option<AnyPolicy<E, D>>,
+pub(crate) struct Others<E: Env> {
+    pub(crate) teacher: Option<AnyPolicy<E>>,
     pub(crate) novelty: Option<Box<dyn Novelty<E::States>>>,
     pub(crate) search: Option<AnySearch<E>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,

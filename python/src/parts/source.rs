@@ -1,7 +1,6 @@
 //! Objects that a function of Python gives anew for each batch.
 
 use gfn::env::Rows;
-use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
 use gfn::train::{Context, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
@@ -23,8 +22,8 @@ impl<E: ReplayEnv> Persist<E> for CalledSource<E::States> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for CalledSource<E::States> {
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+impl<E: ReplayEnv> Source<E> for CalledSource<E::States> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let n = wanted.most;
         let seed = rng.below(1 << 53) as u64;
         let asked = |py: Python<'_>| {
@@ -38,7 +37,7 @@ impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for CalledSource<E::States> {
         }
         // With draws of its own, so that what is looked at twice is drawn once.
         finished(&context.env, &objects, &mut Rng::seeded(seed))?;
-        Sampler::new(&context.env, &context.policy)
+        Sampler::new(&context.env, context.policy())
             .max_steps(context.config.max_steps)
             .backward(&objects, rng)
             .map(Some)

@@ -16,19 +16,17 @@ use module::View;
 
 use std::sync::Arc;
 
-use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::Env;
 use gfn::graph::GraphEnv;
 use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{
-    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequencePolicy, SequencePolicyConfig,
-    UniformPolicy,
+    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequencePolicy, SequencePolicyConfig, UniformPolicy,
 };
 use gfn::{Error, Result, Rng};
 use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig};
-use gfn_gym::boxes::{BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig};
-use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, GaussianSteps, Target};
-use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
+use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
+use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Target};
+use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -42,7 +40,6 @@ use crate::kept::Object;
 use crate::settings::{over_defaults, read};
 
 /// A policy over actions that can be listed.
-type Discrete<E> = AnyPolicy<E, GraphActionCategorical>;
 
 /// What Python asked for, and what it is built with.
 pub(crate) struct Plan<'a> {
@@ -110,20 +107,12 @@ pub(crate) struct Needs {
     pub(crate) conditions: usize,
 }
 
-fn boxed<E: Env, D: Distribution<Actions = E::Actions>>(
-    policy: Result<impl Policy<E, Dist = D> + Send + 'static>,
-) -> PyResult<AnyPolicy<E, D>> {
+fn boxed<E: Env>(policy: Result<impl Policy<E> + Send + 'static>) -> PyResult<AnyPolicy<E>> {
     policy.map(AnyPolicy::new).map_err(raised)
 }
 
-fn headed<E: Env, D: Distribution<Actions = E::Actions>>(
-    policy: Result<impl Policy<E, Dist = D> + MultiHead + Send + 'static>,
-) -> PyResult<AnyPolicy<E, D>> {
-    policy.map(AnyPolicy::headed).map_err(raised)
-}
-
 /// A policy for graphs.
-pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<AnyGraphEnv>> {
+pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<AnyPolicy<AnyGraphEnv>> {
     let (device, kind) = (plan.device, plan.kind);
     match (plan.name.as_str(), &plan.module) {
         ("GraphNet", None) => {
@@ -144,7 +133,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
 }
 
 /// A policy for vectors.
-pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete<AnyVectorEnv>> {
+pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<AnyPolicy<AnyVectorEnv>> {
     let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
     let features = KHot::new(env.width(), vectors.values);
     let layout = || {
@@ -152,7 +141,7 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete
         vectors.sequence.ok_or_else(|| raised(Error::config("the policy", &plan.name, expected)))
     };
     match (plan.name.as_str(), &plan.module) {
-        ("Mlp", None) => headed(
+        ("Mlp", None) => boxed(
             plan.config()
                 .and_then(|config: MlpPolicyConfig| MlpPolicy::new(env, features, config, device, kind, plan.rng)),
         ),
@@ -176,10 +165,10 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete
 pub(crate) fn of_structures(
     plan: Plan<'_>,
     env: &GraphEnv<BayesianStructure>,
-) -> PyResult<Discrete<GraphEnv<BayesianStructure>>> {
+) -> PyResult<AnyPolicy<GraphEnv<BayesianStructure>>> {
     let (device, kind) = (plan.device, plan.kind);
     match (plan.name.as_str(), &plan.module) {
-        ("Mlp", None) => headed(plan.config().and_then(|config: MlpPolicyConfig| {
+        ("Mlp", None) => boxed(plan.config().and_then(|config: MlpPolicyConfig| {
             MlpPolicy::new(env, AdjacencyFeatures::new(env.n_nodes()), config, device, kind, plan.rng)
         })),
         ("GraphNet", None) => {
@@ -202,7 +191,7 @@ pub(crate) fn of_structures(
 }
 
 /// A policy for points of the unit box.
-pub(crate) fn of_box(plan: Plan<'_>, env: &BoxEnv) -> PyResult<AnyPolicy<BoxEnv, BoxDist>> {
+pub(crate) fn of_box(plan: Plan<'_>, env: &BoxEnv) -> PyResult<AnyPolicy<BoxEnv>> {
     match plan.name.as_str() {
         "BoxNet" => boxed(
             plan.config()
@@ -213,7 +202,7 @@ pub(crate) fn of_box(plan: Plan<'_>, env: &BoxEnv) -> PyResult<AnyPolicy<BoxEnv,
 }
 
 /// A policy for points of the line.
-pub(crate) fn of_line(plan: Plan<'_>, env: &Line) -> PyResult<AnyPolicy<Line, LineDist>> {
+pub(crate) fn of_line(plan: Plan<'_>, env: &Line) -> PyResult<AnyPolicy<Line>> {
     match plan.name.as_str() {
         "LineNet" => boxed(
             plan.config()
@@ -228,7 +217,7 @@ pub(crate) fn of_diffusion(
     plan: Plan<'_>,
     env: &DiffusionSampling,
     target: Option<Arc<dyn Target>>,
-) -> PyResult<AnyPolicy<DiffusionSampling, GaussianSteps>> {
+) -> PyResult<AnyPolicy<DiffusionSampling>> {
     match plan.name.as_str() {
         "DiffusionNet" => boxed(plan.config().and_then(|config: DiffusionPolicyConfig| {
             DiffusionPolicy::new(env, config, target, plan.device, plan.kind, plan.rng)

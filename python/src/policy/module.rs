@@ -11,7 +11,7 @@ use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
 use super::asked::Asked;
-use super::{Adopted, Discrete, boxed, estimators};
+use super::{Adopted, AnyPolicy, boxed, estimators};
 use crate::errors::{passed_on, raised};
 use crate::kept::Object;
 use crate::tensors;
@@ -170,7 +170,7 @@ pub(super) fn of_graphs<R: GraphRules + 'static>(
     view: View,
     made_for: (Device, Kind),
     rng: &mut Rng,
-) -> PyResult<Discrete<GraphEnv<R>>> {
+) -> PyResult<AnyPolicy<GraphEnv<R>>> {
     let asked: Settings =
         serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
     let config = GraphNetConfig {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
 use super::asked::Asked;
-use super::{Adopted, Discrete, estimators, headed};
+use super::{Adopted, AnyPolicy, boxed, estimators};
 use crate::env::{AnyVectorEnv, Vectors};
 use crate::errors::{passed_on, raised};
 use crate::kept::Object;
@@ -88,7 +88,7 @@ pub(super) fn of_vectors(
     vectors: &Vectors,
     made_for: (Device, Kind),
     rng: &mut Rng,
-) -> PyResult<Discrete<AnyVectorEnv>> {
+) -> PyResult<AnyPolicy<AnyVectorEnv>> {
     let asked: Settings =
         serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
     let config = MlpPolicyConfig {
@@ -113,5 +113,5 @@ pub(super) fn of_vectors(
     let features = KHot::new(vectors.env.width(), vectors.values);
     let policy = MlpPolicy::with_torso(&vectors.env, features, torso, config, made_for.0, made_for.1, rng);
     taken.map_err(raised)?;
-    Ok(headed(policy)?.of_module(adopted))
+    Ok(boxed(policy)?.of_module(adopted))
 }

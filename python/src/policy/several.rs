@@ -2,7 +2,6 @@
 
 use std::any::Any;
 
-use gfn::distribution::Distribution;
 use gfn::env::Env;
 use gfn::policy::Policy;
 use gfn::{Error, Rng};
@@ -34,25 +33,25 @@ pub(crate) struct Networks {
 }
 
 /// The policies of a trainer.
-pub(crate) struct Policies<E: Env, D> {
+pub(crate) struct Policies<E: Env> {
     /// The one that is trained, relative to a prior if there is one.
-    pub(crate) own: AnyPolicy<E, D>,
-    pub(crate) teacher: Option<AnyPolicy<E, D>>,
+    pub(crate) own: AnyPolicy<E>,
+    pub(crate) teacher: Option<AnyPolicy<E>>,
 }
 
 impl Networks {
     /// Makes them, the trainer's own first.
-    pub(crate) fn build<E: Env + 'static, D: Distribution<Actions = E::Actions> + 'static>(
+    pub(crate) fn build<E: Env + 'static>(
         self,
         rng: &mut Rng,
-        make: impl Fn(Plan<'_>) -> PyResult<AnyPolicy<E, D>>,
-    ) -> PyResult<Policies<E, D>> {
+        make: impl Fn(Plan<'_>) -> PyResult<AnyPolicy<E>>,
+    ) -> PyResult<Policies<E>> {
         let Self { own, built, prior, teacher, made_for: (device, kind), needs } = self;
         let one =
             |(text, module): Network, needs, rng: &mut Rng| make(Plan::new(&text, module, device, kind, rng, needs)?);
         let own = match built {
             None => one(own, needs, rng)?,
-            Some(built) => *built.downcast().map_err(|_| {
+            Some(built) => built.downcast::<Option<AnyPolicy<E>>>().ok().and_then(|built| *built).ok_or_else(|| {
                 let expected = "one that was built for an environment of the same class";
                 raised(Error::config("policy", "a policy of another environment", expected))
             })?,
@@ -72,7 +71,7 @@ impl Networks {
 }
 
 /// Gives a policy these values; others than its own parameters' may be among them.
-fn take_over<E: Env, P: Policy<E>>(policy: &P, values: &[(String, Tensor)]) -> gfn::Result<()> {
+fn take_over<E: Env>(policy: &dyn Policy<E>, values: &[(String, Tensor)]) -> gfn::Result<()> {
     for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
         let fits =
             |(name, value): &&(String, Tensor)| *name == parameter.name && value.size() == parameter.tensor.size();

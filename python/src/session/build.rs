@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gfn::Rng;
-use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::{EnumerableEnv, Env, Rows};
 use gfn::objective::Objective;
 use gfn::objective::Quantity;
@@ -33,9 +32,7 @@ use crate::objects::{
     Border, Coordinates, Encoding, read_diffusion, read_graphs, read_points, read_structures, read_vectors,
 };
 use crate::parts::{AnySearch, Others, Parts, mala};
-use crate::policy::{
-    AnyPolicy, Needs, Networks, Policies, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors,
-};
+use crate::policy::{Needs, Networks, Policies, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
 use crate::record::{
     Describe, describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors,
 };
@@ -223,17 +220,17 @@ pub(super) fn session(
 }
 
 /// What is made by the kind of the environment.
-struct EnvParts<E: Env, D> {
+struct EnvParts<E: Env> {
     env: E,
     reward: Built<E::States>,
-    policies: Policies<E, D>,
+    policies: Policies<E>,
     border: Border<E::States>,
     describe: Describe<E>,
     search: Option<AnySearch<E>>,
 }
 
 /// A trainer of an environment whose states can be listed.
-fn listed<E>(given: EnvParts<E, GraphActionCategorical>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
+fn listed<E>(given: EnvParts<E>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
     E::States: 'static,
@@ -256,11 +253,10 @@ fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<u
 }
 
 /// A trainer of any other.
-fn continuous<E, D>(given: EnvParts<E, D>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
+fn continuous<E>(given: EnvParts<E>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv + Clone + 'static,
     E::States: 'static,
-    D: Distribution<Actions = E::Actions> + 'static,
 {
     let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
     let shared = Shared::of(&given.policies);
@@ -270,16 +266,10 @@ where
     Ok(Box::new(Trained::new(trainer, border, describe, None, each_its_own, conditions, shared)))
 }
 
-fn trainer<E, D>(
-    given: EnvParts<E, D>,
-    rest: Rest,
-    mut rng: Rng,
-    distinct: Distinct<E>,
-) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
+fn trainer<E>(given: EnvParts<E>, rest: Rest, mut rng: Rng, distinct: Distinct<E>) -> PyResult<Trainer<E>>
 where
     E: ReplayEnv + Clone + 'static,
     E::States: 'static,
-    D: Distribution<Actions = E::Actions> + 'static,
 {
     let Rest {
         objective,

@@ -9,7 +9,6 @@ use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
 use gfn::metrics::certificates::Budget;
 use gfn::optim::Schedule;
-use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
@@ -82,25 +81,25 @@ pub(super) trait Engine: ByHand + Send {
 type BorderOf<E> = Border<<E as gfn::env::Env>::States>;
 
 /// The evaluation of a policy in all states.
-type ExactOf<E, P> = fn(&Trainer<E, P>, usize, Option<&Tensor>, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
+type ExactOf<E> = fn(&Trainer<E>, usize, Option<&Tensor>, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
 /// A judgement of samples.
-type JudgedOf<E, P> = fn(&Trainer<E, P>, &Py<PyAny>, usize, &BorderOf<E>, &mut Rng) -> Result<Found<Figures>>;
+type JudgedOf<E> = fn(&Trainer<E>, &Py<PyAny>, usize, &BorderOf<E>, &mut Rng) -> Result<Found<Figures>>;
 
 /// What can be asked where states can be listed.
-pub(super) struct Listing<E: ReplayEnv, P> {
-    pub(super) exact: ExactOf<E, P>,
-    pub(super) certified: fn(&Trainer<E, P>, Budget, &mut Rng) -> Result<String>,
-    pub(super) judged: JudgedOf<E, P>,
+pub(super) struct Listing<E: ReplayEnv> {
+    pub(super) exact: ExactOf<E>,
+    pub(super) certified: fn(&Trainer<E>, Budget, &mut Rng) -> Result<String>,
+    pub(super) judged: JudgedOf<E>,
 }
 
 /// A trainer and how its states leave it.
-pub(super) struct Trained<E: ReplayEnv, P> {
-    pub(super) trainer: Trainer<E, P>,
+pub(super) struct Trained<E: ReplayEnv> {
+    pub(super) trainer: Trainer<E>,
     pub(super) border: Border<E::States>,
     describe: Describe<E>,
     /// Where all that training draws is written, if anywhere.
     record: Option<TrainingRecord<E>>,
-    listing: Option<Arc<Listing<E, P>>>,
+    listing: Option<Arc<Listing<E>>>,
     alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
@@ -108,17 +107,15 @@ pub(super) struct Trained<E: ReplayEnv, P> {
     steps: Arc<AtomicUsize>,
 }
 
-impl<E, P> Trained<E, P>
+impl<E> Trained<E>
 where
     E: ReplayEnv + 'static,
-    P: Policy<E>,
-    P::Dist: 'static,
 {
     pub(super) fn new(
-        trainer: Trainer<E, P>,
+        trainer: Trainer<E>,
         border: Border<E::States>,
         describe: Describe<E>,
-        listing: Option<Listing<E, P>>,
+        listing: Option<Listing<E>>,
         alike: Alike<E>,
         conditions: Option<Arc<Conditions>>,
         shared: Shared,
@@ -132,7 +129,7 @@ where
     pub(super) fn make_steps(
         &mut self,
         n: usize,
-        make: &mut dyn FnMut(&mut Trainer<E, P>) -> Result<StepStats>,
+        make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
     ) -> (Vec<Made>, Option<Error>) {
         let mut made = Vec::with_capacity(n.min(1 << 16));
         let (watch, shared) = (Watch::new(), &self.shared);
@@ -142,7 +139,7 @@ where
             Err(error) => return (made, Some(error)),
         }
         let steps = &self.steps;
-        let mut note = |_: &Trainer<E, P>, record: &mut Record| {
+        let mut note = |_: &Trainer<E>, record: &mut Record| {
             steps.store(record.step, Relaxed);
             made.push(Made { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
             watch.look()?;
@@ -168,7 +165,7 @@ where
     }
 
     /// The result of `look` where weights are without noise, if the policy has noisy layers.
-    pub(super) fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
+    pub(super) fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E>, &mut Rng) -> T) -> T {
         let Self { trainer, rng, .. } = self;
         match trainer.policy().parameters() {
             Some(parameters) => parameters.without_noise(|| look(trainer, rng)),
@@ -176,7 +173,7 @@ where
         }
     }
 
-    fn listing(&self) -> Result<Arc<Listing<E, P>>> {
+    fn listing(&self) -> Result<Arc<Listing<E>>> {
         let refused = || {
             let expected = "one whose states can be listed; of others, compare samples";
             Error::config("the environment of an exact evaluation", "continuous", expected)
@@ -214,12 +211,10 @@ pub(crate) fn later<S: Send + 'static>(show: &Show<S>, states: S) -> Shown {
     Box::new(move |py| show(py, &states))
 }
 
-impl<E, P> Engine for Trained<E, P>
+impl<E> Engine for Trained<E>
 where
     E: ReplayEnv + Clone + 'static,
     E::States: 'static,
-    P: Policy<E> + Send + 'static,
-    P::Dist: 'static,
 {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
         self.make_steps(n, &mut Trainer::step)

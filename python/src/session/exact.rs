@@ -1,6 +1,5 @@
 //! The exact distribution of a policy, beside the reward's.
 
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
@@ -18,7 +17,7 @@ use crate::watch::Watch;
 const AT_ONCE: usize = 2048;
 
 /// A trainer of an environment whose actions can be listed.
-type Listed<E> = Trainer<E, AnyPolicy<E, GraphActionCategorical>>;
+type Listed<E> = Trainer<E>;
 
 /// What an exact evaluation found.
 pub(super) type Parts = Found<Exact>;
@@ -101,7 +100,7 @@ fn target<E: EnumerableEnv + 'static>(
         Ok(())
     })?;
     let mut target = space.target_of(&values)?;
-    let Some(prior) = trainer.policy().prior() else { return Ok(target) };
+    let Some(prior) = trainer.policy_as().and_then(AnyPolicy::<E>::prior) else { return Ok(target) };
     let beta = trainer.context().objective.reward_exponent();
     let prior = space.terminating_distribution(trainer.env(), &watch.over(prior), conditions)?;
     let logs = target.log_rewards.iter().zip(&prior.probs);

@@ -1,6 +1,5 @@
 //! Certificates of policies, and judgements of samples, as JSON.
 
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Rows, StateGraph};
 use gfn::metrics::certificates::{Budget, Judgement, certify};
 use gfn::train::Trainer;
@@ -17,7 +16,7 @@ use crate::policy::AnyPolicy;
 use crate::watch::Watch;
 
 /// A trainer of an environment whose actions can be listed.
-type Listed<E> = Trainer<E, AnyPolicy<E, GraphActionCategorical>>;
+type Listed<E> = Trainer<E>;
 
 /// Figures as JSON.
 #[derive(IntoPyObject)]
@@ -32,7 +31,7 @@ pub(super) fn certified<E: EnumerableEnv + 'static>(
     rng: &mut Rng,
 ) -> Result<String> {
     one_instance(trainer.env())?;
-    if trainer.policy().prior().is_some() {
+    if trainer.policy_as().and_then(AnyPolicy::<E>::prior).is_some() {
         return Err(Error::config("the objective", "relative to a prior", "one whose target is R, or `exact`"));
     }
     let watch = Watch::new();

@@ -5,7 +5,6 @@ use std::any::Any;
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::Rows;
 use gfn::objective::{Quantities, Quantity, score};
-use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
 use gfn::train::{Batch, BatchScores, Trainer};
 use gfn::{Error, Result, Rng};
@@ -16,6 +15,7 @@ use super::engine::{Made, Trained, later};
 use crate::errors::passed_on;
 use crate::evaluation::Shown;
 use crate::layers::{Held, HeldPaths, Scored, other_states};
+use crate::policy::AnyPolicy;
 use crate::watch::Watch;
 
 /// log P of each possible action of a batch of states in one direction, with gradients.
@@ -90,12 +90,10 @@ fn own<E: ReplayEnv + 'static>(paths: &dyn HeldPaths) -> Result<&Held<E>> {
     paths.as_any().downcast_ref().ok_or_else(other_states)
 }
 
-impl<E, P> Trained<E, P>
+impl<E> Trained<E>
 where
     E: ReplayEnv + Clone + 'static,
     E::States: 'static,
-    P: Policy<E> + Send + 'static,
-    P::Dist: 'static,
 {
     /// Refuses trajectories of an environment of the same kind and other settings.
     fn check_env(&self, held: &Held<E>) -> Result<()> {
@@ -104,7 +102,7 @@ where
 }
 
 /// log P_F and log P_B of each transition, without gradients; nobody's reward is asked.
-fn scored<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, paths: &Trajectories<E>) -> Result<Scored> {
+fn scored<E: ReplayEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Scored> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let nobody = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     let scores = tch::no_grad(|| score(trainer.env(), &nobody, trainer.policy(), &unrewarded, Quantities::NONE))?;
@@ -138,12 +136,10 @@ fn listed<E: ReplayEnv, D: Distribution<Actions = E::Actions>>(env: &E, dist: &D
     Ok(Actions { ptr, slots: env.write_actions(&actions), log_probs })
 }
 
-impl<E, P> ByHand for Trained<E, P>
+impl<E> ByHand for Trained<E>
 where
     E: ReplayEnv + Clone + 'static,
     E::States: 'static,
-    P: Policy<E> + Send + 'static,
-    P::Dist: 'static,
 {
     fn evaluate(&mut self, states: &Py<PyAny>, conditions: Option<&Tensor>, flow: bool) -> Result<Evaluated> {
         let read = |py: Python<'_>| (self.border.read)(states.bind(py), "states");
@@ -265,6 +261,6 @@ where
     }
 
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send> {
-        Box::new(self.trainer.into_context().policy)
+        Box::new(self.trainer.into_policy_as::<AnyPolicy<E>>())
     }
 }

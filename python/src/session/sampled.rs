@@ -4,7 +4,6 @@ use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::importance_log_z;
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
-use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
@@ -43,11 +42,11 @@ pub(super) fn in_batches(
 }
 
 /// Scores without gradients, with the prior's where the objective is relative to one.
-fn scored<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, trajectories: &Trajectories<E>) -> Result<Scores> {
+fn scored<E: ReplayEnv>(trainer: &Trainer<E>, trajectories: &Trajectories<E>) -> Result<Scores> {
     let context = trainer.context();
     let relative = context.objective.needs().has(Quantity::LogPrior);
     let needs = if relative { Quantity::LogPrior.into() } else { Quantities::NONE };
-    tch::no_grad(|| score(&context.env, context.reward.as_ref(), &context.policy, trajectories, needs))
+    tch::no_grad(|| score(&context.env, context.reward.as_ref(), context.policy(), trajectories, needs))
 }
 
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
@@ -55,7 +54,7 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
 }
 
 /// log w of each trajectory: its share of the target over its probability.
-fn log_weights<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, scores: &Scores) -> Result<Vec<f64>> {
+fn log_weights<E: ReplayEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec<f64>> {
     let objective = &trainer.context().objective;
     if objective.needs().has(Quantity::LogPrior) {
         scores.relative_log_weights(objective.reward_exponent())
@@ -76,8 +75,8 @@ pub(super) fn one_instance<E: Env>(env: &E) -> Result<()> {
 }
 
 /// Samples, and what they say of log Z.
-pub(super) fn sampled<E, P>(
-    trainer: &Trainer<E, P>,
+pub(super) fn sampled<E>(
+    trainer: &Trainer<E>,
     n: usize,
     condition: Option<&Tensor>,
     border: &Border<E::States>,
@@ -87,8 +86,6 @@ pub(super) fn sampled<E, P>(
 where
     E: ReplayEnv + 'static,
     E::States: 'static,
-    P: Policy<E>,
-    P::Dist: 'static,
 {
     let (env, context) = (trainer.env(), trainer.context());
     one_instance(env)?;
@@ -126,8 +123,8 @@ where
 }
 
 /// What a policy makes of given objects.
-pub(super) fn tested<E, P>(
-    trainer: &Trainer<E, P>,
+pub(super) fn tested<E>(
+    trainer: &Trainer<E>,
     objects: &Py<PyAny>,
     paths: usize,
     condition: Option<&Tensor>,
@@ -136,8 +133,6 @@ pub(super) fn tested<E, P>(
 ) -> Result<Tested>
 where
     E: ReplayEnv + 'static,
-    P: Policy<E>,
-    P::Dist: 'static,
 {
     let (env, context) = (trainer.env(), trainer.context());
     one_instance(env)?;

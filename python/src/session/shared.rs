@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use gfn::distribution::Distribution;
 use gfn::env::Env;
 use gfn::nn::Parameters;
 use gfn::policy::Policy;
@@ -26,7 +25,7 @@ struct Parameter {
 }
 
 impl Shared {
-    pub(super) fn of<E: Env, D: Distribution<Actions = E::Actions>>(policies: &Policies<E, D>) -> Self {
+    pub(super) fn of<E: Env>(policies: &Policies<E>) -> Self {
         let all = || [Some(&policies.own), policies.own.prior(), policies.teacher.as_ref()].into_iter().flatten();
         Self {
             parameters: all()

@@ -122,11 +122,7 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
 /// # Errors
 /// Those of the reward; [`Error::Shape`] for a wrong number of values; [`Error::NonFinite`] for NaN, +infinity, and
 /// (a balance objective can't be met at R = 0) minus infinity.
-pub fn log_rewards<S: Rows, R: Reward<S> + ?Sized>(
-    reward: &R,
-    states: &S,
-    conditions: Option<&Tensor>,
-) -> Result<Vec<f64>> {
+pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
     check_log_rewards(&values, states.len())?;
     Ok(values)

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use super::backward::fill;
 use super::{GraphEnv, GraphRules, classes, contract, relabel};
+use crate::distribution::GraphActionCategorical;
 use crate::env::{
     Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step,
     restrict,
@@ -55,6 +56,7 @@ fn check_removed<R: GraphRules>(
 impl<R: GraphRules> Env for GraphEnv<R> {
     type States = GraphStates;
     type Actions = Slots;
+    type Dist = GraphActionCategorical;
 
     fn n_instances(&self) -> u32 {
         self.initial.len() as u32

@@ -94,18 +94,16 @@ struct WeightedSamples<S> {
 /// # Errors
 /// [`Error::Config`] for a budget that is too small, and for several instances; those of sampling and
 /// scoring.
-pub fn certify<E, P, R>(
+pub fn certify<E>(
     env: &E,
-    policy: &P,
-    reward: &R,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
     target: Option<&E::States>,
     budget: Budget,
     rng: &mut Rng,
 ) -> Result<Certificate>
 where
     E: EnumerableEnv,
-    P: Policy<E>,
-    R: Reward<E::States> + ?Sized,
 {
     budget.check()?;
     check_one_instance(env, "one, whose policy can be certified")?;
@@ -188,10 +186,10 @@ fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Ve
     out
 }
 
-fn drawn<E: EnumerableEnv, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+fn drawn<E: EnumerableEnv>(
     env: &E,
-    policy: &P,
-    reward: &R,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
     n: usize,
     rng: &mut Rng,
 ) -> Result<WeightedSamples<E::States>> {
@@ -215,11 +213,16 @@ struct ProbeSet {
 
 impl ProbeSet {
     /// A third of the objects from each source.
-    fn new<E, P, R>(env: &E, policy: &P, reward: &R, objects: &E::States, budget: Budget, rng: &mut Rng) -> Result<Self>
+    fn new<E>(
+        env: &E,
+        policy: &dyn Policy<E>,
+        reward: &dyn Reward<E::States>,
+        objects: &E::States,
+        budget: Budget,
+        rng: &mut Rng,
+    ) -> Result<Self>
     where
         E: EnumerableEnv,
-        P: Policy<E>,
-        R: Reward<E::States> + ?Sized,
     {
         let grouping = env.objects(objects)?;
         let different = objects.select(&grouping.first);

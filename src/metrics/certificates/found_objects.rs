@@ -39,9 +39,9 @@ struct Group {
 
 impl FoundObjects {
     /// The different objects among the policy's samples, the ends of random walks and what the search found.
-    pub(super) fn new<E: EnumerableEnv, R: Reward<E::States> + ?Sized>(
+    pub(super) fn new<E: EnumerableEnv>(
         env: &E,
-        reward: &R,
+        reward: &dyn Reward<E::States>,
         batches: [&E::States; 3],
     ) -> Result<Self> {
         let mut all = env.initial(&[]);

@@ -55,9 +55,9 @@ impl LogProb {
 ///
 /// # Errors
 /// Those of [`estimate_log_probs`](crate::metrics::estimate_log_probs).
-pub fn log_probs<E: Env, P: Policy<E>>(
+pub fn log_probs<E: Env>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     objects: &E::States,
     paths: usize,
     rng: &mut Rng,

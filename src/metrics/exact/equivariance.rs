@@ -6,7 +6,6 @@ use tch::Tensor;
 
 use super::evaluate::forward_policy;
 use super::terminating::check_legal;
-use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, describe_state, random_moves};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
@@ -25,10 +24,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// # Errors
     /// [`Error::Contract`] if a log-probability differs by more than 1e-4 of its size, or than 1e-4.
-    pub fn check_equivariance<P: Policy<E, Dist = GraphActionCategorical>>(
+    pub fn check_equivariance(
         &self,
         env: &E,
-        policy: &P,
+        policy: &dyn Policy<E>,
         conditions: Option<&Tensor>,
         n_checks: usize,
         rng: &mut Rng,
@@ -72,10 +71,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 
     /// For each of these states, the total probability of each class of children (or of the exit).
-    fn child_probs<P: Policy<E, Dist = GraphActionCategorical>>(
+    fn child_probs(
         &self,
         env: &E,
-        policy: &P,
+        policy: &dyn Policy<E>,
         conditions: Option<&Tensor>,
         states: &E::States,
     ) -> Result<Vec<BTreeMap<u32, f64>>> {

@@ -9,9 +9,9 @@ use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// P_F of these states without gradient, all under one condition vector `[C]`.
-pub(super) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub(super) fn forward_policy<E: DiscreteEnv>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     states: &E::States,
     conditions: Option<&Tensor>,
 ) -> Result<GraphActionCategorical> {
@@ -25,9 +25,9 @@ pub(super) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCate
 }
 
 /// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
-pub(super) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub(super) fn backward_log_probs<E: DiscreteEnv>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     states: &E::States,
     actions: &[u32],
     conditions: Option<&Tensor>,

@@ -3,7 +3,6 @@
 use tch::Tensor;
 
 use super::evaluate::backward_log_probs;
-use crate::distribution::GraphActionCategorical;
 use crate::env::{
     CHUNK, Direction, EXIT, EnumerableEnv, KEEP_BACK, Moves, Reward, Rows, Slots, StateGraph, describe_move,
     describe_state, training_log_rewards,
@@ -42,11 +41,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// # Errors
     /// Those of reward and policy; [`Error::IllegalAction`] if a move's reverse isn't legal; [`Error::Contract`] if P_B
     /// leaks mass, with the move by which it does.
-    pub fn exact_flows<P: Policy<E, Dist = GraphActionCategorical>, R: Reward<E::States> + ?Sized>(
+    pub fn exact_flows(
         &self,
         env: &E,
-        backward: &P,
-        reward: &R,
+        backward: &dyn Policy<E>,
+        reward: &dyn Reward<E::States>,
         conditions: Option<&Tensor>,
     ) -> Result<ExactFlows> {
         self.check_env(env)?;
@@ -147,9 +146,9 @@ fn leaks(detail: String) -> Error {
 }
 
 /// log P_B of undoing each of these moves, at the very state that the move leads to; 0 for exits.
-pub(super) fn log_pb_of_moves<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub(super) fn log_pb_of_moves<E: EnumerableEnv>(
     env: &E,
-    backward: &P,
+    backward: &dyn Policy<E>,
     states: &E::States,
     moves: &Moves,
     conditions: Option<&Tensor>,

@@ -29,27 +29,26 @@ use crate::{Error, Result};
 /// assert!(Distances::between(&sampled.probs, &target.probs)?.l1 < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct ExactPolicy<'a, E: EnumerableEnv, B> {
+pub struct ExactPolicy<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
-    backward: B,
+    backward: Box<dyn Policy<E> + 'a>,
     flows: ExactFlows,
 }
 
-impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPolicy<'a, E, B> {
+impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     /// The exact policy of a reward whose P_B is that of `backward`.
     ///
     /// # Errors
     /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
     /// reaches.
-    pub fn new<R: Reward<E::States> + ?Sized>(
+    pub fn new(
         graph: &'a StateGraph<E>,
         env: &E,
-        backward: B,
-        reward: &R,
+        backward: impl Policy<E> + 'a,
+        reward: &dyn Reward<E::States>,
     ) -> Result<Self> {
         let flows = graph.exact_flows(env, &backward, reward, None)?;
-        Ok(Self { graph, backward, flows })
+        Ok(Self { graph, backward: Box::new(backward), flows })
     }
 
     /// The exact flows.
@@ -74,7 +73,7 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     fn forward(&self, env: &E, states: &E::States, indices: &[usize]) -> Result<GraphActionCategorical> {
         let masks = env.masks(Direction::Forward, states);
         let moves = Moves::of(&masks);
-        let mut logits = log_pb_of_moves(env, &self.backward, states, &moves, None)?;
+        let mut logits = log_pb_of_moves(env, self.backward.as_ref(), states, &moves, None)?;
         let inner = moves.inner();
         let of_child = |k: usize| {
             let step = describe_move(env, Direction::Forward, states, inner.rows[k], inner.slots.0[k]);
@@ -111,9 +110,7 @@ fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
     shaped.map(|(block, values)| Tensor::from_slice(values).view([block.rows() as i64, block.width as i64])).collect()
 }
 
-impl<E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> Policy<E> for ExactPolicy<'_, E, B> {
-    type Dist = GraphActionCategorical;
-
+impl<E: EnumerableEnv> Policy<E> for ExactPolicy<'_, E> {
     fn evaluate(
         &self,
         env: &E,

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
-use crate::distribution::GraphActionCategorical;
 use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance, dead_end};
 use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
@@ -89,9 +88,9 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// [`Error::Config`] for an environment of several instances, [`Error::Contract`] for a state without any
 /// move and without the exit. [`Error::TooManyStates`] if more than `max_states` states would be expanded:
 /// raise `tau`. Those of the policy.
-pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+pub fn pruned_distribution<E: EnumerableEnv>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     tau: f64,
     max_states: usize,
 ) -> Result<PrunedDistribution<E>> {

@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::evaluate::forward_policy;
-use crate::distribution::{GraphActionCategorical, check_alone, logit_size};
+use crate::distribution::{check_alone, logit_size};
 use crate::env::{EXIT, EnumerableEnv, Rows, StateGraph, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
@@ -34,10 +34,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// its batch (a few are compared alone), that isn't equivariant although it must be, or whose legal
     /// actions differ from
     /// the environment's, and for an environment that starts elsewhere than the listed one.
-    pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
+    pub fn terminating_distribution(
         &self,
         env: &E,
-        policy: &P,
+        policy: &dyn Policy<E>,
         conditions: Option<&Tensor>,
     ) -> Result<TerminatingDistribution> {
         self.check_env(env)?;

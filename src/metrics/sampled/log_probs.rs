@@ -30,9 +30,9 @@ use crate::{Error, Result, Rng};
 ///
 /// # Errors
 /// [`Error::Config`] for no objects or no paths; those of [`Env::forms`], of sampling and scoring.
-pub fn estimate_log_probs<E: Env, P: Policy<E>>(
+pub fn estimate_log_probs<E: Env>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     objects: &E::States,
     paths: usize,
     rng: &mut Rng,
@@ -56,9 +56,9 @@ impl PathRatios {
 }
 
 /// The ratios of `paths` paths to each state of each of these objects.
-pub(in crate::metrics) fn path_ratios<E: Env, P: Policy<E>>(
+pub(in crate::metrics) fn path_ratios<E: Env>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     objects: &E::States,
     paths: usize,
     rng: &mut Rng,

@@ -49,11 +49,15 @@ pub struct LogZEstimate {
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no trajectories.
-pub fn estimate_log_z<E, P, R>(env: &E, policy: &P, reward: &R, n: usize, rng: &mut Rng) -> Result<LogZEstimate>
+pub fn estimate_log_z<E>(
+    env: &E,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
+    n: usize,
+    rng: &mut Rng,
+) -> Result<LogZEstimate>
 where
     E: Env,
-    P: Policy<E>,
-    R: Reward<E::States> + ?Sized,
 {
     check_one_instance(env, "one, whose log Z can be estimated")?;
     let sampler = Sampler::new(env, policy);
@@ -99,21 +103,25 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no objects.
-pub fn eubo<E, P, R>(env: &E, policy: &P, reward: &R, terminal: &E::States, rng: &mut Rng) -> Result<Estimate>
+pub fn eubo<E>(
+    env: &E,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
+    terminal: &E::States,
+    rng: &mut Rng,
+) -> Result<Estimate>
 where
     E: Env,
-    P: Policy<E>,
-    R: Reward<E::States> + ?Sized,
 {
     Ok(Estimate::of(&target_log_weights(env, policy, reward, terminal, rng)?))
 }
 
 /// log w of a backward trajectory from each of these objects. If an object has several states, the trajectory ends in one of them, drawn
 /// uniformly.
-pub(in crate::metrics) fn target_log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::metrics) fn target_log_weights<E: Env>(
     env: &E,
-    policy: &P,
-    reward: &R,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
     objects: &E::States,
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
@@ -130,10 +138,10 @@ pub(in crate::metrics) fn target_log_weights<E: Env, P: Policy<E>, R: Reward<E::
 }
 
 /// log R + sum log P_B - sum log P_F of each trajectory.
-pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::metrics) fn log_weights<E: Env>(
     env: &E,
-    policy: &P,
-    reward: &R,
+    policy: &dyn Policy<E>,
+    reward: &dyn Reward<E::States>,
     trajectories: &Trajectories<E>,
 ) -> Result<Vec<f64>> {
     let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Quantities::NONE))?;

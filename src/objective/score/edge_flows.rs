@@ -16,12 +16,12 @@ pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
     [Quantity::LogInflow, Quantity::LogOutflow, Quantity::LogInitialFlow, Quantity::LogTerminalFlow];
 
 /// The edge flows around each visited state. Parents that were visited themselves aren't evaluated again.
-pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
+pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     visited: &Visited<'_, E>,
-    pf: &P::Dist,
-    pb: &P::Dist,
+    pf: &E::Dist,
+    pb: &E::Dist,
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
     let (inner, after) = visited.inner();
@@ -80,11 +80,11 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
 }
 
 /// The log flow of each parent's forward action, `[parents]`.
-fn parent_weights<E: Env, P: Policy<E>>(
+fn parent_weights<E: Env>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     visited: &Visited<'_, E>,
-    pf: &P::Dist,
+    pf: &E::Dist,
     parents: &E::States,
     children: &[usize],
     forward: &E::Actions,

@@ -38,10 +38,10 @@ const WIDE_FROM: f64 = 16_384.0;
 /// Those of policy and reward; [`Error::IllegalAction`] for an action that has no probability under the policy;
 /// [`Error::Missing`] if the policy lacks a needed quantity; [`Error::Shape`] if it gives anything but a flat list of
 /// one number per action, state or trajectory; and [`Error::Contract`] for changes of log R that don't add up to log R.
-pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub fn score<E: Env>(
     env: &E,
-    reward: &R,
-    policy: &P,
+    reward: &dyn Reward<E::States>,
+    policy: &dyn Policy<E>,
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Scores> {
@@ -71,10 +71,10 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
 ///
 /// # Errors
 /// Those of [`score`].
-pub fn score_transitions<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub fn score_transitions<E: Env>(
     env: &E,
-    reward: &R,
-    policy: &P,
+    reward: &dyn Reward<E::States>,
+    policy: &dyn Policy<E>,
     transitions: &Transitions<'_, E>,
     needs: Quantities,
 ) -> Result<Scores> {
@@ -101,10 +101,10 @@ impl Scoring<'_> {
 }
 
 /// [`score`], as training wants it.
-pub(crate) fn score_as<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(crate) fn score_as<E: Env>(
     env: &E,
-    reward: &R,
-    policy: &P,
+    reward: &dyn Reward<E::States>,
+    policy: &dyn Policy<E>,
     trajectories: &Trajectories<E>,
     scoring: &Scoring<'_>,
 ) -> Result<Scores> {
@@ -210,9 +210,9 @@ pub(crate) fn score_as<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
 /// # Errors
 /// [`Error::Missing`] for a policy without state flows and where some state has no exit; [`Error::Shape`] for state flows that aren't a
 /// flat list; those of the policy.
-pub fn score_target<E: Env, P: Policy<E>>(
+pub fn score_target<E: Env>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Values> {

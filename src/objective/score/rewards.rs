@@ -27,9 +27,9 @@ fn temper(log_rewards: &mut [f64], exponent: f64) {
 
 /// log R of each finished object, and the log-reward for training, by the environment's measure over states. Recorded log-rewards are
 /// reused.
-pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
+pub(in crate::objective) fn both_log_rewards<E: Env>(
     env: &E,
-    reward: &R,
+    reward: &dyn Reward<E::States>,
     trajectories: &Trajectories<E>,
     exponent: f64,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
@@ -44,9 +44,9 @@ pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Siz
 }
 
 /// log R of the state before each transition, by the same measure as that of finished objects.
-pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
+pub(in crate::objective) fn partial_log_rewards<E: Env>(
     env: &E,
-    reward: &R,
+    reward: &dyn Reward<E::States>,
     trajectories: &Trajectories<E>,
     conditions: Option<&Tensor>,
     exponent: f64,
@@ -62,9 +62,9 @@ pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?
 
 /// The change of log R in each step, by the same measure, `[transitions]`; 0 for exits. `raw` and `corrected` are
 /// the log-rewards of the finished objects. Of single transitions no changes add up to a reward.
-pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
+pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
-    reward: &R,
+    reward: &dyn Reward<E::States>,
     visited: &Visited<'_, E>,
     trajectories: &Trajectories<E>,
     [raw, corrected]: [&[f64]; 2],
@@ -82,9 +82,9 @@ pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?S
 }
 
 /// The change of log R in each step except exits. Equal steps are evaluated once.
-fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
+fn changes_of_steps<E: Env>(
     env: &E,
-    reward: &R,
+    reward: &dyn Reward<E::States>,
     visited: &Visited<'_, E>,
     exponent: f64,
 ) -> Result<Vec<f64>> {
@@ -129,8 +129,8 @@ fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards:
 
 /// Checks that changes add up under conditions, where each trajectory starts at a log R of its own. It compares the
 /// reward of finished objects as partial states, if the reward has one.
-fn check_ends<S: Rows, R: Reward<S> + ?Sized>(
-    reward: &R,
+fn check_ends<S: Rows>(
+    reward: &dyn Reward<S>,
     terminal: &S,
     conditions: &Tensor,
     whole: &[f64],

@@ -156,8 +156,6 @@ impl SequencePolicy {
 }
 
 impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for SequencePolicy {
-    type Dist = GraphActionCategorical;
-
     fn evaluate(
         &self,
         env: &E,
@@ -185,7 +183,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         Evaluation::of_network(env, states, wants, output)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         if direction == Direction::Backward {
             return None;
         }
@@ -211,7 +209,7 @@ struct Reading<'a> {
     cache: RefCell<PrefixCache>,
 }
 
-impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> HostPolicy<E, GraphActionCategorical> for Reading<'_> {
+impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> HostPolicy<E> for Reading<'_> {
     fn distribution(&self, env: &E, states: &VectorStates) -> Result<GraphActionCategorical> {
         let Self { policy, cache } = self;
         let prefixes = Prefixes::new(&policy.layout, states)?;

@@ -18,7 +18,7 @@ pub(in crate::train) struct Observed {
 
 impl Observed {
     /// What the observers keep now.
-    pub(in crate::train) fn of<E: Env, P>(observers: &mut [&mut dyn Observer<E, P>]) -> Result<Self> {
+    pub(in crate::train) fn of<E: Env>(observers: &mut [&mut dyn Observer<E>]) -> Result<Self> {
         let mut states = Map::new();
         let mut tensors = BTreeMap::new();
         for observer in observers {
@@ -50,11 +50,7 @@ impl Observed {
     }
 
     /// Gives an observer what was kept for its name, and starts it.
-    pub(in crate::train) fn start<E: Env, P>(
-        &self,
-        observer: &mut dyn Observer<E, P>,
-        trainer: &Trainer<E, P>,
-    ) -> Result<()> {
+    pub(in crate::train) fn start<E: Env>(&self, observer: &mut dyn Observer<E>, trainer: &Trainer<E>) -> Result<()> {
         if let Some(kept) = self.tensors.get(observer.name()) {
             observer.load_tensors(kept)?;
         }

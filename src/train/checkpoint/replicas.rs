@@ -6,12 +6,11 @@ use tch::Tensor;
 
 use super::{LAYOUT, Manifest};
 use crate::io::FolderKind;
-use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::{Checkpoint, Trainer};
 use crate::{Error, Result};
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+impl<E: ReplayEnv> Trainer<E> {
     /// Returns the older checkpoint if another replica has none of this one's newest step, but all have one of
     /// the step before. Only an older checkpoint of the same run counts.
     ///

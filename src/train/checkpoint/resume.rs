@@ -40,7 +40,7 @@ struct State {
     replicas: usize,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+impl<E: ReplayEnv> Trainer<E> {
     /// All that has a section of its own, the buffer last: it takes longest to put back.
     pub(in crate::train) fn parts(&self) -> Vec<&dyn Persist<E>> {
         let mut parts: Vec<&dyn Persist<E>> = Vec::new();

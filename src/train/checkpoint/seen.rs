@@ -36,9 +36,9 @@ fn allowed<E: ReplayEnv>(env: &E, trajectories: &Trajectories<E>) -> i64 {
 }
 
 /// What is otherwise here, in words.
-pub(super) fn otherwise<E: ReplayEnv, R: Reward<E::States> + ?Sized>(
+pub(super) fn otherwise<E: ReplayEnv>(
     env: &E,
-    reward: &R,
+    reward: &dyn Reward<E::States>,
     seen: &[(String, Tensor)],
 ) -> Result<Vec<String>> {
     if seen.is_empty() {

@@ -41,13 +41,13 @@ impl<E: Env> Persist<E> for Averaged {
     }
 }
 
-impl<E: Env, P: Policy<E>> Companion<E, P> for Averaged {
-    fn after_step(&mut self, _batch: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
+impl<E: Env> Companion<E> for Averaged {
+    fn after_step(&mut self, _batch: &Trajectories<E>, context: &Context<E>) -> Result<()> {
         context.policy.parameters().map_or(Ok(()), |parameters| self.average.update(parameters))
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+impl<E: ReplayEnv> Trainer<E> {
     /// Gives the policy the averaged parameters for good, once training is over: what it then evaluates, samples and saves is the average.
     ///
     /// # Errors
@@ -67,8 +67,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// Those of `f`.
-    pub fn averaged<T>(&self, f: impl FnOnce(&P) -> Result<T>) -> Result<T> {
-        let policy = &self.context.policy;
+    pub fn averaged<T>(&self, f: impl FnOnce(&dyn Policy<E>) -> Result<T>) -> Result<T> {
+        let policy = self.context.policy();
         match (&self.companions.average, policy.parameters()) {
             (Some(kept), Some(parameters)) => kept.average.with(parameters, || f(policy))?,
             _ => f(policy),

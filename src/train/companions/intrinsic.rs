@@ -166,15 +166,15 @@ impl<E: Env> Persist<E> for Intrinsic<E::States> {
     }
 }
 
-impl<E: Env, P> Companion<E, P> for Intrinsic<E::States> {
-    fn supply(&self, batch: &Trajectories<E>, context: &Context<E, P>, supplied: &mut Values) -> Result<()> {
+impl<E: Env> Companion<E> for Intrinsic<E::States> {
+    fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
         let [edges, terminal] = self.rewards(batch, context.step)?;
         supplied.insert(Quantity::IntrinsicEdge, edges);
         supplied.insert(Quantity::IntrinsicTerminal, terminal);
         Ok(())
     }
 
-    fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E, P>) -> Result<()> {
+    fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
         self.novelty.learn(&visited(batch).0)
     }
 }

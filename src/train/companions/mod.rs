@@ -44,8 +44,8 @@ use crate::rollout::{ReplayEnv, Trajectories};
 ///         Ok(())
 ///     }
 /// }
-/// impl<E: Env, P> Companion<E, P> for Seen {
-///     fn after_step(&mut self, batch: &Trajectories<E>, _: &Context<E, P>) -> Result<()> {
+/// impl<E: Env> Companion<E> for Seen {
+///     fn after_step(&mut self, batch: &Trajectories<E>, _: &Context<E>) -> Result<()> {
 ///         self.0 += batch.len() as i64;
 ///         Ok(())
 ///     }
@@ -58,13 +58,13 @@ use crate::rollout::{ReplayEnv, Trajectories};
 /// assert!(trainer.step()?.loss.is_finite());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Companion<E: Env, P>: Persist<E> {
+pub trait Companion<E: Env>: Persist<E> {
     /// Supplies quantities that the objective asks for and [`score`](crate::objective::score) can't know, before a batch (or a part of it)
     /// is scored.
     ///
     /// # Errors
     /// Any error that must end the step, before anything is updated.
-    fn supply(&self, _batch: &Trajectories<E>, _context: &Context<E, P>, _supplied: &mut Values) -> Result<()> {
+    fn supply(&self, _batch: &Trajectories<E>, _context: &Context<E>, _supplied: &mut Values) -> Result<()> {
         Ok(())
     }
 
@@ -73,7 +73,7 @@ pub trait Companion<E: Env, P>: Persist<E> {
     ///
     /// # Errors
     /// Any error that must end the step, before anything is updated.
-    fn before_update(&mut self, _context: &Context<E, P>) -> Result<()> {
+    fn before_update(&mut self, _context: &Context<E>) -> Result<()> {
         Ok(())
     }
 
@@ -81,25 +81,25 @@ pub trait Companion<E: Env, P>: Persist<E> {
     ///
     /// # Errors
     /// Any error that must end the step.
-    fn after_step(&mut self, _batch: &Trajectories<E>, _context: &Context<E, P>) -> Result<()> {
+    fn after_step(&mut self, _batch: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
         Ok(())
     }
 }
 
 /// All companions of a trainer.
-pub(in crate::train) struct Companions<E: Env, P> {
+pub(in crate::train) struct Companions<E: Env> {
     pub(in crate::train) average: Option<Averaged>,
     pub(in crate::train) intrinsic: Option<Intrinsic<E::States>>,
-    pub(in crate::train) others: Vec<Box<dyn Companion<E, P>>>,
+    pub(in crate::train) others: Vec<Box<dyn Companion<E>>>,
 }
 
-impl<E: Env, P> Default for Companions<E, P> {
+impl<E: Env> Default for Companions<E> {
     fn default() -> Self {
         Self { average: None, intrinsic: None, others: Vec::new() }
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
+impl<E: ReplayEnv> Companions<E> {
     /// The average that fresh trajectories are drawn by, if one is.
     pub(in crate::train) fn for_sampling(&self) -> Option<&Average> {
         let kept = self.average.as_ref().filter(|kept| kept.purpose == AverageFor::Sampling)?;
@@ -107,29 +107,29 @@ impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
     }
 
     /// Begins the average anew where log Z was given its first value.
-    pub(in crate::train) fn follow(&mut self, context: &Context<E, P>, log_z: &Option<Restored>) -> Result<()> {
+    pub(in crate::train) fn follow(&mut self, context: &Context<E>, log_z: &Option<Restored>) -> Result<()> {
         let parts = self.average.as_mut().filter(|_| log_z.is_some()).zip(context.policy.parameters());
         parts.map_or(Ok(()), |(kept, parameters)| kept.average.restart(parameters))
     }
 
-    pub(in crate::train) fn before_update(&mut self, context: &Context<E, P>) -> Result<()> {
+    pub(in crate::train) fn before_update(&mut self, context: &Context<E>) -> Result<()> {
         self.all_mut().into_iter().try_for_each(|companion| companion.before_update(context))
     }
 
-    pub(in crate::train) fn after_step(&mut self, batch: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
+    pub(in crate::train) fn after_step(&mut self, batch: &Trajectories<E>, context: &Context<E>) -> Result<()> {
         self.all_mut().into_iter().try_for_each(|companion| companion.after_step(batch, context))
     }
 
-    pub(in crate::train) fn all(&self) -> Vec<&dyn Companion<E, P>> {
-        let mut all: Vec<&dyn Companion<E, P>> = Vec::new();
+    pub(in crate::train) fn all(&self) -> Vec<&dyn Companion<E>> {
+        let mut all: Vec<&dyn Companion<E>> = Vec::new();
         self.intrinsic.iter().for_each(|one| all.push(one));
         self.average.iter().for_each(|one| all.push(one));
         self.others.iter().for_each(|one| all.push(one.as_ref()));
         all
     }
 
-    pub(in crate::train) fn all_mut(&mut self) -> Vec<&mut dyn Companion<E, P>> {
-        let mut all: Vec<&mut dyn Companion<E, P>> = Vec::new();
+    pub(in crate::train) fn all_mut(&mut self) -> Vec<&mut dyn Companion<E>> {
+        let mut all: Vec<&mut dyn Companion<E>> = Vec::new();
         self.intrinsic.iter_mut().for_each(|one| all.push(one));
         self.average.iter_mut().for_each(|one| all.push(one));
         self.others.iter_mut().for_each(|one| all.push(one.as_mut()));

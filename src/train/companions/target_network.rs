@@ -33,20 +33,20 @@ impl<E: Env> Persist<E> for TargetNetwork {
     }
 }
 
-impl<E: Env, P: Policy<E>> Companion<E, P> for TargetNetwork {
+impl<E: Env> Companion<E> for TargetNetwork {
     /// Supplies what the objective asks of the copy, whose values stand in for the parameters' own meanwhile.
-    fn supply(&self, batch: &Trajectories<E>, context: &Context<E, P>, supplied: &mut Values) -> Result<()> {
+    fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();
         let needed = needs.has_any(&[Quantity::TargetLogFlow, Quantity::TargetLogExit]);
         if let (true, Some(parameters)) = (needed, context.policy.parameters()) {
-            let scored = || score_target(&context.env, &context.policy, batch, needs);
+            let scored = || score_target(&context.env, context.policy(), batch, needs);
             let found = self.copy.with(parameters, scored)??;
             found.into_iter().for_each(|(quantity, tensor)| supplied.insert(quantity, tensor));
         }
         Ok(())
     }
 
-    fn after_step(&mut self, _batch: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
+    fn after_step(&mut self, _batch: &Trajectories<E>, context: &Context<E>) -> Result<()> {
         match context.policy.parameters() {
             Some(parameters) if (context.step + 1).is_multiple_of(self.every) => self.copy.update(parameters),
             _ => Ok(()),

@@ -22,7 +22,6 @@ use super::checkpoint::Observed;
 use super::replicas::agree;
 use super::{Checkpoint, Observer, Record, StepStats, Trainer};
 use crate::env::Env;
-use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
@@ -71,7 +70,7 @@ impl Ended {
 ///
 /// let space = StateGraph::build(trainer.env(), 100)?;
 /// let target = space.target_distribution(&reward, None)?;
-/// let mut validation = Validation::every(10, |trainer: &Trainer<_, _>| {
+/// let mut validation = Validation::every(10, |trainer: &Trainer<_>| {
 ///     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
 ///     Ok(Metrics::from([("tv".to_owned(), Distances::between(&learned.probs, &target.probs)?.tv)]))
 /// })?;
@@ -84,9 +83,9 @@ impl Ended {
 /// # std::fs::remove_dir_all(&folder).ok();
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Fit<'a, E: Env, P> {
+pub struct Fit<'a, E: Env> {
     steps: usize,
-    observers: Vec<&'a mut dyn Observer<E, P>>,
+    observers: Vec<&'a mut dyn Observer<E>>,
     checkpoint: Option<PathBuf>,
     every: Option<usize>,
     interruptible: bool,
@@ -95,7 +94,7 @@ pub struct Fit<'a, E: Env, P> {
     own_keys: Vec<String>,
 }
 
-impl<E: Env, P> std::fmt::Debug for Fit<'_, E, P> {
+impl<E: Env> std::fmt::Debug for Fit<'_, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.observers.iter().map(|observer| observer.name()).collect();
         let mut out = f.debug_struct("Fit");
@@ -105,7 +104,7 @@ impl<E: Env, P> std::fmt::Debug for Fit<'_, E, P> {
     }
 }
 
-impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
+impl<'a, E: ReplayEnv> Fit<'a, E> {
     /// A run that ends when the trainer has made `steps` steps in all, including those before a resume.
     #[must_use]
     pub fn new(steps: usize) -> Self {
@@ -115,7 +114,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     /// Adds an observer, which is called after each step and after earlier observers.
     #[must_use]
-    pub fn observe(mut self, observer: &'a mut dyn Observer<E, P>) -> Self {
+    pub fn observe(mut self, observer: &'a mut dyn Observer<E>) -> Self {
         self.observers.push(observer);
         self
     }
@@ -162,7 +161,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// one to go on from ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
-    pub fn run(self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+    pub fn run(self, trainer: &mut Trainer<E>) -> Result<Ended> {
         let ended = self.run_by(trainer, &mut Trainer::step)?;
         if ended == Ended::Done {
             trainer.look_at_end()?;
@@ -177,8 +176,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// As for [`run`](Self::run), and those of `step`.
     pub fn run_by(
         mut self,
-        trainer: &mut Trainer<E, P>,
-        step: &mut dyn FnMut(&mut Trainer<E, P>) -> Result<StepStats>,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
     ) -> Result<Ended> {
         trainer.check_equal_replicas()?;
         if trainer.replica() > 0 {
@@ -210,8 +209,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     fn train(
         &mut self,
-        trainer: &mut Trainer<E, P>,
-        step: &mut dyn FnMut(&mut Trainer<E, P>) -> Result<StepStats>,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Ended> {
         let mut saved = None;
@@ -256,7 +255,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     /// Calls all observers for a step, then writes the checkpoints that they asked for, with the observers' states
     /// after the step.
-    fn call_observers(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn call_observers(&mut self, trainer: &mut Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let asked = Arc::new(Mutex::default());
         trainer.asked = Arc::downgrade(&asked);
         let flow = self.show_each(trainer, record)?;
@@ -285,7 +284,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         Ok(flow)
     }
 
-    fn show_each(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn show_each(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let mut flow = ControlFlow::Continue(());
         for observer in &mut self.observers {
             if observer.after_step(trainer, record)? == ControlFlow::Break(()) {
@@ -296,7 +295,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         Ok(flow)
     }
 
-    fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {
+    fn save(&mut self, trainer: &mut Trainer<E>) -> Result<()> {
         trainer.observed = Observed::of(&mut self.observers)?;
         let Some(path) = &self.checkpoint else { return Ok(()) };
         // The first replica last: where its checkpoint is, each of them has one to go on from.

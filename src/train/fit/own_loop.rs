@@ -41,7 +41,7 @@ impl BatchScores {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+impl<E: ReplayEnv> Trainer<E> {
     /// The batch of the next step, of all that the trainer draws from: the policy, a teacher, local search, the replay buffer, given
     /// data, further sources. [`step`](Self::step) does this and what follows by itself.
     ///
@@ -198,7 +198,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 /// Refuses trajectories under conditions that the trainer can't have drawn, and those without where it has some.
-fn check_conditions<E: Env, P>(context: &Context<E, P>, trajectories: &Trajectories<E>) -> Result<()> {
+fn check_conditions<E: Env>(context: &Context<E>, trajectories: &Trajectories<E>) -> Result<()> {
     match (&context.conditions, trajectories.conditions()) {
         (None, None) => Ok(()),
         (Some(source), Some(conditions)) => source.check(conditions),
@@ -211,7 +211,7 @@ fn check_conditions<E: Env, P>(context: &Context<E, P>, trajectories: &Trajector
 }
 
 /// The norm of the gradients that are there.
-fn gradient_norm<E: Env, P: Policy<E>>(context: &Context<E, P>) -> f64 {
+fn gradient_norm<E: Env>(context: &Context<E>) -> f64 {
     let parameters = context.policy.parameters().into_iter().flatten();
     let gradients = parameters.map(|parameter| parameter.tensor.grad()).filter(Tensor::defined);
     gradients.fold(0.0, |sum: f64, gradient| sum + gradient.norm().double_value(&[]).powi(2)).sqrt()

@@ -31,10 +31,10 @@ pub(in crate::train) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: us
 
 /// The scores of all chunks together, detached from the parameters. They are leaf tensors, which collect the loss's
 /// gradient.
-pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::train) fn leaf_scores<E: Env>(
     env: &E,
-    reward: &R,
-    policy: &P,
+    reward: &dyn Reward<E::States>,
+    policy: &dyn Policy<E>,
     chunks: &[Trajectories<E>],
     scoring: &Scoring<'_>,
 ) -> Result<Scores> {
@@ -79,10 +79,10 @@ impl Starts {
 
 /// Propagates the gradients of the leaves into the parameters, chunk by chunk; returns whether any score depends on
 /// them.
-pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::train) fn backward<E: Env>(
     env: &E,
-    reward: &R,
-    policy: &P,
+    reward: &dyn Reward<E::States>,
+    policy: &dyn Policy<E>,
     chunks: &[Trajectories<E>],
     scoring: &Scoring<'_>,
     leaves: &Scores,

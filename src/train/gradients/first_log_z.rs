@@ -18,8 +18,8 @@ use crate::{Error, Result};
 /// The weights are those of the `fresh` trajectories, which come first: others weren't drawn by the policy. Where these explore, or are a
 /// teacher's, it is a start and no estimate. Replicas take the mean over all. A
 /// step that fails takes it back.
-pub(in crate::train) fn start_log_z<E: ReplayEnv, P: Policy<E>>(
-    context: &Context<E, P>,
+pub(in crate::train) fn start_log_z<E: ReplayEnv>(
+    context: &Context<E>,
     trajectories: &Trajectories<E>,
     fresh: usize,
 ) -> Result<Option<Restored>> {

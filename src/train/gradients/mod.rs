@@ -24,13 +24,13 @@ use crate::runtime::backward;
 use crate::{Error, Result};
 
 /// Puts the sum over all replicas into each gradient.
-pub(super) fn sum<E: ReplayEnv, P: Policy<E>>(context: &Context<E, P>) -> Result<()> {
+pub(super) fn sum<E: ReplayEnv>(context: &Context<E>) -> Result<()> {
     let parts = context.replicas().zip(context.policy.parameters());
     parts.map_or(Ok(()), |(group, parameters)| joined::sum(group, parameters))
 }
 
 /// The loss of scores, one finite number.
-pub(super) fn loss_of<E: Env, P>(context: &Context<E, P>, scores: &Scores) -> Result<Tensor> {
+pub(super) fn loss_of<E: Env>(context: &Context<E>, scores: &Scores) -> Result<Tensor> {
     let objective = context.objective.as_ref();
     let loss = objective.loss(scores, context.config.regression)?;
     checks::check_loss(objective, &loss)?;
@@ -55,9 +55,9 @@ pub(super) struct Scored<E: Env> {
 
 impl<E: ReplayEnv> Scored<E> {
     /// Scores a batch; with several replicas, they all join their scores.
-    pub(super) fn new<P: Policy<E>>(
-        context: &Context<E, P>,
-        companions: &Companions<E, P>,
+    pub(super) fn new(
+        context: &Context<E>,
+        companions: &Companions<E>,
         trajectories: &Trajectories<E>,
         scoring: Scoring<'_>,
         old: Option<Values>,
@@ -96,12 +96,12 @@ impl<E: ReplayEnv> Scored<E> {
     }
 
     /// The loss, one finite number.
-    pub(super) fn loss<P>(&self, context: &Context<E, P>) -> Result<Tensor> {
+    pub(super) fn loss(&self, context: &Context<E>) -> Result<Tensor> {
         loss_of(context, &self.scores)
     }
 
     /// Adds the gradients of a loss of the scores to the parameters, as far as these scores are this replica's own.
-    pub(super) fn backward<P: Policy<E>>(&mut self, context: &Context<E, P>, loss: &Tensor) -> Result<()> {
+    pub(super) fn backward(&mut self, context: &Context<E>, loss: &Tensor) -> Result<()> {
         let Context { env, policy, .. } = context;
         let (objective, reward) = (context.objective.as_ref(), context.reward.as_ref());
         let mut has_gradient = loss.requires_grad();

@@ -14,8 +14,8 @@ pub(in crate::train) struct SingleTransitions<E: Env> {
 
 impl<E: Env> SingleTransitions<E> {
     /// Those of one update; `None` where whole trajectories are learned from.
-    pub(in crate::train) fn of<P>(
-        context: &Context<E, P>,
+    pub(in crate::train) fn of(
+        context: &Context<E>,
         trajectories: &Trajectories<E>,
         rng: &mut Rng,
     ) -> Result<Option<Self>> {
@@ -27,9 +27,9 @@ impl<E: Env> SingleTransitions<E> {
     }
 
     /// What is scored, and how: these, or the whole trajectories where there are none.
-    pub(in crate::train) fn or_all<'a, P>(
+    pub(in crate::train) fn or_all<'a>(
         single: &'a Option<Self>,
-        context: &Context<E, P>,
+        context: &Context<E>,
         trajectories: &'a Trajectories<E>,
     ) -> (&'a Trajectories<E>, Scoring<'a>) {
         match single {

@@ -10,7 +10,6 @@ use tch::Tensor;
 use crate::env::{EnumerableEnv, Rows};
 use crate::io::{Named, malformed};
 use crate::metrics::{ModeCount, ModeTracker};
-use crate::policy::Policy;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
@@ -49,18 +48,17 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
     }
 }
 
-impl<E, P, F> Observer<E, P> for CountModes<E::Key, F>
+impl<E, F> Observer<E> for CountModes<E::Key, F>
 where
     E: EnumerableEnv,
     E::Key: Serialize + DeserializeOwned,
-    P: Policy<E>,
     F: FnMut(&E::States) -> Vec<bool>,
 {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn start(&mut self, trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         trainer.check_sees_all("counting modes while training")?;
         match state.map(|state| state["found"].as_u64()) {
             Some(found) if found != Some(self.tracker.found() as u64) => Err(malformed("found")),
@@ -68,7 +66,7 @@ where
         }
     }
 
-    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         if let Some(latest) = trainer.latest() {
             let objects = latest.terminal_states();
             let is_mode = (self.is_mode)(objects);

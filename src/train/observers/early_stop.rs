@@ -107,12 +107,12 @@ impl EarlyStop {
     }
 }
 
-impl<E: Env, P> Observer<E, P> for EarlyStop {
+impl<E: Env> Observer<E> for EarlyStop {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         if let Some(state) = state {
             self.seen = Seen::deserialize(state)
                 .map_err(|error| Error::contract("a checkpoint keeps an early stop's best value and count", error))?;
@@ -120,7 +120,7 @@ impl<E: Env, P> Observer<E, P> for EarlyStop {
         Ok(())
     }
 
-    fn after_step(&mut self, _trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let out_of_turn = record.at_end.contains(&self.metric);
         match record.awaited(&self.metric)? {
             Some(value) if !out_of_turn && self.measured(value) => Ok(ControlFlow::Break(())),

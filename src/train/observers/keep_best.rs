@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Goal;
-use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::checkpoint::{LAYOUT, to_json};
 use crate::train::{Observer, Record, Trainer};
@@ -74,12 +73,12 @@ impl KeepBest {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for KeepBest {
+impl<E: ReplayEnv> Observer<E> for KeepBest {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         LAYOUT.check_target(&self.path)?;
         if let Some(state) = state {
             self.best = Option::deserialize(state).map_err(|error| {
@@ -92,7 +91,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for KeepBest {
         Ok(())
     }
 
-    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         if let Some(value) = record.awaited(&self.metric)?
             && self.goal.improves(value, self.best.map(|best| best.value), 0.0)
         {

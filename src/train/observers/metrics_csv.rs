@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::io::replace::replace_bytes;
-use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
@@ -32,7 +31,7 @@ use crate::{Error, Result};
 /// let mut trainer =
 ///     Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))?;
 /// let path = std::env::temp_dir().join(format!("gfn-metrics-{}.csv", std::process::id()));
-/// let mut validation = Validation::every(2, |_: &Trainer<_, _>| Ok(Metrics::from([("tv".to_owned(), 0.5)])))?;
+/// let mut validation = Validation::every(2, |_: &Trainer<_>| Ok(Metrics::from([("tv".to_owned(), 0.5)])))?;
 /// let mut table = MetricsCsv::new(&path);
 /// Fit::new(3).observe(&mut validation).observe(&mut table).run(&mut trainer)?;
 /// let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -103,16 +102,16 @@ impl MetricsCsv {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for MetricsCsv {
+impl<E: ReplayEnv> Observer<E> for MetricsCsv {
     fn name(&self) -> &str {
         "metrics_csv"
     }
 
-    fn start(&mut self, trainer: &Trainer<E, P>, _state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
         self.start_at(trainer.steps_done())
     }
 
-    fn after_step(&mut self, _trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         self.widen(record)?;
         let row = row(&self.columns, record);
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(row.as_bytes()));

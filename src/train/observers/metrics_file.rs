@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
@@ -84,17 +83,17 @@ fn open(path: &Path, done: usize) -> Result<File> {
     Ok(out)
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for MetricsFile {
+impl<E: ReplayEnv> Observer<E> for MetricsFile {
     fn name(&self) -> &str {
         "metrics_file"
     }
 
-    fn start(&mut self, trainer: &Trainer<E, P>, _state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
         self.file = Some(open(&self.path, trainer.steps_done())?);
         Ok(())
     }
 
-    fn after_step(&mut self, _trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let io = self.io();
         if let Some(file) = &mut self.file {
             let mut line = serde_json::to_vec(record).map_err(|error| io(error.into()))?;

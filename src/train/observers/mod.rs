@@ -152,7 +152,7 @@ impl Record {
 
 /// A callback after each step of [`Fit`](crate::train::Fit). It may add to the [`Record`] and may stop the run.
 ///
-/// Closures `FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
+/// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
 /// observers; those with a state in checkpoints need different names.
 ///
 /// A checkpoint that an observer saves by [`Trainer::save`] during a step is written after all observers have seen that
@@ -167,7 +167,7 @@ impl Record {
 /// let mut trainer =
 ///     Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))?;
 /// let mut losses = Vec::new();
-/// let mut keep = |_: &Trainer<_, _>, record: &mut Record| {
+/// let mut keep = |_: &Trainer<_>, record: &mut Record| {
 ///     losses.push(record.stats.loss);
 ///     Ok(if record.step == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 /// };
@@ -175,7 +175,7 @@ impl Record {
 /// assert_eq!(losses.len(), 3);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Observer<E: Env, P> {
+pub trait Observer<E: Env> {
     /// The name of its state in checkpoints.
     fn name(&self) -> &str;
 
@@ -184,7 +184,7 @@ pub trait Observer<E: Env, P> {
     ///
     /// # Errors
     /// Any error, which ends the run before its first step.
-    fn start(&mut self, _trainer: &Trainer<E, P>, _state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, _trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
         Ok(())
     }
 
@@ -192,7 +192,7 @@ pub trait Observer<E: Env, P> {
     ///
     /// # Errors
     /// Any error, which ends the run.
-    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>>;
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
 
     /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing. It stands in the
     /// checkpoint's manifest, which has room for settings and counts; lists that grow belong into
@@ -223,16 +223,16 @@ pub trait Observer<E: Env, P> {
     }
 }
 
-impl<E, P, F> Observer<E, P> for F
+impl<E, F> Observer<E> for F
 where
     E: Env,
-    F: FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>,
+    F: FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>,
 {
     fn name(&self) -> &str {
         "closure"
     }
 
-    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         self(trainer, record)
     }
 }

@@ -85,9 +85,9 @@ impl<S: Rows> Sentinel<S> {
 
     /// Looks at a step that was made, with the log importance weight of each trajectory where all were scored
     /// together.
-    pub(in crate::train) fn watch<E: Env<States = S>, P>(
+    pub(in crate::train) fn watch<E: Env<States = S>>(
         &mut self,
-        context: &Context<E, P>,
+        context: &Context<E>,
         Batch { trajectories, fresh, .. }: &Batch<E>,
         sight: &Sight<'_>,
         log_weights: &[f64],

@@ -25,8 +25,8 @@ pub(in crate::train) struct Sight<'a> {
 
 impl<'a> Sight<'a> {
     /// That of the step just made.
-    pub(in crate::train) fn of<E: ReplayEnv, P: Policy<E>>(
-        context: &Context<E, P>,
+    pub(in crate::train) fn of<E: ReplayEnv>(
+        context: &Context<E>,
         batch: &Batch<E>,
         stats: &'a StepStats,
     ) -> Result<Self> {

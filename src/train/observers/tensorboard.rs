@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
@@ -70,16 +69,16 @@ impl TensorBoard {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TensorBoard {
+impl<E: ReplayEnv> Observer<E> for TensorBoard {
     fn name(&self) -> &str {
         "tensorboard"
     }
 
-    fn start(&mut self, trainer: &Trainer<E, P>, _state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
         self.open(now(), trainer.steps_done() + 1)
     }
 
-    fn after_step(&mut self, _trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         self.write(&scalars(now().as_secs_f64(), record.step, &record.figures()))?;
         Ok(ControlFlow::Continue(()))
     }

@@ -25,21 +25,21 @@ impl<F> Validation<F> {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for an interval of 0 steps.
-    pub fn every<E: Env, P>(every: usize, measure: F) -> Result<Self>
+    pub fn every<E: Env>(every: usize, measure: F) -> Result<Self>
     where
-        F: FnMut(&Trainer<E, P>) -> Result<Metrics>,
+        F: FnMut(&Trainer<E>) -> Result<Metrics>,
     {
         check_interval("steps between validations", Some(every))?;
         Ok(Self { every, measure })
     }
 }
 
-impl<E: Env, P, F: FnMut(&Trainer<E, P>) -> Result<Metrics>> Observer<E, P> for Validation<F> {
+impl<E: Env, F: FnMut(&Trainer<E>) -> Result<Metrics>> Observer<E> for Validation<F> {
     fn name(&self) -> &str {
         "validation"
     }
 
-    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let due = record.step.is_multiple_of(self.every);
         if !due && !record.last {
             record.partial = true;

@@ -76,16 +76,16 @@ impl<E: ReplayEnv> Taken<E> {
 }
 
 /// A policy, and the part of it that is looked at.
-struct Examined<'a, E, P> {
+struct Examined<'a, E> {
     env: &'a E,
-    policy: &'a P,
+    policy: &'a dyn Policy<E>,
     conditions: Option<&'a Tensor>,
     part: Part,
     /// The size of its logits ([`logit_size`]).
     size: f64,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Examined<'_, E, P> {
+impl<E: ReplayEnv> Examined<'_, E> {
     /// The log-probability of each action, all asked at once; with conditions, of which those from `first` on are taken.
     fn log_probs(&self, taken: &Taken<E>, first: usize) -> Result<Vec<f64>> {
         let (env, n) = (self.env, taken.len());
@@ -213,9 +213,9 @@ fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -
 /// [`Error::Missing`] for an environment with nothing to build; the errors of sampler and policy;
 /// [`Error::NonFinite`] for probabilities
 /// that aren't numbers.
-pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
+pub(super) fn check_policy<E: ReplayEnv>(
     env: &E,
-    policy: &P,
+    policy: &dyn Policy<E>,
     conditions: Option<&dyn ConditionSource>,
     seed: usize,
 ) -> Result<bool> {

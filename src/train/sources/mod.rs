@@ -2,6 +2,7 @@
 
 mod object_search;
 mod own;
+mod prefill;
 mod replay;
 mod shares;
 mod stored_rewards;
@@ -41,8 +42,8 @@ use crate::{Error, Result, Rng};
 /// impl Persist<Words> for Demonstrations {
 ///     fn name(&self) -> &str { "demonstrations" }
 /// }
-/// impl<P> Source<Words, P> for Demonstrations {
-///     fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+/// impl Source<Words> for Demonstrations {
+///     fn draw(&mut self, wanted: Wanted, context: &Context<Words>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
 ///         let (n, walk) = (wanted.most, [0, 2]); // The letter, then the exit.
 ///         let offsets: Vec<usize> = (0..=n).map(|i| i * walk.len()).collect();
 ///         Trajectories::replay(&context.env, &Slots(walk.repeat(n)), &offsets).map(Some)
@@ -58,9 +59,9 @@ use crate::{Error, Result, Rng};
 /// assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (6, Some(8)));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Source<E: Env, P>: Persist<E> {
+pub trait Source<E: Env>: Persist<E> {
     /// The facts that decide whether an objective may learn from its trajectories.
-    fn facts(&self, _context: &Context<E, P>) -> Facts {
+    fn facts(&self, _context: &Context<E>) -> Facts {
         Facts::default()
     }
 
@@ -70,7 +71,7 @@ pub trait Source<E: Env, P>: Persist<E> {
     ///
     /// # Errors
     /// Any error that must end the step.
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>>;
+    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>>;
 
     /// Is shown the scores of a batch, as of its first update; `rows` are the trajectories that this source drew. Isn't called under Thompson
     /// sampling, where nobody scores the whole batch.
@@ -82,7 +83,7 @@ pub trait Source<E: Env, P>: Persist<E> {
         _batch: &Trajectories<E>,
         _rows: Range<usize>,
         _scores: &Scores,
-        _context: &Context<E, P>,
+        _context: &Context<E>,
     ) -> Result<()> {
         Ok(())
     }

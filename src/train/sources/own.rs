@@ -14,15 +14,15 @@ use crate::train::Context;
 use crate::{Error, Result, Rng};
 
 /// A trainer's own draws.
-pub(in crate::train) struct Own<E: Env, P> {
+pub(in crate::train) struct Own<E: Env> {
     /// Its share of the fresh trajectories, and a teacher.
-    pub(in crate::train) teacher: Option<(f64, Box<dyn Source<E, P>>)>,
-    pub(in crate::train) thompson: Option<Thompson<P>>,
+    pub(in crate::train) teacher: Option<(f64, Box<dyn Source<E>>)>,
+    pub(in crate::train) thompson: Option<Thompson>,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
+impl<E: ReplayEnv> Own<E> {
     /// A part that has a say in these draws.
-    pub(super) fn part(&self, context: &Context<E, P>, average: Option<&Average>) -> Option<&'static str> {
+    pub(super) fn part(&self, context: &Context<E>, average: Option<&Average>) -> Option<&'static str> {
         let parts = [
             (self.teacher.is_some(), "an adaptive teacher"),
             (self.thompson.is_some(), "Thompson sampling"),
@@ -32,7 +32,7 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
         parts.into_iter().find(|(there, _)| *there).map(|(_, part)| part)
     }
 
-    pub(super) fn facts(&self, context: &Context<E, P>, average: Option<&Average>) -> Result<Facts> {
+    pub(super) fn facts(&self, context: &Context<E>, average: Option<&Average>) -> Result<Facts> {
         let on_policy = context.exploration()? == Exploration::none() && self.part(context, average).is_none();
         Ok(Facts { on_policy, ..Facts::default() })
     }
@@ -41,11 +41,11 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
     pub(super) fn draw(
         &mut self,
         n: usize,
-        context: &Context<E, P>,
+        context: &Context<E>,
         average: Option<&Average>,
         rng: &mut Rng,
     ) -> Result<Vec<Trajectories<E>>> {
-        let (policy, config, exploration) = (&context.policy, &context.config, context.exploration()?);
+        let (policy, config, exploration) = (context.policy(), &context.config, context.exploration()?);
         let taught = self.teacher.as_ref().map_or(0, |(share, _)| rounded(share * n as f64, rng));
         let sampler = Sampler::new(&context.env, policy).exploration(exploration).max_steps(config.max_steps);
         let mut parts = Vec::new();
@@ -75,7 +75,7 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
     /// Learns from each part of a batch by itself, with its weight: from all of it, or from each head's share of it. Gives the last one's result.
     pub(in crate::train) fn each_part<T>(
         &self,
-        context: &Context<E, P>,
+        context: &Context<E>,
         batch: &Trajectories<E>,
         rng: &mut Rng,
         mut learn: impl FnMut(&Trajectories<E>, f64) -> Result<T>,
@@ -83,7 +83,7 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
         let Some(thompson) = &self.thompson else { return learn(batch, 1.0) };
         let shares = thompson.shares(batch, context.objective.smallest_batch().max(1), rng)?;
         let weight = 1.0 / shares.len() as f64;
-        let learned = thompson.each(&context.policy, 0..shares.len(), |head| learn(&shares[head], weight))?;
+        let learned = thompson.each(context.policy(), 0..shares.len(), |head| learn(&shares[head], weight))?;
         learned
             .into_iter()
             .last()
@@ -93,8 +93,8 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
     /// Trajectories of the policy or of its heads.
     fn by_heads(
         &self,
-        sampler: &Sampler<'_, E, P>,
-        policy: &P,
+        sampler: &Sampler<'_, E>,
+        policy: &dyn Policy<E>,
         n: usize,
         conditions: Option<&Tensor>,
         rng: &mut Rng,
@@ -116,8 +116,8 @@ fn rounded(x: f64, rng: &mut Rng) -> usize {
 }
 
 /// Forward trajectories, under conditions if there are any.
-pub(super) fn forward<E: ReplayEnv, P: Policy<E>>(
-    sampler: &Sampler<'_, E, P>,
+pub(super) fn forward<E: ReplayEnv>(
+    sampler: &Sampler<'_, E>,
     n: usize,
     conditions: Option<&Tensor>,
     rng: &mut Rng,

@@ -8,7 +8,6 @@ use super::{Facts, ObjectSearch, Source, Wanted};
 use crate::condition::{Conditions, Hindsight};
 use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
-use crate::policy::Policy;
 use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
 use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
@@ -62,7 +61,7 @@ impl<E: ReplayEnv> Replay<E> {
     }
 
     /// Searches if the time for it has come; gives the number of objects that the reward was asked for.
-    pub(super) fn search<P>(&mut self, context: &Context<E, P>, rng: &mut Rng) -> Result<usize> {
+    pub(super) fn search(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<usize> {
         let (env, buffer) = (&context.env, &mut self.buffer);
         let due = |one: &&Searching<E>| context.step > 0 && context.step.is_multiple_of(one.every);
         let Some(searching) = self.searching.as_ref().filter(due).filter(|_| !buffer.is_empty()) else { return Ok(0) };
@@ -84,7 +83,7 @@ impl<E: ReplayEnv> Replay<E> {
     }
 
     /// Entries of the buffer, some of them relabelled.
-    fn in_hindsight<P>(&self, mut drawn: Drawn<E>, context: &Context<E, P>, rng: &mut Rng) -> Result<Drawn<E>> {
+    fn in_hindsight(&self, mut drawn: Drawn<E>, context: &Context<E>, rng: &mut Rng) -> Result<Drawn<E>> {
         let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
         };
@@ -127,13 +126,13 @@ impl<E: ReplayEnv> Persist<E> for Replay<E> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for Replay<E> {
-    fn facts(&self, context: &Context<E, P>) -> Facts {
+impl<E: ReplayEnv> Source<E> for Replay<E> {
+    fn facts(&self, context: &Context<E>) -> Facts {
         let has_way = context.config.replay_path != ReplayPath::UniformBackward;
         Facts { on_policy: false, has_way, sees_losses: self.draws_by_loss() }
     }
 
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let drawn = self.buffer.draw_entries(wanted.most, rng)?;
         let Drawn { walks, log_rewards, serials, .. } = self.in_hindsight(drawn, context, rng)?;
         self.serials = serials;
@@ -141,13 +140,7 @@ impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for Replay<E> {
     }
 
     /// Tells a buffer that draws by loss what its trajectories came to: the squared imbalance, whatever the objective.
-    fn learn(
-        &mut self,
-        _: &Trajectories<E>,
-        rows: Range<usize>,
-        scores: &Scores,
-        context: &Context<E, P>,
-    ) -> Result<()> {
+    fn learn(&mut self, _: &Trajectories<E>, rows: Range<usize>, scores: &Scores, context: &Context<E>) -> Result<()> {
         if rows.is_empty() || !self.draws_by_loss() {
             return Ok(());
         }
@@ -159,11 +152,7 @@ impl<E: ReplayEnv, P: Policy<E>> Source<E, P> for Replay<E> {
 }
 
 /// Stored walks as trajectories, by the path that the settings ask for.
-fn walk_again<E: ReplayEnv, P: Policy<E>>(
-    walks: &Walks<E>,
-    context: &Context<E, P>,
-    rng: &mut Rng,
-) -> Result<Trajectories<E>> {
+fn walk_again<E: ReplayEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
     let (env, max_steps) = (&context.env, context.config.max_steps);
     let (at_random, conditions) = (env.uniform(), walks.conditions());
     match context.config.replay_path {
@@ -176,7 +165,7 @@ fn walk_again<E: ReplayEnv, P: Policy<E>>(
             }
         }
         ReplayPath::PolicyBackward => {
-            let sampler = Sampler::new(env, &context.policy).max_steps(max_steps);
+            let sampler = Sampler::new(env, context.policy()).max_steps(max_steps);
             match conditions {
                 None => sampler.backward(&walks.terminal, rng),
                 Some(conditions) => sampler.backward_conditional(&walks.terminal, conditions, rng),

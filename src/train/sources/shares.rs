@@ -8,7 +8,6 @@ use super::{Facts, Replay, Source, Wanted};
 use crate::env::Env;
 use crate::objective::{Origin, Scores};
 use crate::optim::Average;
-use crate::policy::Policy;
 use crate::quantity::Values;
 use crate::replay::SourceCounts;
 use crate::rollout::{Container, ReplayEnv, Trajectories};
@@ -16,15 +15,15 @@ use crate::train::Context;
 use crate::{Error, Result, Rng};
 
 /// The sources of a trainer.
-pub(in crate::train) struct Sources<E: Env, P> {
+pub(in crate::train) struct Sources<E: Env> {
     /// Draws what is left of a batch.
-    pub(in crate::train) own: Own<E, P>,
+    pub(in crate::train) own: Own<E>,
     /// Does so in the policy's place.
-    pub(in crate::train) elsewhere: Option<Box<dyn Source<E, P>>>,
+    pub(in crate::train) elsewhere: Option<Box<dyn Source<E>>>,
     pub(in crate::train) replay: Option<Replay<E>>,
     pub(in crate::train) data: Option<Replay<E>>,
     /// Further ones, each with its share of a batch.
-    pub(in crate::train) others: Vec<(f64, Box<dyn Source<E, P>>)>,
+    pub(in crate::train) others: Vec<(f64, Box<dyn Source<E>>)>,
     /// New objects that the reward was asked for.
     pub(in crate::train) reward_calls: u64,
     /// The number of the draw whose losses sources may learn from.
@@ -100,25 +99,25 @@ impl<E: Env> From<Trajectories<E>> for Batch<E> {
     }
 }
 
-impl<E: Env, P> Default for Sources<E, P> {
+impl<E: Env> Default for Sources<E> {
     fn default() -> Self {
         let own = Own { teacher: None, thompson: None };
         Self { own, elsewhere: None, replay: None, data: None, others: Vec::new(), reward_calls: 0, drawn: None }
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
+impl<E: ReplayEnv> Sources<E> {
     /// All but the policy: those with a share of their own first.
-    pub(in crate::train) fn all(&self) -> Vec<&dyn Source<E, P>> {
-        let mut all: Vec<&dyn Source<E, P>> = Vec::new();
+    pub(in crate::train) fn all(&self) -> Vec<&dyn Source<E>> {
+        let mut all: Vec<&dyn Source<E>> = Vec::new();
         self.replay.iter().chain(&self.data).for_each(|one| all.push(one));
         let boxed = self.others.iter().map(|(_, one)| one).chain(&self.elsewhere);
         boxed.chain(self.own.teacher.iter().map(|(_, one)| one)).for_each(|one| all.push(one.as_ref()));
         all
     }
 
-    pub(in crate::train) fn all_mut(&mut self) -> Vec<&mut dyn Source<E, P>> {
-        let mut all: Vec<&mut dyn Source<E, P>> = Vec::new();
+    pub(in crate::train) fn all_mut(&mut self) -> Vec<&mut dyn Source<E>> {
+        let mut all: Vec<&mut dyn Source<E>> = Vec::new();
         self.replay.iter_mut().chain(&mut self.data).for_each(|one| all.push(one));
         let boxed = self.others.iter_mut().map(|(_, one)| one).chain(&mut self.elsewhere);
         boxed.chain(self.own.teacher.iter_mut().map(|(_, one)| one)).for_each(|one| all.push(one.as_mut()));
@@ -128,7 +127,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     /// The trajectories of one step; new ones go into the buffer. `average` draws them in the policy's place.
     pub(in crate::train) fn draw(
         &mut self,
-        context: &Context<E, P>,
+        context: &Context<E>,
         average: Option<&Average>,
         rng: &mut Rng,
     ) -> Result<Batch<E>> {
@@ -163,7 +162,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     fn fresh(
         &mut self,
         counts: &mut SourceCounts,
-        context: &Context<E, P>,
+        context: &Context<E>,
         average: Option<&Average>,
         rng: &mut Rng,
     ) -> Result<Vec<Trajectories<E>>> {
@@ -201,12 +200,12 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     }
 
     /// Adds new trajectories to the buffer, if there is one.
-    fn keep(&mut self, new: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
+    fn keep(&mut self, new: &Trajectories<E>, context: &Context<E>) -> Result<()> {
         self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, new))
     }
 
     /// Shows all sources what the first update on a batch made of it.
-    pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E, P>) -> Result<()> {
+    pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E>) -> Result<()> {
         // The buffer knows the entries of its last draw alone, and takes their losses once.
         let is_last = batch.draw.is_some() && self.drawn == batch.draw;
         if is_last {
@@ -221,7 +220,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     }
 
     /// The numbers of fresh, replayed and given trajectories, and of those of each further source, whose shares are taken first.
-    fn counts(&self, context: &Context<E, P>) -> Result<(SourceCounts, Vec<usize>)> {
+    fn counts(&self, context: &Context<E>) -> Result<(SourceCounts, Vec<usize>)> {
         let (config, batch) = (&context.config, context.share());
         let others: Vec<usize> = self.others.iter().map(|(share, _)| (share * batch as f64).round() as usize).collect();
         let left = batch.checked_sub(others.iter().sum());
@@ -254,7 +253,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
 
     /// Compares the facts of each source with what the objective and the others ask for, from the first step on, not only once the buffer is
     /// drawn from; `true` if all trajectories are the policy's, as it is.
-    fn check(&self, context: &Context<E, P>, average: Option<&Average>, fresh: usize) -> Result<bool> {
+    fn check(&self, context: &Context<E>, average: Option<&Average>, fresh: usize) -> Result<bool> {
         let objective = context.objective.as_ref();
         if let (Some(_), Some(part)) = (&self.elsewhere, self.own.part(context, average)) {
             let needs = "a trainer that draws its fresh trajectories itself: these come from elsewhere";

@@ -125,12 +125,12 @@ impl<E: Env, T: Policy<E> + Send> Persist<E> for Teacher<T> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>, T: Policy<E> + Send + 'static> Source<E, P> for Teacher<T> {
-    fn facts(&self, _: &Context<E, P>) -> Facts {
+impl<E: ReplayEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
+    fn facts(&self, _: &Context<E>) -> Facts {
         Facts { sees_losses: true, ..Facts::default() }
     }
 
-    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let Context { env, config, conditions, .. } = context;
         if !self.checked {
             self.checked = check_policy(env, &self.policy, conditions.as_deref(), 0)?;
@@ -149,7 +149,7 @@ impl<E: ReplayEnv, P: Policy<E>, T: Policy<E> + Send + 'static> Source<E, P> for
         batch: &Trajectories<E>,
         _: Range<usize>,
         student: &Scores,
-        context: &Context<E, P>,
+        context: &Context<E>,
     ) -> Result<()> {
         let differentiated = self.differentiate(batch, student, context);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
@@ -167,12 +167,7 @@ impl<E: ReplayEnv, P: Policy<E>, T: Policy<E> + Send + 'static> Source<E, P> for
 
 impl<T> Teacher<T> {
     /// Adds the gradients of the teacher's loss on a batch.
-    fn differentiate<E: ReplayEnv, P>(
-        &self,
-        batch: &Trajectories<E>,
-        student: &Scores,
-        context: &Context<E, P>,
-    ) -> Result<()>
+    fn differentiate<E: ReplayEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
     where
         T: Policy<E>,
     {

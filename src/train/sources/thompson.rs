@@ -1,27 +1,22 @@
 //! Thompson sampling: every trajectory follows a head of its own, and every head learns from a share of the batch.
 
 use crate::env::Env;
-use crate::policy::MultiHead;
+use crate::policy::{MultiHead, Policy};
 use crate::rollout::{Container, Trajectories};
 use crate::{Error, Result, Rng};
 
 /// The heads of a policy, and the share of a batch that each learns from.
-pub(in crate::train) struct Thompson<P> {
+pub(in crate::train) struct Thompson {
     /// Probability that a head learns from a trajectory.
     share: f64,
     n_heads: usize,
-    head: fn(&P) -> usize,
-    use_head: fn(&P, usize) -> Result<()>,
 }
 
-impl<P> Thompson<P> {
+impl Thompson {
     /// # Errors
     /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
-    pub(in crate::train) fn new(policy: &P, share: f64) -> Result<Self>
-    where
-        P: MultiHead,
-    {
-        let n_heads = policy.n_heads();
+    pub(in crate::train) fn new<E: Env>(policy: &dyn Policy<E>, share: f64) -> Result<Self> {
+        let n_heads = policy.heads().map_or(1, MultiHead::n_heads);
         if n_heads < 2 {
             let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`)";
             return Err(Error::config("the heads of Thompson sampling", n_heads, expected));
@@ -29,7 +24,7 @@ impl<P> Thompson<P> {
         if !(share > 0.0 && share <= 1.0) {
             return Err(Error::config("the share of a batch that a head learns from", share, "0 < share <= 1"));
         }
-        Ok(Self { share, n_heads, head: P::head, use_head: P::use_head })
+        Ok(Self { share, n_heads })
     }
 
     pub(in crate::train) fn n_heads(&self) -> usize {
@@ -53,15 +48,18 @@ impl<P> Thompson<P> {
     }
 
     /// Does something with each of these heads in use, and puts the head back that was.
-    pub(in crate::train) fn each<T>(
+    pub(in crate::train) fn each<E: Env, T>(
         &self,
-        policy: &P,
+        policy: &dyn Policy<E>,
         heads: impl Iterator<Item = usize>,
         mut work: impl FnMut(usize) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let home = (self.head)(policy);
-        let done = heads.map(|head| (self.use_head)(policy, head).and_then(|()| work(head))).collect();
-        (self.use_head)(policy, home)?;
+        let Some(policy) = policy.heads() else {
+            return Err(Error::contract("a policy of several heads keeps them", "`Policy::heads` gives none now"));
+        };
+        let home = policy.head();
+        let done = heads.map(|head| policy.use_head(head).and_then(|()| work(head))).collect();
+        policy.use_head(home)?;
         done
     }
 }

@@ -149,7 +149,7 @@ enum GraphsName {
 }
 
 type ProblemEnv = GraphEnv<GraphProblem>;
-type ProblemTrainer = Trainer<ProblemEnv, GraphPolicy<GraphNet>>;
+type ProblemTrainer = Trainer<ProblemEnv>;
 
 /// Nodes of the generated small graphs, and of those that are measured on.
 const TRAINED_NODES: [usize; 2] = [6, 14];

@@ -3,9 +3,8 @@
 use gfn::env::{Env, Reward, Rows, StateGraph};
 use gfn::graph::GraphStates;
 use gfn::metrics::{Correlation, Distances};
-use gfn::nn::GraphNet;
 use gfn::objective::Quantity;
-use gfn::policy::{GraphPolicy, Policy};
+use gfn::policy::Policy;
 use gfn::{Error, Result};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 use serde_json::json;
@@ -48,7 +47,7 @@ impl HeldOut {
     }
 
     /// The distances of the policy from the target on one graph, and log Z as it is.
-    fn measure(&self, space: &StateGraph<ProblemEnv>, policy: &GraphPolicy<GraphNet>) -> Result<(Distances, f64)> {
+    fn measure(&self, space: &StateGraph<ProblemEnv>, policy: &dyn Policy<ProblemEnv>) -> Result<(Distances, f64)> {
         let condition = self.condition.as_ref();
         let target = space.target_distribution(self.reward.as_ref(), condition)?;
         let learned = space.terminating_distribution(&self.env, policy, condition)?;
@@ -56,7 +55,7 @@ impl HeldOut {
     }
 
     /// log F of the initial state of each graph, if the policy estimates it.
-    fn log_z(&self, policy: &GraphPolicy<GraphNet>, objective: ObjectiveName) -> Result<Option<Vec<f64>>> {
+    fn log_z(&self, policy: &dyn Policy<ProblemEnv>, objective: ObjectiveName) -> Result<Option<Vec<f64>>> {
         let start = self.env.initial(&(0..self.env.n_instances()).collect::<Vec<_>>());
         let conditions = self.condition.as_ref().map(|one| one.expand([start.len() as i64, -1], false));
         let conditions = conditions.as_ref();

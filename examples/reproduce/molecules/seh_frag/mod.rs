@@ -156,7 +156,7 @@ fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -
         }
     };
     let trainer = run.replayed(trainer.described_by(&description)?, ReplayBuffer::distinct)?;
-    let mut write_scored = |_: &Trainer<FragmentEnv, GraphPolicy<GraphNet>>, record: &mut Record| {
+    let mut write_scored = |_: &Trainer<FragmentEnv>, record: &mut Record| {
         watched.finish_step(Some(record.step))?;
         Ok(ControlFlow::Continue(()))
     };
@@ -203,7 +203,7 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
 /// Molecules that the policy makes in the end, under a condition if it is told one.
 fn sampled(
     args: &Args,
-    trainer: &Trainer<FragmentEnv, GraphPolicy<GraphNet>>,
+    trainer: &Trainer<FragmentEnv>,
     asked: Option<&Tensor>,
     library: &FragmentLibrary,
 ) -> Result<Vec<Molecule>> {

@@ -90,7 +90,7 @@ fn rewards(args: &Args, run: &Run<'_>, library: &FragmentLibrary) -> Result<Vec<
 /// The front of uniform random trees, the same for every seed: objectives whose directions can be reached.
 fn random_front(env: &FragmentEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
-    let objectives = plain.objectives(&sample::<FragmentEnv, _>(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
+    let objectives = plain.objectives(&sample::<FragmentEnv>(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
     Ok(objectives.select(&pareto_front(&objectives)?))
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         all.append(own);
     }
     // As many uniform random trees, to compare with.
-    let random = reward.objectives(&sample::<FragmentEnv, _>(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
+    let random = reward.objectives(&sample::<FragmentEnv>(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
     let mut report = Report::default();
     if let Some(cosine) = args.focus {
         for (row, direction) in rows.iter_mut().zip(&tested) {

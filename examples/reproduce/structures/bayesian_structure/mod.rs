@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
@@ -185,7 +184,7 @@ fn learn<P>(
     rng: Rng,
 ) -> Result<()>
 where
-    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>,
+    P: Policy<GraphEnv<BayesianStructure>> + Send + 'static,
 {
     let common = &args.common;
     let (from, to) = (common.epsilon(&run.recipe), args.epsilon_end);

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 
 use clap::{Arg, Parser, ValueEnum};
 use contender::{Contender, OverPrior};
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::Quantity;
@@ -221,9 +220,9 @@ where
         self.train_policy(WithPrior { policy, prior: UniformPolicy }, reward, objective, source, rng)
     }
 
-    fn train_policy<P: Policy<E, Dist = GraphActionCategorical>>(
+    fn train_policy(
         &self,
-        policy: P,
+        policy: impl Policy<E> + Send + 'static,
         reward: impl Reward<E::States> + 'static,
         objective: Contender,
         source: Source,
@@ -243,7 +242,7 @@ where
             trainer = trainer.with_replay(ReplayBuffer::new(config)?);
         }
         let (mut log_z, mut seconds) = (f64::NAN, 0.0);
-        let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
+        let mut keep = |_: &Trainer<E>, record: &mut Record| {
             log_z = record.stats.log_z;
             seconds += record.stats.seconds.iter().sum::<f64>();
             Ok(ControlFlow::Continue(()))

@@ -10,7 +10,7 @@ use clap::{Parser, ValueEnum};
 use gfn::env::{VectorEnv, VectorRules};
 use gfn::metrics::ModeTracker;
 use gfn::nn::BackwardPolicy;
-use gfn::policy::{KHot, MlpPolicy};
+use gfn::policy::KHot;
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Observer, Record, Trainer};
 use gfn::{Error, Result};
@@ -109,13 +109,13 @@ fn train(args: &Args, run: &Run<'_>, env: VectorEnv<HyperGrid>, peaks: &Peaks) -
     let trainer = perceptron(run, env, features, peaks.clone(), BackwardPolicy::SharedTorso, &task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let mut found = Found::new();
-    let mut watch = |trainer: &Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>, record: &mut Record| {
+    let mut watch = |trainer: &Trainer<VectorEnv<HyperGrid>>, record: &mut Record| {
         let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
         found.add(record.step, record.reward_calls, latest.filter_map(|point| peaks.peak_at(point)));
         record.metrics.insert("modes_found".to_owned(), found.found() as f64);
         Ok(ControlFlow::Continue(()))
     };
-    let Some(mut learned) = run.learn(trainer, "points", vec![&mut watch as &mut dyn Observer<_, _>])? else {
+    let Some(mut learned) = run.learn(trainer, "points", vec![&mut watch as &mut dyn Observer<_>])? else {
         return Ok(());
     };
     report(args, run, peaks, &found, &mut learned.report);

@@ -2,7 +2,7 @@
 
 use gfn::env::{Env, Rows};
 use gfn::graph::{GraphEnv, GraphStates};
-use gfn::policy::{Policy, UniformPolicy};
+use gfn::policy::UniformPolicy;
 use gfn::rollout::{Container, Sampler, Trajectories};
 use gfn::train::{Context, Facts, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
@@ -86,19 +86,19 @@ impl Persist<GraphEnv<GraphProblem>> for Improving {
     }
 }
 
-impl<P: Policy<GraphEnv<GraphProblem>>> Source<GraphEnv<GraphProblem>, P> for Improving {
-    fn facts(&self, _: &Context<GraphEnv<GraphProblem>, P>) -> Facts {
+impl Source<GraphEnv<GraphProblem>> for Improving {
+    fn facts(&self, _: &Context<GraphEnv<GraphProblem>>) -> Facts {
         Facts { on_policy: false, has_way: self.back_by_policy, sees_losses: false }
     }
 
     fn draw(
         &mut self,
         wanted: Wanted,
-        context: &Context<GraphEnv<GraphProblem>, P>,
+        context: &Context<GraphEnv<GraphProblem>>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<GraphEnv<GraphProblem>>>> {
         let (env, max_steps) = (&context.env, context.config.max_steps);
-        let sampler = Sampler::new(env, &context.policy).max_steps(max_steps);
+        let sampler = Sampler::new(env, context.policy()).max_steps(max_steps);
         let conditions = context.conditions.as_ref().map(|one| one.draw(wanted.most, rng)).transpose()?;
         let sampled = match &conditions {
             Some(conditions) => sampler.walks_conditional(conditions, rng)?,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use gfn::graph::{GraphEnv, GraphState};
-use gfn::policy::{Policy, UniformPolicy};
+use gfn::policy::Policy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use serde::Serialize;
@@ -34,11 +34,10 @@ const ROUNDS_AT_ONCE: usize = 64;
 /// assert!(by_search.history.last().is_some_and(|last| last.size == by_search.size));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct Solver<'a, P> {
+pub struct Solver<'a> {
     problem: Problem,
     /// The policy, and the rules that it was trained under.
-    policy: Option<(GraphProblem, &'a P)>,
+    policy: Option<(GraphProblem, &'a dyn Policy<GraphEnv<GraphProblem>>)>,
     budget: Budget,
     at_once: usize,
     rounds: usize,
@@ -88,7 +87,7 @@ pub struct Solved {
     pub sampling_s: f64,
 }
 
-impl Solver<'static, UniformPolicy> {
+impl Solver<'static> {
     /// Local search without a policy, from one random solution after another.
     #[must_use]
     pub fn search_alone(problem: Problem) -> Self {
@@ -96,10 +95,10 @@ impl Solver<'static, UniformPolicy> {
     }
 }
 
-impl<'a, P> Solver<'a, P> {
+impl<'a> Solver<'a> {
     /// One second of a policy's samples and local search. `rules` are those of the environment that the policy was trained on.
     #[must_use]
-    pub fn new(rules: GraphProblem, policy: &'a P) -> Self {
+    pub fn new(rules: GraphProblem, policy: &'a dyn Policy<GraphEnv<GraphProblem>>) -> Self {
         let Solver { problem, budget, at_once, rounds, .. } = Solver::search_alone(rules.problem());
         Self { problem, policy: Some((rules, policy)), budget, at_once, rounds }
     }
@@ -139,10 +138,7 @@ impl<'a, P> Solver<'a, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a budget or a batch of nothing; those of [`Instances::new`] and of the policy.
-    pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<Solved>
-    where
-        P: Policy<GraphEnv<GraphProblem>>,
-    {
+    pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<Solved> {
         let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
         let Some((rules, policy)) = self.policy else { return self.run(started, graph, rng, None, progress) };
         let env = rules.on(&instances)?;
@@ -246,8 +242,8 @@ impl<'a, P> Solver<'a, P> {
 type Draw<'a> = &'a mut dyn FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>;
 
 /// What changes while one graph is solved.
-struct Run<'a, P, F> {
-    solver: &'a Solver<'a, P>,
+struct Run<'a, F> {
+    solver: &'a Solver<'a>,
     graph: &'a GraphState,
     search: SolutionSearch,
     started: Instant,
@@ -258,7 +254,7 @@ struct Run<'a, P, F> {
     progress: F,
 }
 
-impl<P, F: FnMut(&Progress)> Run<'_, P, F> {
+impl<F: FnMut(&Progress)> Run<'_, F> {
     fn is_over(&self, batch: usize) -> bool {
         match self.solver.budget {
             Budget::Seconds(_) => self.end.is_some_and(|end| Instant::now() >= end),

@@ -85,7 +85,7 @@ impl<T: Entry> Vectors<T> {
     }
 
     /// Vectors that are known to have `width` entries each.
-    pub(super) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
+    pub(crate) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
         Self { width, values: rows.concat() }
     }
 

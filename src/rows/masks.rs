@@ -1,6 +1,6 @@
 //! Legality: the slots of each state, and which of them are legal.
 
-use crate::env::Direction;
+use crate::direction::Direction;
 use crate::{Error, Result};
 
 /// One block of logits, `[rows, width]`: the states' rows one after another, `row_ptr[i]..row_ptr[i + 1]` those of state `i`.

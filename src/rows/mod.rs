@@ -1,0 +1,9 @@
+//! Batches: states and actions as rows, and the legal actions of each state. [`env`](mod@crate::env) exports all of it.
+
+mod batch;
+mod masks;
+mod vectors;
+
+pub use batch::{Classes, Grouping, Rows, Slots};
+pub use masks::{Block, Masks};
+pub use vectors::{Entry, Reals, VectorStates, Vectors};

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use gfn::env::Reward;
-use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates, PerGraph};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates, PerGraph};
 use gfn::group::{Replica, replicate};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
@@ -90,11 +90,11 @@ fn frozen(batch: usize) -> TrainerConfig {
     }
 }
 
-fn on_graphs<G: GraphRules + 'static>(
-    env: GraphEnv<G>,
+fn on_graphs(
+    env: GraphEnv,
     reward: impl Reward<GraphStates> + 'static,
     network: GraphNetConfig,
-) -> Result<Trainer<GraphEnv<G>>> {
+) -> Result<Trainer<GraphEnv>> {
     let mut rng = Rng::seeded(0);
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?;
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, frozen(128), rng)
@@ -113,7 +113,7 @@ fn ring(threads: usize, steps: usize) -> Result<(i64, f64)> {
             initial_exit_bias: 25f64.ln(),
             ..GraphNetConfig::default()
         };
-        on_graphs(Ring::new(5, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?, network)
+        on_graphs(Ring::new(5, GraphKind::Directed)?.into_env(), RingReward::new(100.0, 1e-6)?, network)
     })
 }
 
@@ -128,7 +128,7 @@ fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
             backward: BackwardPolicy::SharedTorso,
             ..GraphNetConfig::default()
         };
-        let env = MoleculeEnv::new(MoleculeConfig::new(6))?;
+        let env = MoleculeEnv::new(MoleculeConfig::new(6))?.into_env();
         on_graphs(env, PerGraph(|graph: &gfn::graph::GraphState| graph.n_nodes() as f64 * 0.1), network)
     })
 }
@@ -139,7 +139,7 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
         let mut rng = Rng::seeded(0);
         let rows: Vec<[f64; 5]> = (0..100).map(|_| std::array::from_fn(|_| rng.normal())).collect();
         let data = ContinuousData::from_rows(&rows)?;
-        let env = BayesianStructure::new(StructureConfig::new(5))?;
+        let env = BayesianStructure::new(StructureConfig::new(5))?.into_env();
         let reward =
             DagReward::new(CachedScores::new(Bge::new(&data, BgeConfig::default())?), StructurePrior::Uniform)?;
         let config = GraphNetConfig { conv: ConvKind::Directed, ..GraphNetConfig::default() };

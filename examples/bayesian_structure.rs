@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let data = Sem::draw(truth.clone(), SemConfig::Linear, 0.5, &mut rng)?.sample(100, &mut rng)?;
 
     // A graph's reward is its posterior probability, relative to that of the graph without edges.
-    let env = BayesianStructure::new(StructureConfig::new(NODES))?;
+    let env = BayesianStructure::new(StructureConfig::new(NODES))?.into_env();
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default())?, None)?;
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
     // All 543 graphs: the exact posterior, and later what the policy has learned of each.

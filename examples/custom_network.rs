@@ -56,7 +56,8 @@ impl Torso for MyTorso {
 
 fn main() -> Result<()> {
     let runtime = Runtime::new(1, DeviceKind::Cpu)?;
-    let (env, reward, mut rng) = (Ring::new(N, GraphKind::Directed)?, RingReward::new(100.0, 1.0)?, Rng::seeded(0));
+    let (env, reward, mut rng) =
+        (Ring::new(N, GraphKind::Directed)?.into_env(), RingReward::new(100.0, 1.0)?, Rng::seeded(0));
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
     let net = GraphNet::with_torso(&env, my_torso, GraphNetConfig::default(), runtime.device(), Kind::Float, &mut rng)?;

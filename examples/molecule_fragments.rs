@@ -23,10 +23,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The sixty most frequent pieces, and every molecule that is a tree of at most five of them.
     let vocabulary = Vocabulary::read(&path)?;
     let library = vocabulary.library(60)?;
-    let env = Fragments::new(&library, 5)?;
+    let fragments = Fragments::new(&library, 5)?;
+    let env = fragments.env().clone();
     let mut trees = Vec::new();
     for molecule in MoleculeReader::open(&path)?.with_cleanup(Cleanup::ALL) {
-        trees.extend(env.trees(&molecule?, 10)?);
+        trees.extend(fragments.trees(&molecule?, 10)?);
     }
     println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
 
@@ -59,9 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
     // What was learned stays as the prior, and a copy of it is tuned.
     let (prior, policy) = (learner.into_policy(), net(&mut rng)?);
-    if let Some(learned) = prior.parameters() {
-        Checkpoint::new(learned, 0, Default::default())?.restore(policy.parameters())?;
-    }
+    let learned =
+        prior.parameters().ok_or(gfn::Error::missing("tuning", "a policy with parameters", "train one first"))?;
+    Checkpoint::new(learned, 0, Default::default())?.restore(policy.parameters())?;
     let policy = WithPrior { policy: GraphPolicy(policy), prior };
     let mut tuned = Trainer::new(env, reward, policy, RelativeTrajectoryBalance::new(1.0)?, config, rng)?;
     Fit::new(STEPS).run(&mut tuned)?;

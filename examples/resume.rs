@@ -11,11 +11,11 @@ use gfn::{Error, Result, Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
 use gfn_plot::Table;
 
-type RingTrainer = Trainer<GraphEnv<Ring>>;
+type RingTrainer = Trainer<GraphEnv>;
 
 /// A trainer at its first step: what a program makes whether it starts or goes on.
 fn trainer(runtime: &Runtime) -> Result<RingTrainer> {
-    let (env, mut rng) = (Ring::new(4, GraphKind::Directed)?, Rng::seeded(0));
+    let (env, mut rng) = (Ring::new(4, GraphKind::Directed)?.into_env(), Rng::seeded(0));
     let network = GraphNetConfig { identity: true, embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let replay = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };

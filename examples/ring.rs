@@ -23,7 +23,7 @@ const STEPS: usize = 1_000;
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     // Edges are added one by one; a ring is worth 100, any other graph 1e-6.
-    let (env, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?);
+    let (ring, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?);
 
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         initial_exit_bias: 16f64.ln(),
         ..GraphNetConfig::default()
     };
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let net = GraphNet::new(ring.env(), network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
         // Random actions keep the policy from ending on a few rings.
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         eviction: Eviction::BestReward,
         draw: Draw::RewardPrioritised { exponent: 1.0 },
     };
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
+    let mut trainer = Trainer::new(ring.env().clone(), reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
         .with_replay(ReplayBuffer::distinct(best)?);
 
     trainer.prefill(60_000)?; // Random walks find all six rings.
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for &k in order.iter().take(8) {
         let (graph, p, t) = (&space.states().graphs()[k], learned.probs[k], target.probs[k]);
         let edges = graph.edges().map(|(a, b)| format!("{a}-{b}")).collect::<Vec<_>>().join(" ");
-        table.push([edges.into(), if env.is_ring(graph) { "yes" } else { "no" }.into(), p.into(), t.into()]);
+        table.push([edges.into(), if ring.is_ring(graph) { "yes" } else { "no" }.into(), p.into(), t.into()]);
         sheet = sheet.cell(graph.clone(), [format!("p = {p:.4}"), format!("target {t:.4}")]);
     }
     fs::create_dir_all("out")?;

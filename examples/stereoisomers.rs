@@ -21,7 +21,8 @@ fn main() -> Result<()> {
         None => Ok(otherwise),
     };
     let (n, max_atoms) = (number(1_000)?, number(10)?);
-    let env = MoleculeEnv::new(MoleculeConfig { stereo: true, ..MoleculeConfig::new(max_atoms) })?;
+    let molecules = MoleculeEnv::new(MoleculeConfig { stereo: true, ..MoleculeConfig::new(max_atoms) })?;
+    let env = molecules.env().clone();
     let mut rng = Rng::seeded(0);
     let failed = |source| Error::io(path.clone(), source);
     Path::new(&path).parent().map_or(Ok(()), create_dir_all).map_err(failed)?;
@@ -31,7 +32,7 @@ fn main() -> Result<()> {
     for first in (0..n).step_by(BATCH) {
         let walks = Sampler::new(&env, &UniformPolicy).forward(BATCH.min(n - first), &mut rng)?;
         for graph in walks.terminal_states().graphs() {
-            let molecule = env.codec().molecule(graph)?;
+            let molecule = molecules.codec().molecule(graph)?;
             marks += molecule.marks().len();
             writeln!(out, "{}", molecule.smiles()).map_err(failed)?;
         }

@@ -22,13 +22,15 @@ thread_local! {
 const TRIAL_CALLS: u32 = 32;
 /// Seconds of calls after which a trial ends early, and decides alone.
 const LONG_TRIAL: f64 = 0.5;
-/// Rows for each thread, in units of the least number of them, from which on the pool is used without a trial.
+/// A call of this many times the least number of rows per thread uses the pool without a trial.
 const LARGE_CALL: usize = 1_024;
-/// Trials in a row that the pool must win before other calls use it. A single loss ends that.
+/// Trials in a row that the pool must win before other calls use it; a trial of long calls counts as all of them. A single loss
+/// ends that.
 const NEEDED_WINS: u32 = 4;
 /// The pool wins a trial if it needs at most this share of the calling thread's time.
 const MAX_POOL_TIME_SHARE: f64 = 0.9;
-/// Calls between trials while the pool is used. After lost trials there are up to 16 times as many.
+/// Calls between trials while the pool is used. After lost trials there are up to 16 times as many, and after a trial of long calls
+/// at most 32 times its calls.
 const PAUSE: u32 = 256;
 
 /// Chooses between the pool and the calling thread, from what earlier calls took.

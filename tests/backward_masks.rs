@@ -41,7 +41,7 @@ impl GraphRules for Parts {
     }
 }
 
-fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Restriction, bool)) -> GraphEnv<Parts> {
+fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Restriction, bool)) -> GraphEnv {
     let schema = GraphSchema {
         node_classes: 2,
         edge_classes: 2,
@@ -58,7 +58,7 @@ fn scaffold(kind: GraphKind) -> GraphState {
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
 }
 
-fn environments() -> Vec<GraphEnv<Parts>> {
+fn environments() -> Vec<GraphEnv> {
     let mut out = Vec::new();
     for kind in [GraphKind::Directed, GraphKind::Undirected] {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
@@ -117,7 +117,7 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
 
 /// Whether the graph without what a candidate undoes is a parent of it.
 fn is_parent(
-    env: &GraphEnv<Parts>,
+    env: &GraphEnv,
     kind: ActionKind,
     action_type: &dyn GraphActionType,
     graph: &GraphState,
@@ -134,7 +134,7 @@ fn is_parent(
     let shifted = |a: u32| (0..a).filter(|b| !gone.contains(b)).count() as u32;
     let redo = Move { a: shifted(redo.a), b: shifted(redo.b), ..redo };
     let mut parent = graph.clone();
-    if action_type.apply(back, &mut parent, undo).is_err() || !env.is_reachable(&parent) {
+    if action_type.apply(back, &mut parent, undo).is_err() || !env.rules().is_reachable(&parent) {
         return false;
     }
     if contains(graph, &env.initial_graphs()[0]) && !contains(&parent, &env.initial_graphs()[0]) {

@@ -78,7 +78,7 @@ fn forged(
     edit: impl Fn(&str, &str, Tensor) -> Option<Tensor>,
 ) -> Result<(), Error> {
     let old = Checkpoint::load(from).unwrap();
-    let parameters = Policy::<GraphEnv<Ring>>::parameters(trainer.policy()).unwrap();
+    let parameters = Policy::<GraphEnv>::parameters(trainer.policy()).unwrap();
     let manifest = old.manifest();
     let mut new = Checkpoint::new(parameters, manifest.step, manifest.state.clone()).unwrap();
     for section in ["adam", "replay"] {
@@ -211,7 +211,7 @@ fn checkpoints_of_something_else_change_nothing() {
     // The same network for another environment: five nodes rather than four, whose moves have other names. It knows no labels, of which
     // there would be another number.
     let make = |n: usize, replay: bool| {
-        let env = Ring::new(n, GraphKind::Directed).unwrap();
+        let env = Ring::new(n, GraphKind::Directed).unwrap().into_env();
         let mut rng = Rng::seeded(0);
         let config = GraphNetConfig { embedding: 8, identity: false, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();

@@ -36,9 +36,9 @@ macro_rules! refused {
     }};
 }
 
-fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<GraphEnv<Triangles>>> {
+fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<GraphEnv>> {
     // Pairs (0, 1), (0, 2) and (1, 2) are slots 1, 2 and 5 of 9; slot 9 exits.
-    Trajectories::replay(&Triangles::new(), &Slots(slots.to_vec()), offsets)
+    Trajectories::replay(&Triangles::env(), &Slots(slots.to_vec()), offsets)
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn walks_from_outside_are_checked_move_by_move() {
 
 #[test]
 fn steps_that_a_state_cannot_take_are_refused() {
-    let env = Ring::new(3, GraphKind::Directed).unwrap();
+    let env = Ring::new(3, GraphKind::Directed).unwrap().into_env();
     let mut states = env.initial(&[0; 2]);
     let step = |states: &mut GraphStates, direction, slots: &[u32]| env.step(direction, states, &Slots(slots.to_vec()));
     refused!(step(&mut states, Direction::Forward, &[1]), Error::Shape { .. }, "[2]", "[1]", "one action per state");
@@ -88,8 +88,8 @@ fn steps_that_a_state_cannot_take_are_refused() {
 }
 
 /// A trainer whose reward gives these values, the last of them over and over.
-fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv<Triangles>> {
-    let env = Triangles::new();
+fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
+    let env = Triangles::env();
     let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
@@ -156,7 +156,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
 
 #[test]
 fn buffers_take_finite_rewards_only() {
-    let env = Triangles::new();
+    let env = Triangles::env();
     let config = ReplayConfig { capacity: 4, eviction: Eviction::BestReward, draw: Draw::Uniform };
     let mut buffer = ReplayBuffer::new(config).unwrap();
     let walks = Sampler::new(&env, &UniformPolicy).walks(2, &mut Rng::seeded(0)).unwrap();
@@ -192,7 +192,7 @@ fn settings_out_of_range_name_the_setting() {
     }
     let replay = |capacity, exponent| {
         let draw = Draw::RewardPrioritised { exponent };
-        ReplayBuffer::<GraphEnv<Triangles>>::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw })
+        ReplayBuffer::<GraphEnv>::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw })
     };
     refused!(replay(0, 1.0), Error::Config { .. }, "capacity is 0", "at least 1");
     refused!(replay(1, f64::NAN), Error::Config { .. }, "exponent is NaN", "finite");
@@ -204,7 +204,7 @@ fn trainers_refuse_settings_that_make_no_sense() {
         let reward =
             |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
         Trainer::new(
-            Triangles::new(),
+            Triangles::env(),
             reward,
             UniformPolicy,
             gfn::objective::LogPartitionVariance,
@@ -243,16 +243,16 @@ fn trainers_refuse_settings_that_make_no_sense() {
     );
 }
 
-fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv<Triangles>> {
+fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv> {
     let reward =
         |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
     let objective = gfn::objective::LogPartitionVariance;
-    Trainer::new(Triangles::new(), reward, UniformPolicy, objective, config, Rng::seeded(0)).unwrap()
+    Trainer::new(Triangles::env(), reward, UniformPolicy, objective, config, Rng::seeded(0)).unwrap()
 }
 
 #[test]
 fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
-    let env = Triangles::new();
+    let env = Triangles::env();
     let sampler = Sampler::new(&env, &UniformPolicy);
     let mut rng = Rng::seeded(0);
     refused!(sampler.forward(0, &mut rng), Error::Config { .. }, "0 trajectories", "at least one");
@@ -278,6 +278,6 @@ fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
     assert_eq!(env.masks(Direction::Backward, &other).n_legal(0), 0);
 }
 
-fn sampler_of(env: &GraphEnv<Triangles>) -> Sampler<'_, GraphEnv<Triangles>> {
+fn sampler_of(env: &GraphEnv) -> Sampler<'_, GraphEnv> {
     Sampler::new(env, &UniformPolicy)
 }

@@ -75,7 +75,7 @@ fn transport_between_points_of_any_size() {
 /// Probabilities that are too small to be numbers are alike.
 #[test]
 fn underflowed_probabilities_are_equivariant() {
-    let env = ColoredGraphs::new(3).unwrap();
+    let env = ColoredGraphs::new(3).unwrap().into_env();
     let graph = StateGraph::build(&env, 10_000).unwrap();
     for scale in [1.0, 100.0, 372.0, 400.0, 2000.0] {
         let reward = move |states: &GraphStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {

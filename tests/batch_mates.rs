@@ -157,7 +157,7 @@ fn no_network_of_the_library_is_refused() {
             }
             for size in [0.0, 0.3, 1.0] {
                 let kind = GraphKind::Undirected;
-                let env = GraphBuilding::new(GraphBuildingConfig::new(kind, 4)).unwrap();
+                let env = GraphBuilding::new(GraphBuildingConfig::new(kind, 4)).unwrap().into_env();
                 let config = GraphNetConfig { norm, embedding: 16, layers: 3, ..nets::config(conv) };
                 let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
                 for parameter in net.parameters() {

@@ -176,12 +176,12 @@ fn exact_policies_that_prefer_an_order_are_not_accused_on_sets() {
 #[test]
 fn exact_policies_that_prefer_an_order_are_not_accused_on_rings() {
     let reward = RingReward::new(100.0, 1e-2).unwrap();
-    assert!(certify_ordered("rings", &Ring::new(3, GraphKind::Directed).unwrap(), &reward, &SCALES) >= 8);
+    assert!(certify_ordered("rings", &Ring::new(3, GraphKind::Directed).unwrap().into_env(), &reward, &SCALES) >= 8);
 }
 
 #[test]
 fn exact_policies_that_prefer_an_order_are_not_accused_on_coloured_graphs() {
-    certify_ordered("coloured graphs", &ColoredGraphs::new(4).unwrap(), &ColoredGraphReward::Count, &SCALES);
+    certify_ordered("coloured graphs", &ColoredGraphs::new(4).unwrap().into_env(), &ColoredGraphReward::Count, &SCALES);
 }
 
 /// The target has a needle of this mass, the policy is exact but for it: the needle's mass is the total

@@ -110,7 +110,7 @@ fn a_false_upper_bound_is_no_less_than_the_lower_one() {
 /// 40 certificates of a policy that is neither exact nor hopeless.
 #[test]
 fn intervals_cover_the_truth() {
-    let env = Triangles::new();
+    let env = Triangles::env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let reward = |states: &gfn::graph::GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.graphs().iter().map(|graph| graph.n_edges() as f64 * 0.7).collect())

@@ -34,7 +34,7 @@ fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
 }
 
 /// A graph environment made of parts.
-fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv<Free> {
+fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv {
     let schema = schema(initial.kind(), max_nodes);
     GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
 }
@@ -46,7 +46,7 @@ fn rng() -> Rng {
 #[test]
 fn right_environments_pass() {
     check_env(&Chain::new(12), 30, &mut rng()).unwrap();
-    check_graph_env(&Triangles::new(), 30, &mut rng()).unwrap();
+    check_graph_env(&Triangles::env(), 30, &mut rng()).unwrap();
     check_graph_env(&ColouredGraphs::of(5), 40, &mut rng()).unwrap();
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
@@ -253,7 +253,7 @@ fn whoever_watches_ends_it() {
     let found = gfn::testing::check_env_watched(&Chain::new(12), 30, &mut rng(), &mut || Err(enough()));
     assert!(found.unwrap_err().to_string().contains("enough of them"));
     let found =
-        gfn::testing::check_graph_env_watched(&gfn::testing::Triangles::new(), 30, &mut rng(), &mut || Err(enough()));
+        gfn::testing::check_graph_env_watched(&gfn::testing::Triangles::env(), 30, &mut rng(), &mut || Err(enough()));
     assert!(found.unwrap_err().to_string().contains("enough of them"));
     let points = gfn::env::Reals::from_flat(1, (0..20).map(f64::from).collect()).unwrap();
     let mut left = 5;

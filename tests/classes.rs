@@ -12,7 +12,7 @@ use gfn::rollout::Trajectories;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use tch::{Device, Kind, Tensor};
 
-fn policy(env: &GraphEnv<ColoredGraphs>) -> GraphPolicy<GraphNet> {
+fn policy(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig {
         embedding: 16,
         pair_walks: Some(2),
@@ -26,11 +26,7 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
-fn scores_are_those_of_each_row(
-    env: &GraphEnv<ColoredGraphs>,
-    policy: &GraphPolicy<GraphNet>,
-    walked: &Trajectories<GraphEnv<ColoredGraphs>>,
-) {
+fn scores_are_those_of_each_row(env: &GraphEnv, policy: &GraphPolicy<GraphNet>, walked: &Trajectories<GraphEnv>) {
     let needs = Quantities::from(Quantity::LogZ);
     let scores = score(env, &ColoredGraphReward::Count, policy, walked, needs).unwrap();
     assert!(scores.distinct.0 * 3 < scores.distinct.1, "classes merge: {:?}", scores.distinct);
@@ -49,7 +45,7 @@ fn scores_are_those_of_each_row(
 
 #[test]
 fn scores_do_not_depend_on_who_stands_for_a_class() {
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     let policy = policy(&env);
     let sampler = Sampler::new(&env, &policy);
     let walked = sampler.forward(256, &mut Rng::seeded(2)).unwrap();
@@ -65,7 +61,7 @@ fn scores_do_not_depend_on_who_stands_for_a_class() {
 /// Renaming an action to another row of the class and back names an action that leads to an isomorphic child.
 #[test]
 fn renamed_actions_lead_to_isomorphic_children() {
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     let walked = Sampler::new(&env, &policy(&env)).forward(64, &mut Rng::seeded(4)).unwrap();
     let states = walked.states().clone();
     let classes = env.classes(&states).unwrap();
@@ -81,8 +77,8 @@ fn renamed_actions_lead_to_isomorphic_children() {
 
 #[test]
 fn large_or_labelled_graphs_are_left_alone() {
-    let large = ColoredGraphs::new(9).unwrap();
+    let large = ColoredGraphs::new(9).unwrap().into_env();
     assert!(large.classes(&large.initial(&[0; 3])).is_none());
-    let ring = gfn_gym::ring::Ring::new(4, gfn::graph::GraphKind::Directed).unwrap();
+    let ring = gfn_gym::ring::Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env();
     assert!(ring.classes(&ring.initial(&[0; 3])).is_none());
 }

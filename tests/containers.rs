@@ -225,7 +225,7 @@ fn backward_trajectories_come_in_the_forward_form() {
     both.append(back).unwrap();
     check_form(&env, &both);
 
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     let forward = Sampler::new(&env, &UniformPolicy).forward(50, &mut rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), &mut rng).unwrap();
     check_form(&env, &back);

@@ -20,7 +20,7 @@ struct Capped {
 }
 
 impl Capped {
-    fn of(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> GraphEnv<Self> {
+    fn of(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> GraphEnv {
         let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
         let env = GraphEnv::new(Self { max_edges }, actions, GraphState::new(kind));
@@ -36,7 +36,7 @@ impl GraphRules for Capped {
     }
 }
 
-fn trainer<R: GraphRules + 'static>(env: GraphEnv<R>) -> Result<Trainer<GraphEnv<R>>> {
+fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
     let reward =
         |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.graphs().len()]) };
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
@@ -61,12 +61,12 @@ fn a_trainer_compares_masks_by_type_with_derived_ones() {
 
 #[test]
 fn looking_draws_nothing_from_the_trainers_stream() {
-    let trainer = trainer(Triangles::new()).unwrap();
+    let trainer = trainer(Triangles::env()).unwrap();
     assert_eq!(trainer.evaluation_rng(), Rng::seeded(0).split());
 }
 
 /// An environment of this schema, on nodes without edges.
-fn of_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv<Free>> {
+fn of_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv> {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(edge_classes));
     let initial = GraphState::with_nodes(schema.kind, n);
     Ok(GraphEnv::new(Free, actions, initial)
@@ -141,7 +141,7 @@ impl GraphRules for Joined {
 }
 
 /// Graphs on so many nodes.
-fn on_nodes<R: GraphRules>(n: usize, rules: R) -> GraphEnv<R> {
+fn on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     GraphEnv::new(rules, actions, GraphState::with_nodes(kind, n)).unwrap()
 }

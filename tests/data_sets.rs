@@ -55,8 +55,8 @@ fn containers_come_back_from_every_kind_of_environment() {
     let folder = Folder::new("data-round");
     round_trip(&Chain::new(12), &folder);
     round_trip(&HyperGrid::new(3, 5).unwrap(), &folder);
-    round_trip(&Ring::new(4, gfn::graph::GraphKind::Undirected).unwrap(), &folder);
-    round_trip(&ColoredGraphs::new(5).unwrap(), &folder);
+    round_trip(&Ring::new(4, gfn::graph::GraphKind::Undirected).unwrap().into_env(), &folder);
+    round_trip(&ColoredGraphs::new(5).unwrap().into_env(), &folder);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
         assert_eq!((a.serials, a.log_probs, a.walks.terminal), (b.serials, b.log_probs, b.walks.terminal));
     }
     // Up to isomorphism a state that was kept without its way comes back with its nodes in their order.
-    let env = ColoredGraphs::new(4).unwrap();
+    let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let first = filled_buffer(&env, ReplayBuffer::distinct(config).unwrap().terminal_only(), false);
     let mut second = ReplayBuffer::distinct(config).unwrap().terminal_only();

@@ -78,7 +78,7 @@ impl VectorRules for Pairs {
     }
 }
 
-fn two_edges() -> GraphEnv<TwoEdges> {
+fn two_edges() -> GraphEnv {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     GraphEnv::new(TwoEdges, actions, GraphState::undirected(3)).unwrap()
 }
@@ -138,7 +138,7 @@ fn an_environment_with_nothing_to_build_is_refused() {
     let zero = || PerGraph(|_: &GraphState| 0.0);
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for n in [0, 1] {
-            let refused = trained::<GraphEnv<Free>>(edges(n, semantics), zero());
+            let refused = trained::<GraphEnv>(edges(n, semantics), zero());
             assert!(matches!(refused, Err(Error::Missing { .. })), "{n}");
             told(refused, &["something to build", "no move leads on from its initial state", "more nodes"]);
         }

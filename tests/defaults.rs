@@ -19,7 +19,7 @@ use tch::{Device, Kind};
 
 use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};
 
-type Grown = Trainer<GraphEnv<Subdivisions>>;
+type Grown = Trainer<GraphEnv>;
 
 /// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z 4.640.
 fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> Grown {

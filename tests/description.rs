@@ -15,8 +15,8 @@ struct Described {
     network: GraphNetConfig,
 }
 
-fn trainer() -> Trainer<GraphEnv<Triangles>> {
-    let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
+fn trainer() -> Trainer<GraphEnv> {
+    let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
     let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
@@ -65,7 +65,7 @@ impl GraphRules for Rules {
     }
 }
 
-type Run = Trainer<GraphEnv<Rules>>;
+type Run = Trainer<GraphEnv>;
 
 /// A run whose objects are worth so much an edge.
 fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {

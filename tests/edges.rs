@@ -13,7 +13,7 @@ use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
 /// Edges of two classes that can be marked, up to isomorphism.
-fn marking(kind: GraphKind) -> GraphEnv<Free> {
+fn marking(kind: GraphKind) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(1, 6))
         .with(AddEdge::new(2))
@@ -69,7 +69,7 @@ fn classes_alone_part_edges_too() {
 /// Prismane: all atoms are alike, but a bond lies either in one ring of three atoms or in two of four.
 #[test]
 fn bonds_of_prismane_part_by_their_pair_features() {
-    let env = MoleculeEnv::new(MoleculeConfig::new(9)).unwrap();
+    let env = MoleculeEnv::new(MoleculeConfig::new(9)).unwrap().into_env();
     let bonds = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)];
     let bonds: Vec<_> = bonds.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
     let prismane = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 6], &bonds).unwrap();

@@ -5,7 +5,7 @@ use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows, VectorEnv};
 use gfn::env::{Child, StateGraph};
-use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::score;
@@ -26,7 +26,7 @@ use tch::{Device, Kind, Tensor};
 const LIMIT: usize = 5000;
 
 /// A network with random weights, in double precision, that looks at labels only where they mean something.
-fn network<R: GraphRules>(env: &GraphEnv<R>) -> GraphPolicy<GraphNet> {
+fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig {
         embedding: 12,
         pair_walks: Some(2),
@@ -47,7 +47,7 @@ fn grid_network(env: &VectorEnv<HyperGrid>) -> MlpPolicy<KHot> {
 struct Checkers;
 
 impl Check for Checkers {
-    fn check<R: GraphRules + 'static>(&self, name: &str, env: &GraphEnv<R>) {
+    fn check(&self, name: &str, env: &GraphEnv) {
         check_graph_env(env, 40, &mut Rng::seeded(0)).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
@@ -190,7 +190,7 @@ fn check_rows<E: EnumerableEnv>(name: &str, env: &E, trajectories: &Trajectories
 struct Exactness;
 
 impl Check for Exactness {
-    fn check<R: GraphRules + 'static>(&self, name: &str, env: &GraphEnv<R>) {
+    fn check(&self, name: &str, env: &GraphEnv) {
         let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(log_r(states)) };
         let graph = StateGraph::build(env, LIMIT).unwrap_or_else(|error| panic!("{name}: {error}"));
         let network = network(env);
@@ -204,7 +204,7 @@ impl Check for Exactness {
 struct Conversion;
 
 impl Check for Conversion {
-    fn check<R: GraphRules + 'static>(&self, name: &str, env: &GraphEnv<R>) {
+    fn check(&self, name: &str, env: &GraphEnv) {
         let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(log_r(states)) };
         check_conversion(name, env, &network(env), &reward);
     }
@@ -328,6 +328,6 @@ fn a_backward_policy_taken_for_certain_fails() {
     check_control("grid", &env, &reward);
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(log_r(states)) };
     for kind in [GraphKind::Directed, GraphKind::Undirected] {
-        check_control("ring", &Ring::new(3, kind).unwrap(), &reward);
+        check_control("ring", &Ring::new(3, kind).unwrap().into_env(), &reward);
     }
 }

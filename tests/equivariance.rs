@@ -21,9 +21,9 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(vec![0.0; graphs.graphs().len()])
 }
 
-fn trainer(policy: impl Policy<GraphEnv<ColoredGraphs>> + Send + 'static) -> Result<Trainer<GraphEnv<ColoredGraphs>>> {
+fn trainer(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<Trainer<GraphEnv>> {
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-    Trainer::new(ColoredGraphs::new(5)?, reward, policy, TrajectoryBalance, config, Rng::seeded(7))
+    Trainer::new(ColoredGraphs::new(5)?.into_env(), reward, policy, TrajectoryBalance, config, Rng::seeded(7))
 }
 
 fn told(error: &Error) {
@@ -36,7 +36,7 @@ fn told(error: &Error) {
 
 #[test]
 fn networks_that_see_labels_are_refused_and_others_are_not() {
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { pair_walks: Some(2), ..config(conv) };
         let net = || net(&env, config.clone(), Kind::Float);
@@ -83,7 +83,7 @@ impl GraphNetwork for LabelsBack {
 
 #[test]
 fn backward_policies_are_looked_at_too() {
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     let net = net(&env, config(ConvKind::Gin), Kind::Float);
     let error = trainer(GraphPolicy(LabelsBack(SeesLabels::new(net, &env)))).unwrap_err();
     told(&error);
@@ -92,7 +92,7 @@ fn backward_policies_are_looked_at_too() {
 
 #[test]
 fn labels_are_nobodys_business_where_they_mean_something() {
-    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
     let net = SeesLabels::new(net(&env, config(ConvKind::Directed), Kind::Float), &env);
     let config = TrainerConfig::default();
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
@@ -100,7 +100,7 @@ fn labels_are_nobodys_business_where_they_mean_something() {
 
 #[test]
 fn looking_draws_nothing_from_the_trainers_stream() {
-    let net = net(&ColoredGraphs::new(5).unwrap(), config(ConvKind::Gin), Kind::Float);
+    let net = net(&ColoredGraphs::new(5).unwrap().into_env(), config(ConvKind::Gin), Kind::Float);
     let trainer = trainer(GraphPolicy(net)).unwrap();
     let (mut own, mut expected) = (trainer.evaluation_rng(), Rng::seeded(7).split());
     assert_eq!(
@@ -112,10 +112,10 @@ fn looking_draws_nothing_from_the_trainers_stream() {
 /// A policy with a prior of its own, whose probabilities vanish for all labellings alike.
 struct Vanishing;
 
-impl Policy<GraphEnv<ColoredGraphs>> for Vanishing {
+impl Policy<GraphEnv> for Vanishing {
     fn evaluate(
         &self,
-        env: &GraphEnv<ColoredGraphs>,
+        env: &GraphEnv,
         states: &GraphStates,
         _: Option<&Tensor>,
         _: Quantities,
@@ -144,7 +144,7 @@ fn probabilities_that_vanish_alike_are_no_difference() {
 
 #[test]
 fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     let config = GraphNetConfig {
         estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
         ..config(ConvKind::Gin)

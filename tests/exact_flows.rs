@@ -231,7 +231,7 @@ fn states_without_a_way_on_keep_their_mass_where_nothing_exits() {
 
 #[test]
 fn triangles() {
-    check(&Triangles::new(), graph_reward);
+    check(&Triangles::env(), graph_reward);
 }
 
 #[test]
@@ -295,10 +295,10 @@ fn a_backward_policy_taken_for_one_samples_by_number_of_paths() {
 #[test]
 fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
     struct Labels;
-    impl Policy<GraphEnv<ColouredGraphs>> for Labels {
+    impl Policy<GraphEnv> for Labels {
         fn evaluate(
             &self,
-            env: &GraphEnv<ColouredGraphs>,
+            env: &GraphEnv,
             states: &GraphStates,
             _: Option<&Tensor>,
             _: Quantities,

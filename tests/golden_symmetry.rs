@@ -61,10 +61,10 @@ fn golden() -> Vec<Case> {
 /// A policy that weighs the kinds of actions: the probability of a raw action is proportional to its weight.
 struct Weighted<'a>(&'a Weights);
 
-impl Policy<GraphEnv<ColouredGraphs>> for Weighted<'_> {
+impl Policy<GraphEnv> for Weighted<'_> {
     fn evaluate(
         &self,
-        env: &GraphEnv<ColouredGraphs>,
+        env: &GraphEnv,
         states: &GraphStates,
         _: Option<&Tensor>,
         _: Quantities,
@@ -91,7 +91,7 @@ fn graph_of(state: &State) -> GraphState {
 }
 
 /// Moves forward that aren't exits, distinct transitions, moves backward, distinct parents.
-fn counts(env: &GraphEnv<ColouredGraphs>, graph: &StateGraph<GraphEnv<ColouredGraphs>>) -> [usize; 4] {
+fn counts(env: &GraphEnv, graph: &StateGraph<GraphEnv>) -> [usize; 4] {
     let mut out = [0; 4];
     for state in 0..graph.len() {
         let children: Vec<Child> = graph.children(state).filter(|child| *child != Child::Exit).collect();
@@ -109,10 +109,7 @@ fn counts(env: &GraphEnv<ColouredGraphs>, graph: &StateGraph<GraphEnv<ColouredGr
 }
 
 /// The key of the parent that each backward move of one state leads to.
-fn parents(
-    env: &GraphEnv<ColouredGraphs>,
-    state: &GraphStates,
-) -> Vec<<GraphEnv<ColouredGraphs> as EnumerableEnv>::Key> {
+fn parents(env: &GraphEnv, state: &GraphStates) -> Vec<<GraphEnv as EnumerableEnv>::Key> {
     let slots: Vec<u32> = env.masks(Direction::Backward, state).legal_slots(0).collect();
     let mut parents = state.select(&vec![0; slots.len()]);
     env.step(Direction::Backward, &mut parents, &Slots(slots)).unwrap();

@@ -20,11 +20,11 @@ fn zero<S: Rows>(states: &S, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(vec![0.0; states.len()])
 }
 
-fn ring() -> GraphEnv<Ring> {
-    Ring::new(3, GraphKind::Directed).unwrap()
+fn ring() -> GraphEnv {
+    Ring::new(3, GraphKind::Directed).unwrap().into_env()
 }
 
-fn trained(policy: impl Policy<GraphEnv<Ring>> + Send + 'static) -> Result<()> {
+fn trained(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<()> {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
     Trainer::new(ring(), zero, policy, ModifiedDetailedBalance::default(), config, Rng::seeded(1)).map(|_| ())
 }
@@ -53,10 +53,10 @@ enum Logit {
 #[derive(Debug)]
 struct Judges(Logit, Direction);
 
-impl Policy<GraphEnv<Ring>> for Judges {
+impl Policy<GraphEnv> for Judges {
     fn evaluate(
         &self,
-        env: &GraphEnv<Ring>,
+        env: &GraphEnv,
         states: &GraphStates,
         _: Option<&Tensor>,
         _: Quantities,
@@ -116,10 +116,10 @@ fn policies_that_give_no_number_are_told_so() {
 /// A policy that is told what to judge by.
 struct Told(Cell<Logit>);
 
-impl Policy<GraphEnv<Ring>> for Told {
+impl Policy<GraphEnv> for Told {
     fn evaluate(
         &self,
-        env: &GraphEnv<Ring>,
+        env: &GraphEnv,
         states: &GraphStates,
         conditions: Option<&Tensor>,
         wants: Quantities,

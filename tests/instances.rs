@@ -16,7 +16,7 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-type Edges = GraphEnv<Free>;
+type Edges = GraphEnv;
 
 /// Edges on two, three and four nodes.
 fn env() -> Edges {

@@ -19,7 +19,7 @@ use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
 
 /// Graphs of at most 4 nodes, of which a schema may know more: above 8 states aren't merged in a batch.
-fn of<R: GraphRules>(rules: R, semantics: Semantics, max_nodes: usize) -> GraphEnv<R> {
+fn of(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
     GraphEnv::new(rules, actions, GraphState::new(GraphKind::Undirected))
@@ -153,7 +153,7 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
     tch::set_num_threads(1);
     let config = GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(GraphKind::Undirected, 3) };
     for seed in 0..20 {
-        let env = GraphBuilding::new(config.clone()).unwrap();
+        let env = GraphBuilding::new(config.clone()).unwrap().into_env();
         let net = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
         let reward = PerGraph(|graph: &GraphState| if graph.n_nodes() > 0 { graph.degree(0) as f64 } else { 0.0 });
@@ -205,7 +205,7 @@ fn networks_of_another_initial_graph_are_refused() {
             .unwrap();
         env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
-    let asked = |net: &GraphNet, env: &GraphEnv<Free>| {
+    let asked = |net: &GraphNet, env: &GraphEnv| {
         Sampler::new(env, &GraphPolicy(net)).forward(2, &mut Rng::seeded(0))?;
         GraphPolicy(net).evaluate(env, &env.initial(&[0]), None, Quantities::PF).map(|_| ())
     };
@@ -239,7 +239,7 @@ impl GraphRules for NoSymmetry {
     }
 }
 
-fn trained<R: GraphRules + 'static>(env: GraphEnv<R>) -> Result<()> {
+fn trained(env: GraphEnv) -> Result<()> {
     let reward = PerGraph(|_: &GraphState| 0.0);
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).map(|_| ())
 }

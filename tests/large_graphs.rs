@@ -23,7 +23,7 @@ impl GraphRules for Full {
 }
 
 /// A path, to which nodes are attached until there are `n`.
-fn growth(start: usize, n: usize) -> GraphEnv<Full> {
+fn growth(start: usize, n: usize) -> GraphEnv {
     let edges: Vec<_> = (1..start as u32).map(|b| (b - 1, b, Edge::default())).collect();
     let path = GraphState::from_parts(GraphKind::Undirected, &vec![Node::default(); start], &edges).unwrap();
     let actions = ActionSet::new(Semantics::Labelled).with(AddNode::attached(2, 1, n));
@@ -59,7 +59,7 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let policy = GraphPolicy(net);
     // Untrained, it says nearly the same of all.
-    for parameter in Policy::<GraphEnv<Full>>::parameters(&policy).unwrap().iter() {
+    for parameter in Policy::<GraphEnv>::parameters(&policy).unwrap().iter() {
         let numbers = Tensor::arange(parameter.tensor.numel() as i64, (Kind::Float, Device::Cpu)).sin() * 2.0;
         tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&numbers.view_as(&parameter.tensor)));
     }

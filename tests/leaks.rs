@@ -24,7 +24,7 @@ struct Grown {
 }
 
 impl Grown {
-    fn of(max_nodes: usize, rule: BackwardRule, truthful: bool) -> GraphEnv<Self> {
+    fn of(max_nodes: usize, rule: BackwardRule, truthful: bool) -> GraphEnv {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::first(1))
             .with(AddNode::attached(1, 1, max_nodes))

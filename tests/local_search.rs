@@ -39,7 +39,7 @@ fn metropolis_hastings_samples_the_target() {
         let (tv, floor) = search(&grid, &reward, setting).unwrap();
         assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{max_back}: {tv} {floor:?}");
     }
-    let graphs = ColoredGraphs::new(3).unwrap();
+    let graphs = ColoredGraphs::new(3).unwrap().into_env();
     let setting = LocalSearch { rounds: 60, max_back: 3, acceptance: Acceptance::MetropolisHastings };
     let (tv, floor) = search(&graphs, &ColoredGraphReward::Count, setting).unwrap();
     assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{tv} {floor:?}");

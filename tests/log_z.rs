@@ -64,7 +64,7 @@ fn it_starts_at_the_importance_estimate_of_the_first_batch() {
 #[test]
 fn the_estimate_is_of_the_reward_that_is_trained_on() {
     tch::set_num_threads(1);
-    let env = ColoredGraphs::new(4).unwrap();
+    let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = || GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let (reward, batch) = (ColoredGraphReward::default(), fresh(64));

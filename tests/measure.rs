@@ -42,7 +42,7 @@ impl GraphRules for Swapped {
     }
 }
 
-fn swapped(miscounts: bool) -> GraphEnv<Swapped> {
+fn swapped(miscounts: bool) -> GraphEnv {
     ColouredGraphs::of(3).with_rules(|_| Swapped { miscounts })
 }
 

@@ -6,7 +6,7 @@ use crate::nets::{
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::env::StateGraph;
-use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Semantics};
+use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
 use gfn::nn::{
@@ -33,12 +33,7 @@ fn on_one_thread() {
 }
 
 /// Parameters without a gradient, or with one that is zero throughout, after the loss of random trajectories.
-fn dead<R: GraphRules>(
-    env: &GraphEnv<R>,
-    net: &impl GraphNetwork,
-    n_conditions: i64,
-    objective: &dyn Objective,
-) -> Vec<String> {
+fn dead(env: &GraphEnv, net: &impl GraphNetwork, n_conditions: i64, objective: &dyn Objective) -> Vec<String> {
     let mut rng = Rng::seeded(2);
     let sampler = Sampler::new(env, &UniformPolicy);
     let trajectories = match n_conditions {
@@ -80,7 +75,7 @@ fn a_gradient_reaches_every_parameter() {
         assert_eq!(dead(&env, &net, 0, &DetailedBalance::default()), ["log_z"], "{kind:?} {base:?}");
     }
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
-        let env = Ring::new(3, GraphKind::Directed).unwrap();
+        let env = Ring::new(3, GraphKind::Directed).unwrap().into_env();
         let config =
             EdgeMlpConfig { backward, estimators: EstimatorsConfig::conditional(2), ..EdgeMlpConfig::default() };
         let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
@@ -88,8 +83,8 @@ fn a_gradient_reaches_every_parameter() {
     }
 }
 
-fn evaluate<R: GraphRules>(
-    env: &GraphEnv<R>,
+fn evaluate(
+    env: &GraphEnv,
     net: &impl GraphNetwork,
     graph: &GraphState,
     conditions: Option<&Tensor>,
@@ -97,7 +92,7 @@ fn evaluate<R: GraphRules>(
     GraphPolicy(net).evaluate(env, &GraphStates::from(vec![graph.clone()]), conditions, all())
 }
 
-fn check_conditions<R: GraphRules>(env: &GraphEnv<R>, net: &impl GraphNetwork, graph: &GraphState) {
+fn check_conditions(env: &GraphEnv, net: &impl GraphNetwork, graph: &GraphState) {
     // Single precision on purpose: the network takes conditions of any kind.
     let conditions = [[0.3f32, -1.0], [0.9, 2.0]].map(|c| Tensor::from_slice(&c).view([1, 2]));
     let [one, other] = conditions.each_ref().map(|c| evaluate(env, net, graph, Some(c)).unwrap());
@@ -140,7 +135,7 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
         let given = Tensor::zeros([1, 2], (Kind::Double, Device::Cpu));
         assert!(matches!(evaluate(&env, &net, &graph, Some(&given)), Err(Error::Missing { .. })));
     }
-    let env = Triangles::new();
+    let env = Triangles::env();
     let backward = BackwardPolicy::Separate;
     let estimators = EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) };
     let config = EdgeMlpConfig { estimators, backward, ..EdgeMlpConfig::default() };
@@ -166,7 +161,7 @@ fn tempered(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64
 
 /// Trains on inverse temperatures between 0.4 and 2.2; the total variation from the target at three of them.
 fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
-    let env = Triangles::new();
+    let env = Triangles::env();
     let policy = GraphPolicy(net);
     let settings = AdamConfig { lr: 3e-3, log_z_lr: 1e-2, ..AdamConfig::default() };
     let mut adam = Adam::new(net.parameters(), settings).unwrap();
@@ -191,7 +186,7 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
 #[test]
 fn conditional_policies_learn_the_distribution_of_each_condition() {
     on_one_thread();
-    let env = Triangles::new();
+    let env = Triangles::env();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { estimators: EstimatorsConfig::conditional(1), ..config(conv) };
         let tv = train_tempered(&net(&env, config, Kind::Float));
@@ -205,8 +200,8 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
 }
 
 /// The exact total variation between the target and what a trained network samples.
-fn train<G: GraphRules>(
-    envs: [GraphEnv<G>; 2],
+fn train(
+    envs: [GraphEnv; 2],
     net: impl GraphNetwork + Send + 'static,
     reward: impl Reward<GraphStates> + Copy + 'static,
     steps: usize,
@@ -228,7 +223,7 @@ fn train<G: GraphRules>(
 #[test]
 fn the_perceptron_learns_small_rings_with_a_backward_policy() {
     on_one_thread();
-    let env = || Ring::new(3, GraphKind::Directed).unwrap();
+    let env = || Ring::new(3, GraphKind::Directed).unwrap().into_env();
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
         let config = EdgeMlpConfig { mlp, backward, ..EdgeMlpConfig::default() };
@@ -248,7 +243,7 @@ fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
         };
         Ok(graphs.graphs().iter().map(log_r).collect())
     }
-    let env = || ColoredGraphs::new(3).unwrap();
+    let env = || ColoredGraphs::new(3).unwrap().into_env();
     let config =
         GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(ConvKind::Transformer { heads: 4 }) };
     let net: GraphNet = net(&env(), config, Kind::Float);
@@ -258,7 +253,7 @@ fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
 
 #[test]
 fn the_perceptron_reads_an_edges_logits_off_its_pair() {
-    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
     let mlp = MlpConfig { hidden: vec![4], ..MlpConfig::default() };
     let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
@@ -298,7 +293,7 @@ fn the_perceptron_sees_every_edge_class_and_attribute() {
             initial: Some(GraphState::with_nodes(kind, 3)),
             ..gfn_gym::graph_building::GraphBuildingConfig::new(kind, 3)
         };
-        let env = gfn_gym::graph_building::GraphBuilding::new(config).unwrap();
+        let env = gfn_gym::graph_building::GraphBuilding::new(config).unwrap().into_env();
         let settings = EdgeMlpConfig { backward: BackwardPolicy::Separate, ..EdgeMlpConfig::default() };
         let net = EdgeMlp::new(&env, settings, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
         let walked = Sampler::new(&env, &UniformPolicy).forward(60, &mut Rng::seeded(4)).unwrap();
@@ -316,9 +311,9 @@ fn the_perceptron_sees_every_edge_class_and_attribute() {
 #[test]
 fn the_perceptron_refuses_what_it_cannot_serve() {
     let new = |env: &dyn Fn() -> Result<EdgeMlp>| env().unwrap_err().to_string();
-    let build = |config| EdgeMlp::new(&Triangles::new(), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let build = |config| EdgeMlp::new(&Triangles::env(), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let grown = new(&|| {
-        let env = ColoredGraphs::new(4)?;
+        let env = ColoredGraphs::new(4)?.into_env();
         EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
     });
     assert!(grown.contains("0 nodes at first and 4 at most") && grown.contains("GraphNet"), "{grown}");
@@ -327,7 +322,7 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
     assert!(negative.starts_with("n_conditions is -2"), "{negative}");
     let net = build(EdgeMlpConfig::default()).unwrap();
     let small = GraphState::with_nodes(GraphKind::Undirected, 2);
-    let error = evaluate(&Triangles::new(), &net, &small, None).unwrap_err();
+    let error = evaluate(&Triangles::env(), &net, &small, None).unwrap_err();
     assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains("[2], expected [3]"), "{error}");
 }
 
@@ -337,7 +332,8 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
 fn rings_of_four_nodes_are_all_learned_early() {
     on_one_thread();
     let mut rng = Rng::seeded(7);
-    let (env, reward) = (Ring::new(4, GraphKind::Directed).unwrap(), RingReward::default());
+    let ring = Ring::new(4, GraphKind::Directed).unwrap();
+    let (env, reward) = (ring.env().clone(), RingReward::default());
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,
@@ -366,7 +362,7 @@ fn rings_of_four_nodes_are_all_learned_early() {
     }
     let graph = StateGraph::build(trainer.env(), 4_096).unwrap();
     let probs = graph.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap().probs;
-    let of_rings = graph.states().graphs().iter().zip(&probs).filter(|(state, _)| trainer.env().is_ring(state));
+    let of_rings = graph.states().graphs().iter().zip(&probs).filter(|(state, _)| ring.is_ring(state));
     let of_rings: Vec<f64> = of_rings.map(|(_, p)| *p).collect();
     assert!(of_rings.len() == 6 && of_rings.iter().all(|p| *p > 0.05), "{of_rings:?}");
 }

@@ -16,7 +16,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
-use gfn_gym::graph_building::GraphBuilding;
 use tch::{Device, Kind};
 
 /// The same graph with node `a` called `names[a]`.
@@ -35,17 +34,13 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     out
 }
 
-fn evaluate(
-    env: &GraphEnv<GraphBuilding>,
-    net: &impl GraphNetwork,
-    graphs: &[GraphState],
-) -> Evaluation<GraphActionCategorical> {
+fn evaluate(env: &GraphEnv, net: &impl GraphNetwork, graphs: &[GraphState]) -> Evaluation<GraphActionCategorical> {
     tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, all())).unwrap()
 }
 
 /// The slot of the relabelled graph that does what `slot` does in `graph`.
 fn renamed_slot(
-    env: &GraphEnv<GraphBuilding>,
+    env: &GraphEnv,
     direction: Direction,
     pair: (&GraphState, &GraphState),
     names: &[u32],
@@ -64,7 +59,7 @@ fn renamed_slot(
 }
 
 /// By how much relabelling changes the log-probability of any action, and log F.
-fn change_by_relabelling(env: &GraphEnv<GraphBuilding>, net: &impl GraphNetwork, rng: &mut Rng) -> f64 {
+fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng) -> f64 {
     let mut largest: f64 = 0.0;
     for n in [1, 2, 3, 5, 7] {
         let graph = random_graph(env.schema().kind, n, 0.4, rng);
@@ -113,7 +108,7 @@ fn relabelling_a_graph_permutes_its_slots() {
 
 #[test]
 fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
-    let env = ColoredGraphs::new(4).unwrap();
+    let env = ColoredGraphs::new(4).unwrap().into_env();
     let graph = StateGraph::build(&env, 1000).unwrap();
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
@@ -251,7 +246,7 @@ fn frozen_networks_give_what_networks_give() {
             });
             let policy = GraphPolicy(&net);
             for direction in [Direction::Forward, Direction::Backward] {
-                let frozen = Policy::<GraphEnv<GraphBuilding>>::on_host(&policy, direction);
+                let frozen = Policy::<GraphEnv>::on_host(&policy, direction);
                 assert_eq!(frozen.is_none(), matches!(conv, ConvKind::Transformer { .. }), "{conv:?}");
                 let Some(frozen) = frozen else { continue };
                 let got = frozen.distribution(&env, &states).unwrap();
@@ -280,7 +275,7 @@ fn frozen_networks_give_what_networks_give() {
             let _ = tch::no_grad(|| parameter.tensor.shallow_clone().fill_(f64::NAN));
         }
         let policy = GraphPolicy(&broken);
-        let frozen = Policy::<GraphEnv<GraphBuilding>>::on_host(&policy, Direction::Forward).unwrap();
+        let frozen = Policy::<GraphEnv>::on_host(&policy, Direction::Forward).unwrap();
         assert!(frozen.distribution(&env, &states).unwrap().host_log_probs().is_err());
         let double = net(&env, config(ConvKind::Gin), Kind::Double);
         assert!(double.on_host(Direction::Forward).is_none());
@@ -290,7 +285,7 @@ fn frozen_networks_give_what_networks_give() {
 }
 
 /// The exit's logit, which only the embedded graph enters.
-fn exit_logit(env: &GraphEnv<GraphBuilding>, net: &GraphNet, graph: &GraphState) -> f64 {
+fn exit_logit(env: &GraphEnv, net: &GraphNet, graph: &GraphState) -> f64 {
     let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
     pf.last().unwrap().double_value(&[0, 0])
 }

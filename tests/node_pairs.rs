@@ -97,7 +97,7 @@ fn schema(max_nodes: usize) -> GraphSchema {
 }
 
 /// Pairs whose nodes get attributes.
-fn growing(says: Says) -> GraphEnv<Pairs> {
+fn growing(says: Says) -> GraphEnv {
     let marks = SetNodeAttr::new(&[2]).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
@@ -106,7 +106,7 @@ fn growing(says: Says) -> GraphEnv<Pairs> {
 }
 
 /// Pairs that come and go, while what is left gets attributes.
-fn coming_and_going() -> GraphEnv<Pairs> {
+fn coming_and_going() -> GraphEnv {
     let pairs = AddPair { max_nodes: 6, says: Says::Both };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reversed(pairs));
     let actions = actions.with(SetNodeAttr::new(&[2]).unwrap());
@@ -116,7 +116,7 @@ fn coming_and_going() -> GraphEnv<Pairs> {
 }
 
 /// Graphs of walks of an environment.
-fn graphs(env: &GraphEnv<Pairs>) -> Vec<GraphState> {
+fn graphs(env: &GraphEnv) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
 }

@@ -79,20 +79,20 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
 }
 
-fn trainer(seed: u64) -> Trainer<GraphEnv<Triangles>> {
+fn trainer(seed: u64) -> Trainer<GraphEnv> {
     let decay = Schedule::InverseRoot { from: 1.0, steps: 200 };
     scaled(seed, Schedule::WarmUp { steps: 20, then: Box::new(decay) })
 }
 
-fn scaled(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv<Triangles>> {
-    let (env, mut rng) = (Triangles::new(), Rng::seeded(seed));
+fn scaled(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv> {
+    let (env, mut rng) = (Triangles::env(), Rng::seeded(seed));
     let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let config = TrainerConfig { batch: 32, lr_scale, ..TrainerConfig::default() };
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
 
-fn by_sgd(seed: u64) -> Trainer<GraphEnv<Triangles>> {
+fn by_sgd(seed: u64) -> Trainer<GraphEnv> {
     trainer(seed).with_optimizer(|parameters| Sgd::new(parameters, SgdConfig::default())).unwrap()
 }
 

@@ -15,7 +15,7 @@ fn triangle() -> GraphState {
     GraphState::from_parts(KIND, &[Node::default(); 3], &edges).unwrap()
 }
 
-fn env(actions: ActionSet, max_nodes: usize, initial: GraphState) -> GraphEnv<Free> {
+fn env(actions: ActionSet, max_nodes: usize, initial: GraphState) -> GraphEnv {
     GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(GraphSchema::plain(KIND, max_nodes))).unwrap()
 }
 

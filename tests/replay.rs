@@ -91,7 +91,7 @@ fn distinct_buffers_hold_each_object_once_and_forget_what_left() {
 
 #[test]
 fn isomorphic_graphs_are_one_object() {
-    let env = ColoredGraphs::new(4).unwrap();
+    let env = ColoredGraphs::new(4).unwrap().into_env();
     let trajectories = Sampler::new(&env, &UniformPolicy).forward(400, &mut Rng::seeded(0)).unwrap();
     let walks = trajectories.walks(&env).unwrap();
     let mut keys = env.keys(&walks.terminal);
@@ -160,7 +160,7 @@ fn a_buffer_of_nothing_is_refused() {
 
 #[test]
 fn the_state_brings_back_what_was_held_and_what_comes_next() {
-    let env = ColoredGraphs::new(5).unwrap();
+    let env = ColoredGraphs::new(5).unwrap().into_env();
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         let config = ReplayConfig { capacity: 50, eviction, draw: Draw::RewardPrioritised { exponent: 0.5 } };
         let mut first = ReplayBuffer::distinct(config).unwrap();
@@ -168,7 +168,7 @@ fn the_state_brings_back_what_was_held_and_what_comes_next() {
         second.load_state(&env, &first.state(&env).unwrap()).unwrap();
         assert!(second.is_empty(), "an empty buffer comes back, too");
         let mut rng = Rng::seeded(1);
-        let mut fill = |buffers: &mut [&mut ReplayBuffer<GraphEnv<ColoredGraphs>>], n| {
+        let mut fill = |buffers: &mut [&mut ReplayBuffer<GraphEnv>], n| {
             let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).unwrap();
             let log_rewards: Vec<f64> =
                 walks.terminal.graphs().iter().map(|g| f64::from((g.n_nodes() * g.n_edges()) as u32 % 5)).collect();
@@ -179,7 +179,7 @@ fn the_state_brings_back_what_was_held_and_what_comes_next() {
         fill(&mut [&mut first], 400);
         assert_eq!(first.len(), 50);
         second.load_state(&env, &first.state(&env).unwrap()).unwrap();
-        let tensors = |buffer: &ReplayBuffer<GraphEnv<ColoredGraphs>>| {
+        let tensors = |buffer: &ReplayBuffer<GraphEnv>| {
             buffer.state(&env).unwrap().into_iter().map(|(_, t)| t).collect::<Vec<_>>()
         };
         assert_eq!(tensors(&first), tensors(&second), "{eviction:?}");

@@ -81,7 +81,7 @@ fn log_p_of_a_graph_is_that_of_its_class() {
 
 #[test]
 fn nothing_to_estimate_is_refused() {
-    let env = Triangles::new();
+    let env = Triangles::env();
     let objects = Sampler::new(&env, &UniformPolicy).forward(3, &mut Rng::seeded(0)).unwrap().terminal_states().clone();
     let none = objects.select(&[]);
     for (objects, paths) in [(&none, 5), (&objects, 0)] {

@@ -28,7 +28,7 @@ fn scaffolds() -> [GraphState; 2] {
 }
 
 /// Growth by leaves, and by edges between any nodes.
-fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv<Free> {
+fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::attached(2, 1, NODES))
         .with(AddEdge::new(1).at_most(6).keeping_connected());
@@ -37,7 +37,7 @@ fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv<Free> {
 }
 
 /// Growth of `n` nodes without edges by single nodes of two classes, and by edges between any nodes.
-fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv<Free> {
+fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(2, max_nodes))
         .with(AddEdge::new(1).at_most(max_edges));

@@ -34,7 +34,7 @@ impl GraphRules for Small {
     }
 }
 
-fn small(actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<GraphEnv<Small>> {
+fn small(actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<GraphEnv> {
     let rules = Small { grown: initial.n_nodes() == 0 };
     Ok(GraphEnv::new(rules, actions, initial)
         .and_then(|env| env.with_schema(schema))?
@@ -46,13 +46,13 @@ fn labelled_edges() -> ActionSet {
 }
 
 /// All graphs on three nodes whose labels and whose edges' directions mean something.
-fn digraphs() -> GraphEnv<Small> {
+fn digraphs() -> GraphEnv {
     let kind = GraphKind::Directed;
     small(labelled_edges(), GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
 }
 
 /// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
-fn bonded() -> GraphEnv<Small> {
+fn bonded() -> GraphEnv {
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::first(1))
@@ -63,7 +63,7 @@ fn bonded() -> GraphEnv<Small> {
 }
 
 /// The exact distance from the target after a short training of a network with these settings.
-fn trained(make: fn() -> GraphEnv<Small>, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
+fn trained(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
     let net = GraphNet::new(&make(), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -120,13 +120,13 @@ fn by_default_networks_learn_what_depends_on_edge_classes() {
     assert!(tv > 0.2, "an ablation is what it says: {tv}");
 }
 
-fn build<R: GraphRules>(env: &GraphEnv<R>, config: GraphNetConfig) -> Result<GraphNet> {
+fn build(env: &GraphEnv, config: GraphNetConfig) -> Result<GraphNet> {
     GraphNet::new(env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))
 }
 
 #[test]
 fn the_convolution_is_chosen_by_what_edges_say() {
-    let chosen = |env: &GraphEnv<Small>| build(env, GraphNetConfig::default()).unwrap().config().conv;
+    let chosen = |env: &GraphEnv| build(env, GraphNetConfig::default()).unwrap().config().conv;
     let with = |kind, edge_classes, edge_attributes: &[u8]| {
         let edge_attributes = edge_attributes.to_vec();
         let schema = GraphSchema { edge_classes, edge_attributes, ..GraphSchema::plain(kind, 3) };
@@ -163,7 +163,7 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
 }
 
 /// Logits of the exit of graphs that differ in their labels alone.
-fn exits<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
+fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
     let pf = blocks(env, &net(env, config, Kind::Double), graphs, None).pf.unwrap();
     (0..graphs.len() as i64).map(|g| pf.last().unwrap().double_value(&[g, 0])).collect()
 }
@@ -200,7 +200,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
 }
 
 /// What a network says of a graph of another environment than the one that it was built for.
-fn asked<R: GraphRules>(env: &GraphEnv<R>, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
+fn asked(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
     GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
 }
@@ -212,7 +212,8 @@ fn misfit(result: Result<()>, words: &str) {
 
 #[test]
 fn graphs_that_do_not_fit_a_network_are_refused() {
-    let (four, five) = (Ring::new(4, GraphKind::Directed).unwrap(), Ring::new(5, GraphKind::Directed).unwrap());
+    let (four, five) =
+        (Ring::new(4, GraphKind::Directed).unwrap().into_env(), Ring::new(5, GraphKind::Directed).unwrap().into_env());
     let net = build(&four, GraphNetConfig::default()).unwrap();
     asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
@@ -227,7 +228,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
     asked(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
 
-    let undirected = Ring::new(4, GraphKind::Undirected).unwrap();
+    let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
     misfit(
         asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
         "Undirected",

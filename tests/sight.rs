@@ -38,13 +38,13 @@ fn regular_pair() -> [GraphState; 2] {
 }
 
 /// Edges between any two of some nodes, whatever graph one starts with.
-fn any_edges(n: usize) -> GraphEnv<Free> {
+fn any_edges(n: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
     GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n)).unwrap()
 }
 
 /// ln |Aut| of each graph and of what its moves lead to.
-fn counts<R: GraphRules>(env: &GraphEnv<R>, count: SymmetryCount, states: &GraphStates) -> Vec<f64> {
+fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64> {
     let both = [Direction::Forward, Direction::Backward].map(|direction| {
         let counted = env.move_symmetries(count, direction, states).unwrap();
         [counted.of_graphs, counted.of_slots.concat()].concat()
@@ -55,18 +55,18 @@ fn counts<R: GraphRules>(env: &GraphEnv<R>, count: SymmetryCount, states: &Graph
 /// All graphs of at most 7 nodes, all two-coloured connected ones of at most 5, and directed ones of at most 4.
 #[test]
 fn refinement_counts_the_automorphisms_of_small_graphs() {
-    fn check<R: GraphRules>(env: &GraphEnv<R>, least: usize) {
+    fn check(env: &GraphEnv, least: usize) {
         let states = StateGraph::build(env, 10_000).unwrap().states().clone();
         let [exact, refined] = [SymmetryCount::Exact, SymmetryCount::Refined].map(|count| counts(env, count, &states));
         let off = exact.iter().zip(&refined).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(states.len() > least && off < 1e-12, "{} states, {off}", states.len());
     }
-    let all = |kind, n| GraphBuilding::new(GraphBuildingConfig::new(kind, n)).unwrap();
+    let all = |kind, n| GraphBuilding::new(GraphBuildingConfig::new(kind, n)).unwrap().into_env();
     check(&all(GraphKind::Undirected, 7), 1_200);
     check(&all(GraphKind::Directed, 4), 200);
-    check(&ColoredGraphs::new(5).unwrap(), 400);
+    check(&ColoredGraphs::new(5).unwrap().into_env(), 400);
     let with_classes = GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
-    check(&GraphBuilding::new(with_classes).unwrap(), 60);
+    check(&GraphBuilding::new(with_classes).unwrap().into_env(), 60);
     // A start whose nodes are alike, and one whose nodes are told apart.
     let start = undirected(4, |a, b| a / 2 == b / 2);
     for scaffold in [Scaffold::Alike, Scaffold::ToldApart] {
@@ -150,7 +150,7 @@ impl GraphRules for Closing {
 }
 
 /// Two paths of three nodes, of which an edge closes each or joins both: two triangles, or a hexagon.
-fn closing() -> GraphEnv<Closing> {
+fn closing() -> GraphEnv {
     let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::of_class).to_vec();
     let edges = [(0, 1), (1, 2), (3, 4), (4, 5)].map(|(a, b)| (a, b, Edge::default()));
     let start = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
@@ -218,7 +218,7 @@ fn nine_to_one_is_learned_of_a_pair_that_message_passing_cannot_part() {
 fn sight_is_refused_where_there_is_nothing_to_see() {
     let net = |config| {
         GraphNet::new(
-            &Ring::new(4, GraphKind::Directed).unwrap(),
+            &Ring::new(4, GraphKind::Directed).unwrap().into_env(),
             config,
             Device::Cpu,
             Kind::Float,

@@ -38,13 +38,13 @@ fn by_hand(graph: &GraphState) -> usize {
     orders(graph.n_nodes()).iter().filter(|order| graph.induced(order) == *graph).count()
 }
 
-fn all_states(env: &GraphEnv<ColoredGraphs>) -> GraphStates {
+fn all_states(env: &GraphEnv) -> GraphStates {
     StateGraph::build(env, 1_000).unwrap().states().clone()
 }
 
 #[test]
 fn what_is_counted_of_moves_is_what_permutations_say() {
-    let env = ColoredGraphs::new(4).unwrap();
+    let env = ColoredGraphs::new(4).unwrap().into_env();
     let states = all_states(&env);
     for direction in [Direction::Forward, Direction::Backward] {
         let counted = env.move_symmetries(SymmetryCount::Exact, direction, &states).unwrap();
@@ -91,7 +91,7 @@ fn config(symmetry: Symmetry) -> GraphNetConfig {
 
 #[test]
 fn both_forms_of_the_network_read_the_same_counts() {
-    let env = ColoredGraphs::new(4).unwrap();
+    let env = ColoredGraphs::new(4).unwrap().into_env();
     let net = GraphNet::new(&env, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     assert_eq!(net.config().symmetry, Symmetry::Seen);
     let blind = GraphNet::new(&env, config(Symmetry::Unseen), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
@@ -164,12 +164,12 @@ fn counts_of_other_moves_are_refused() {
 
 #[test]
 fn labelled_graphs_have_no_symmetry_to_see() {
-    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
     let made = |symmetry| GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let message = made(Symmetry::Seen).unwrap_err().to_string();
     assert!(message.contains("labelled"), "{message}");
     assert_eq!(made(Symmetry::Auto).unwrap().config().symmetry, Symmetry::Unseen);
-    let large = ColoredGraphs::new(9).unwrap();
+    let large = ColoredGraphs::new(9).unwrap().into_env();
     let of = |symmetry| GraphNet::new(&large, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     assert_eq!(of(Symmetry::Auto).config().symmetry, Symmetry::Refined);
     assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
@@ -189,7 +189,7 @@ fn files_from_before_read_as_without() {
 #[test]
 fn a_network_that_sees_symmetry_learns_faster() {
     let tv = |symmetry| {
-        let env = ColoredGraphs::new(5).unwrap();
+        let env = ColoredGraphs::new(5).unwrap().into_env();
         let mut rng = Rng::seeded(3);
         let net = GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut rng).unwrap();
         let adam = AdamConfig { lr: 3e-3, ..AdamConfig::default() };
@@ -231,7 +231,7 @@ impl GraphRules for Counting {
 }
 
 /// How often training asks for |Aut| in a step, in units of the graphs of a batch.
-fn counts_of_a_step<R: GraphRules + 'static>(env: GraphEnv<R>, symmetry: Symmetry) -> usize {
+fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
     const BATCH: usize = 4;
     let count = Arc::new(AtomicUsize::new(0));
     let env = env.with_rules(|rules| Counting(Arc::new(rules), Arc::clone(&count)));
@@ -253,8 +253,8 @@ fn counts_of_a_step<R: GraphRules + 'static>(env: GraphEnv<R>, symmetry: Symmetr
 fn symmetry_is_seen_by_default_where_graphs_have_few_moves() {
     let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();
     let library = FragmentLibrary::parse(&format!("c1ccccc1 0,1,2,3,4,5\n{library}")).unwrap();
-    let fragments = || Fragments::new(&library, 8).unwrap();
+    let fragments = || Fragments::new(&library, 8).unwrap().into_env();
     assert!(counts_of_a_step(fragments(), Symmetry::Auto) <= 2);
     assert!(counts_of_a_step(fragments(), Symmetry::Seen) > 1_000);
-    assert!(counts_of_a_step(ColoredGraphs::new(5).unwrap(), Symmetry::Auto) > 10);
+    assert!(counts_of_a_step(ColoredGraphs::new(5).unwrap().into_env(), Symmetry::Auto) > 10);
 }

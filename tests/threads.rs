@@ -52,7 +52,7 @@ fn child() {
         _ if mode == "tch" => tch::set_num_threads(one_more_than_cores() as i32),
         _ => {}
     }
-    let (env, mut rng) = (Ring::new(4, gfn::graph::GraphKind::Directed).unwrap(), Rng::seeded(0));
+    let (env, mut rng) = (Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env(), Rng::seeded(0));
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     // Large enough that both libraries share out their work.

@@ -99,7 +99,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
 /// The same of graphs up to isomorphism, whose trajectories were drawn backwards and change labels on the way.
 #[test]
 fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
-    let (env, mut rng) = (gfn_gym::colored_graphs::ColoredGraphs::new(4)?, Rng::seeded(2));
+    let (env, mut rng) = (gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env(), Rng::seeded(2));
     let config =
         GraphNetConfig { embedding: 8, estimators: EstimatorsConfig::with_flow(true), ..GraphNetConfig::default() };
     let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Double, &mut rng)?);
@@ -219,7 +219,7 @@ fn what_makes_no_sense_is_refused() -> Result<()> {
 /// A unit is a factor of logits and flows, in tensors and on the host, and the policy is trained to the same target.
 #[test]
 fn a_unit_multiplies_logits_and_flows() -> Result<()> {
-    let env = Triangles::new();
+    let env = Triangles::env();
     let net = |unit| {
         let estimators = EstimatorsConfig::with_flow(true);
         let config = GraphNetConfig { unit, embedding: 8, estimators, ..GraphNetConfig::default() };
@@ -232,8 +232,7 @@ fn a_unit_multiplies_logits_and_flows() -> Result<()> {
         let policy = GraphPolicy(net);
         let slots: Vec<u32> = env.masks(Direction::Forward, &states).legal_slots(0).collect();
         let dist = policy.evaluate(&env, &states, None, gfn::objective::Quantities::PF)?.pf.unwrap();
-        let host =
-            Policy::<GraphEnv<Triangles>>::on_host(&policy, Direction::Forward).unwrap().distribution(&env, &states)?;
+        let host = Policy::<GraphEnv>::on_host(&policy, Direction::Forward).unwrap().distribution(&env, &states)?;
         let of = |dist: &gfn::distribution::GraphActionCategorical| -> Result<Vec<f64>> {
             let values =
                 slots.iter().map(|&slot| dist.log_prob(&[0], &Slots(vec![slot])).map(|p| p.double_value(&[0])));

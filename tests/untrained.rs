@@ -23,7 +23,7 @@ const SIZES: [usize; 3] = [5, 50, 400];
 const SEEDS: std::ops::Range<u64> = 0..3;
 
 /// Graphs with room for one more node, that grow by nodes and edges.
-fn growth(kind: GraphKind, n: usize) -> GraphEnv<Free> {
+fn growth(kind: GraphKind, n: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, 1)).unwrap();
     env.with_backward(BackwardRule::ByType)
@@ -106,7 +106,7 @@ fn pair_features_do_not_change_that() {
 }
 
 /// Edges on a fixed set of labelled nodes.
-fn labelled(n: usize) -> GraphEnv<Free> {
+fn labelled(n: usize) -> GraphEnv {
     let kind = GraphKind::Directed;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap();

@@ -9,8 +9,8 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::optim::Average;
 use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{
-    ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
-    SequencePolicyConfig, StateFeatures,
+    ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequenceLayout,
+    SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,
 };
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
@@ -338,4 +338,23 @@ fn an_average_is_sampled_from() {
     average.update(parameters).unwrap();
     let between = average.with(parameters, stepwise).unwrap();
     assert!(apart(&between, &old) > 1e-3 && apart(&between, &new) > 1e-3);
+}
+
+#[test]
+fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
+    type Table = MlpPolicy<ByKey<Words>>;
+    let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
+    let policy =
+        || MlpPolicy::tabular(&env(), ByKey::new(env(), 27), config.clone(), Device::Cpu, Kind::Float).unwrap();
+    let n_heads = |policy: &dyn Policy<Words>| policy.heads().map(MultiHead::n_heads);
+    let (one, boxed) = (policy(), Box::new(policy()) as Box<dyn Policy<Words>>);
+    let with_prior = WithPrior { policy: policy(), prior: UniformPolicy };
+    assert_eq!([n_heads(&&one), n_heads(&boxed), n_heads(&with_prior)], [Some(3); 3]);
+    assert_eq!(n_heads(&UniformPolicy), None);
+
+    let trainer =
+        || Trainer::new(env(), rises, policy(), TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).unwrap();
+    assert!(trainer().policy_as::<Table>().is_some() && trainer().policy_as::<UniformPolicy>().is_none());
+    assert!(trainer().into_policy().parameters().is_some());
+    assert!(trainer().into_policy_as::<Table>().is_some() && trainer().into_policy_as::<UniformPolicy>().is_none());
 }

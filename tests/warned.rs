@@ -139,7 +139,7 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
 fn a_policy_that_has_learned_is_not_warned_of() {
     tch::set_num_threads(1);
     let config = GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
-    let (env, rng) = (GraphBuilding::new(config).unwrap(), &mut Rng::seeded(0));
+    let (env, rng) = (GraphBuilding::new(config).unwrap().into_env(), &mut Rng::seeded(0));
     let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, rng).unwrap();
     let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
     let config = TrainerConfig { batch: 32, on_warning: OnWarning::Keep, ..TrainerConfig::default() };

@@ -16,7 +16,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = group(criterion, "dags");
     elements(&mut group, BATCH);
     for nodes in [5, 10, 20, 100, 200] {
-        let env = BayesianStructure::new(StructureConfig::new(nodes)).expect("an environment");
+        let env = BayesianStructure::new(StructureConfig::new(nodes)).expect("an environment").into_env();
         let id = BenchmarkId::new(format!("step_and_masks/{nodes}_nodes"), BATCH);
         group.bench_function(id, |bencher| walk(bencher, &env, nodes));
         let id = BenchmarkId::new(format!("step_back_and_masks/{nodes}_nodes"), BATCH);

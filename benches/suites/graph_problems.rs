@@ -1,5 +1,7 @@
 //! Roll-outs on input graphs, by policies that see whole states and by such as see the part that the future depends on.
 
+use std::sync::Arc;
+
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::graph::{GraphEnv, GraphRules, GraphState};
@@ -14,7 +16,7 @@ use super::{elements, slow_group};
 const BATCH: usize = 8;
 
 /// The problem's rules, which leave nothing out.
-struct Whole(GraphProblem);
+struct Whole(Arc<dyn GraphRules>);
 
 impl GraphRules for Whole {
     fn can_exit(&self, graph: &GraphState) -> bool {
@@ -32,7 +34,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         let graph = model.draw(&mut Rng::seeded(0)).expect("a graph of the model");
         let n = graph.n_nodes();
         let graphs = Instances::new(vec![graph]).expect("a plain graph");
-        let env = GraphProblem::for_size(Problem::IndependentSet, &graphs).expect("one graph");
+        let env = GraphProblem::for_size(Problem::IndependentSet, &graphs).expect("one graph").into_env();
         let config = GraphNetConfig { layers: 5, embedding: 64, identity: false, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
         let policy = GraphPolicy(net.expect("a network"));
@@ -43,7 +45,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         let states = drawn.n_transitions();
         let rows = reduced.sum::<usize>() as f64 / states as f64;
         elements(&mut group, states);
-        let whole: GraphEnv<Whole> = env.clone().with_rules(Whole);
+        let whole: GraphEnv = env.clone().with_rules(Whole);
         group.bench_function(
             BenchmarkId::new(format!("whole, {n} nodes a state"), format!("{params} params")),
             |bencher| {

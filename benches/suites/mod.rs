@@ -48,7 +48,7 @@ pub(crate) fn elements(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
 }
 
 /// Edges between so many labelled nodes, any of them, in any order.
-pub(crate) fn fixed_nodes(kind: GraphKind, n: usize) -> GraphEnv<Free> {
+pub(crate) fn fixed_nodes(kind: GraphKind, n: usize) -> GraphEnv {
     let actions = ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n));
     env.expect("parts that fit").with_backward(BackwardRule::ByType)
@@ -87,18 +87,18 @@ pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states
 }
 
 /// Undirected growth by attachment to at most `n` nodes and half as many edges again, up to isomorphism.
-pub(crate) fn growth(n: usize) -> GraphEnv<GraphBuilding> {
+pub(crate) fn growth(n: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         growth: Growth::Attached,
         max_edges: Some(n + n / 2),
         node_classes: 2,
         ..GraphBuildingConfig::new(GraphKind::Undirected, n)
     };
-    GraphBuilding::new(config).expect("settings that make sense")
+    GraphBuilding::new(config).expect("settings that make sense").into_env()
 }
 
 /// A network for growing graphs: two convolutions, embeddings of 64.
-pub(crate) fn network(env: &GraphEnv<GraphBuilding>) -> GraphPolicy<GraphNet> {
+pub(crate) fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig { embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
     GraphPolicy(net.expect("a network"))

@@ -15,7 +15,8 @@ const BATCH: usize = 1024;
 const ATOMS: usize = 20;
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    let env = MoleculeEnv::new(MoleculeConfig::new(ATOMS)).expect("a molecule environment");
+    let molecules = MoleculeEnv::new(MoleculeConfig::new(ATOMS)).expect("a molecule environment");
+    let env = molecules.env().clone();
     let mut rng = Rng::seeded(0);
     let mut graphs = Vec::new();
     while graphs.len() < BATCH {
@@ -40,7 +41,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     });
     let read = || -> Vec<Molecule> {
         let graphs = states.graphs().iter();
-        graphs.map(|graph| env.codec().molecule(graph).expect("a molecule")).collect()
+        graphs.map(|graph| molecules.codec().molecule(graph).expect("a molecule")).collect()
     };
     group.bench_function(BenchmarkId::new("read", BATCH), |bencher| bencher.iter(read));
     let molecules = read();

@@ -43,7 +43,7 @@ fn main() -> gfn::Result<()> {
     Ok(())
 }
 
-fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv<gfn::graph::Free>>> {
+fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv>> {
     // Directed graphs on four labelled nodes, built edge by edge; the more nodes have one edge in and one out, the better.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::directed(4))?;

@@ -34,11 +34,11 @@
 //! use gfn::graph::GraphKind;
 //! use gfn_gym::ring::{Ring, RingReward};
 //!
-//! let env = Ring::new(4, GraphKind::Directed)?;
+//! let ring = Ring::new(4, GraphKind::Directed)?;
 //! let reward = RingReward::default();
-//! let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
+//! let trajectories = Sampler::new(ring.env(), &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
 //! assert_eq!(reward.log_reward(trajectories.terminal_states(), None)?.len(), 8);
-//! assert!((reward.log_z(&env) - 6.39694).abs() < 1e-5);
+//! assert!((reward.log_z(&ring) - 6.39694).abs() < 1e-5);
 //! # Ok::<(), gfn::Error>(())
 //! ```
 

@@ -17,12 +17,13 @@ fn rings() {
     for (n, kind) in
         [(3, GraphKind::Directed), (4, GraphKind::Directed), (4, GraphKind::Undirected), (5, GraphKind::Undirected)]
     {
-        let env = Ring::new(n, kind).unwrap();
+        let ring = Ring::new(n, kind).unwrap();
+        let env = ring.env().clone();
         check_graph_env(&env, 30, &mut Rng::seeded(1)).unwrap();
         let reward = RingReward::default();
         let (states, _, log_z) = enumerate(&env, &reward).unwrap();
-        assert_eq!(states as f64, env.n_states());
-        assert!((log_z - reward.log_z(&env)).abs() < 1e-9, "{n} {kind:?}: {log_z}");
+        assert_eq!(states as f64, ring.n_states());
+        assert!((log_z - reward.log_z(&ring)).abs() < 1e-9, "{n} {kind:?}: {log_z}");
     }
 }
 
@@ -30,12 +31,13 @@ fn rings() {
 fn triangles() {
     for kind in [GraphKind::Directed, GraphKind::Undirected] {
         for classes in [1, 2, 5] {
-            let env = Triangle::new(kind, classes).unwrap();
+            let triangles = Triangle::new(kind, classes).unwrap();
+            let env = triangles.env().clone();
             check_graph_env(&env, 30, &mut Rng::seeded(2)).unwrap();
             let reward = TriangleReward::default();
             let (states, _, log_z) = enumerate(&env, &reward).unwrap();
-            assert_eq!(states as f64, env.n_states());
-            assert!((log_z - reward.log_z(&env)).abs() < 1e-9, "{classes} {kind:?}: {log_z}");
+            assert_eq!(states as f64, triangles.n_states());
+            assert!((log_z - reward.log_z(&triangles)).abs() < 1e-9, "{classes} {kind:?}: {log_z}");
         }
     }
 }
@@ -44,7 +46,8 @@ fn triangles() {
 #[test]
 fn colored_graphs() {
     for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
-        let env = ColoredGraphs::new(max_nodes).unwrap();
+        let colored = ColoredGraphs::new(max_nodes).unwrap();
+        let env = colored.env().clone();
         check_graph_env(&env, 20, &mut Rng::seeded(3)).unwrap();
         for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
             let (n_states, n_moves, _) = enumerate(&env, &reward).unwrap();
@@ -52,17 +55,17 @@ fn colored_graphs() {
             // Every state but the empty one has an exit, which counts as a move.
             let exits = graph.ends().len();
             assert_eq!((n_states, n_moves - exits, exits), (states, moves, states - 1), "N = {max_nodes}");
-            assert_eq!(env.n_states(), Some(n_states as u64));
+            assert_eq!(colored.n_states(), Some(n_states as u64));
         }
     }
-    let with_exit = ColoredGraphs::with_empty(3).unwrap();
+    let with_exit = ColoredGraphs::with_empty(3).unwrap().into_env();
     check_graph_env(&with_exit, 20, &mut Rng::seeded(3)).unwrap();
 }
 
 /// Terminal probabilities of a uniform policy for N = 3 as hand-derived: all 16 states.
 #[test]
 fn a_uniform_policy_on_colored_graphs() {
-    let env = ColoredGraphs::with_empty(3).unwrap();
+    let env = ColoredGraphs::with_empty(3).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let mut probs = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
     probs.sort_by(f64::total_cmp);
@@ -125,9 +128,10 @@ fn graph_building_reaches_every_graph_within_its_limits() {
     ];
     let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64 - graph.n_nodes() as f64);
     for (config, states) in cases {
-        let env = GraphBuilding::new(config).unwrap();
+        let growth = GraphBuilding::new(config).unwrap();
+        let env = growth.env().clone();
         check_graph_env(&env, 30, &mut Rng::seeded(5)).unwrap();
-        assert_eq!(enumerate(&env, &reward).unwrap().0, states, "{:?}", env.config());
+        assert_eq!(enumerate(&env, &reward).unwrap().0, states, "{:?}", growth.config());
     }
 }
 
@@ -143,11 +147,11 @@ fn graph_building_keeps_its_contract_from_any_start() {
                 let initial = Some(start.clone());
                 let base = GraphBuildingConfig::new(kind, 4);
                 let config = GraphBuildingConfig { growth, semantics, max_edges, initial, ..base.clone() };
-                let env = GraphBuilding::new(config).unwrap();
+                let env = GraphBuilding::new(config).unwrap().into_env();
                 check_graph_env(&env, 20, &mut Rng::seeded(6)).unwrap();
                 enumerate(&env, &reward).unwrap();
                 let config = GraphBuildingConfig { max_nodes: 3, growth, semantics, node_classes: 2, ..base };
-                let env = GraphBuilding::new(config).unwrap();
+                let env = GraphBuilding::new(config).unwrap().into_env();
                 check_graph_env(&env, 20, &mut Rng::seeded(7)).unwrap();
                 enumerate(&env, &reward).unwrap();
             }

@@ -23,8 +23,8 @@ fn graphs() -> Instances {
     small.and(Instances::new(drawn).unwrap())
 }
 
-fn env(problem: Problem) -> GraphEnv<GraphProblem> {
-    GraphProblem::new(problem, &graphs()).unwrap()
+fn env(problem: Problem) -> GraphEnv {
+    GraphProblem::new(problem, &graphs()).unwrap().into_env()
 }
 
 /// The solutions that the environment should build, each with its size, from the definition of the problem on bit masks.
@@ -73,7 +73,7 @@ fn all_solutions_and_no_others_are_built() {
             let space = StateGraph::build_of(&env, instance, 1_000).unwrap();
             let rewards = reward.log_reward(space.states(), None).unwrap();
             let built = space.ends().into_iter().map(|end| {
-                let nodes = env.solution(&space.states().graphs()[end]);
+                let nodes = problem.solution(&space.states().graphs()[end]);
                 let size = problem.check(graph, &nodes).unwrap();
                 assert_eq!(rewards[end], sign * size as f64);
                 (nodes.iter().map(|a| 1 << a).sum(), size)
@@ -98,7 +98,7 @@ fn cliques_are_independent_sets_of_the_complement() {
     assert_eq!(complements.complements().unwrap(), graphs);
     let [cliques, sets, others] =
         [(Problem::Clique, &graphs), (Problem::IndependentSet, &complements), (Problem::IndependentSet, &graphs)]
-            .map(|(problem, graphs)| GraphProblem::new(problem, graphs).unwrap());
+            .map(|(problem, graphs)| GraphProblem::new(problem, graphs).unwrap().into_env());
     let mut differ = 0;
     for instance in 0..cliques.n_instances() {
         let [cliques, sets, others] = [&cliques, &sets, &others].map(|env| {
@@ -117,7 +117,7 @@ fn cliques_are_independent_sets_of_the_complement() {
 fn partial_rewards_are_those_of_partial_solutions() {
     let graph = Instances::new(vec![erdos_renyi(8, 0.4, &mut Rng::seeded(5)).unwrap()]).unwrap();
     for problem in Problem::ALL {
-        let env = GraphProblem::new(problem, &graph).unwrap();
+        let env = GraphProblem::new(problem, &graph).unwrap().into_env();
         let reward = SizeReward::new(problem, 2.0).unwrap();
         let states = env.initial(&[0]);
         let start = reward.partial_log_reward(&states, None).unwrap().unwrap();
@@ -194,7 +194,7 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
     }
     let graph = erdos_renyi(5, 1.0, &mut rng).unwrap();
     assert!(improved(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
-    let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap();
+    let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
     // An isolated node is in from the start.
     assert!(
         greedy(Problem::DominatingSet, &env.initial_graphs()[0]).unwrap_err().to_string().contains("without marks")

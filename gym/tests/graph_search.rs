@@ -28,13 +28,13 @@ fn is_whole(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     }
 }
 
-/// Sizes are those of the checker, solutions are such as the environment builds, and none is worse than the start; with the same
-/// stream all of it comes again.
-/// Rules of an environment on some other graph.
-fn rules(problem: Problem) -> GraphProblem {
-    *GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap().rules()
+/// An environment on some other graph.
+fn on_another_graph(problem: Problem) -> GraphProblem {
+    GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap()
 }
 
+/// Sizes are those of the checker, solutions are such as the environment builds, and none is worse than the start; with the same
+/// stream all of it comes again.
 #[test]
 fn search_keeps_solutions_and_counts_right() {
     for problem in Problem::ALL {
@@ -118,18 +118,18 @@ fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     assert!(search.size() >= 12, "{}", search.size());
 }
 
-type ProblemTrainer = Trainer<GraphEnv<GraphProblem>>;
+type ProblemTrainer = Trainer<GraphEnv>;
 
 fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize) -> Result<ProblemTrainer> {
     let mut rng = Rng::seeded(4);
     let graphs = (0..2).map(|_| erdos_renyi(7, 0.35, &mut rng)).collect::<Result<_>>()?;
-    let env = GraphProblem::new(problem, &Instances::new(graphs)?)?;
+    let env = GraphProblem::new(problem, &Instances::new(graphs)?)?.into_env();
     let estimators = EstimatorsConfig::with_flow(true);
     let network = GraphNetConfig { embedding: 32, layers: 3, estimators, ..GraphNetConfig::default() };
     let policy = GraphPolicy(GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let reward = SizeReward::new(problem, 0.7)?;
-    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, Improving::new(rounds)?)
+    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, Improving::new(problem, rounds)?)
 }
 
 /// The mean over the instances of the exact distance from the target, and of that of what the source draws.
@@ -157,7 +157,7 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                 let latest = trainer.latest().unwrap();
                 let sizes = |range: std::ops::Range<usize>| {
                     let states = &latest.terminal_states().graphs()[range];
-                    states.iter().map(|state| trainer.env().rules().solution(state).len()).sum::<usize>()
+                    states.iter().map(|state| problem.solution(state).len()).sum::<usize>()
                 };
                 // The policy's first, then the improved ones.
                 let (own, improved) = (sizes(0..16), sizes(16..32));
@@ -175,7 +175,7 @@ fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
     let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
     let message = trainer.step().unwrap_err().to_string();
     assert!(message.contains("trajectories of the policy itself"), "{message}");
-    assert!(Improving::new(0).unwrap_err().to_string().contains("rounds of local search"));
+    assert!(Improving::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
 /// Every improved solution is a state that the environment builds, on a way that it allows, forwards and backwards.
@@ -204,7 +204,8 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     let mut rng = Rng::seeded(8);
     let graph = RbModel::medium().draw(&mut rng).unwrap();
     for problem in Problem::ALL {
-        let solver = Solver::new(rules(problem), &UniformPolicy).batches(2).at_once(3).rounds(500);
+        let trained = on_another_graph(problem);
+        let solver = Solver::new(&trained, &UniformPolicy).batches(2).at_once(3).rounds(500);
         let mut told = Vec::new();
         let solved = solver.solve(&graph, &mut Rng::seeded(1), |progress| told.push(*progress)).unwrap();
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
@@ -214,7 +215,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
         // Under a limit of time it ends soon after.
-        let solved = Solver::new(rules(problem), &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
+        let solved = Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
         let alone = Solver::search_alone(problem).batches(2).rounds(300).solve(&graph, &mut rng, |_| ()).unwrap();
@@ -239,7 +240,8 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
 #[test]
 fn samples_are_noted_as_such() {
     let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();
-    let solver = Solver::new(rules(Problem::Cut), &UniformPolicy).batches(1).at_once(200).rounds(1);
+    let trained = on_another_graph(Problem::Cut);
+    let solver = Solver::new(&trained, &UniformPolicy).batches(1).at_once(200).rounds(1);
     let solved = solver.solve(&graph, &mut Rng::seeded(0), |_| ()).unwrap();
     assert!(solved.history.iter().any(|one| one.origin == Origin::Sample), "{:?}", solved.history);
 }
@@ -248,7 +250,7 @@ fn samples_are_noted_as_such() {
 fn a_source_draws_as_many_as_are_wanted() {
     let mut trainer = trainer(Problem::Cut, DetailedBalance::default(), 3).unwrap();
     trainer.step().unwrap();
-    let mut source = Improving::new(2).unwrap().back_by_policy();
+    let mut source = Improving::new(Problem::Cut, 2).unwrap().back_by_policy();
     let draw = |source: &mut Improving, seed| {
         let drawn = source.draw(Wanted::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
         drawn.terminal_states().clone()

@@ -134,7 +134,7 @@ fn what_does_not_fit_is_refused() {
         }
     }
     // Graphs that grow have more slots with each node.
-    let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap();
+    let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap().into_env();
     let config = MlpPolicyConfig::default();
     let error = MlpPolicy::new(&grown, Anything, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
     assert!(error.to_string().contains("use a `GraphPolicy`"), "{error}");

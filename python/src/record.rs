@@ -5,11 +5,9 @@ use std::sync::Arc;
 use gfn::Result;
 use gfn::env::{EnumerableEnv, Env, Reals, Rows, VectorStates};
 use gfn::graph::{GraphEnv, GraphFormat, GraphState, GraphStates};
-use gfn_dags::BayesianStructure;
 use gfn_gym::diffusion::DiffusionStates;
 use gfn_record::Described;
 
-use crate::env::AnyGraphEnv;
 use crate::molecules::Reading;
 
 /// Says of a batch of states what a record holds of each.
@@ -24,8 +22,8 @@ fn bytes<const N: usize, T: Copy>(values: &[T], of: fn(T) -> [u8; N]) -> Vec<u8>
 }
 
 /// Graphs: SMILES of molecules, the lines of an edge list of others.
-pub(crate) fn describe_graphs(reading: Option<Reading>) -> Describe<AnyGraphEnv> {
-    Arc::new(move |env: &AnyGraphEnv, states: &GraphStates| {
+pub(crate) fn describe_graphs(reading: Option<Reading>) -> Describe<GraphEnv> {
+    Arc::new(move |env: &GraphEnv, states: &GraphStates| {
         let text = |graph| -> Result<String> {
             match &reading {
                 Some(reading) => Ok(reading.molecule(graph)?.smiles()),
@@ -47,8 +45,8 @@ pub(crate) fn describe_vectors<E: Env<States = VectorStates>>() -> Describe<E> {
 }
 
 /// Acyclic graphs: their edges.
-pub(crate) fn describe_structures() -> Describe<GraphEnv<BayesianStructure>> {
-    Arc::new(|env: &GraphEnv<BayesianStructure>, states: &GraphStates| {
+pub(crate) fn describe_structures() -> Describe<GraphEnv> {
+    Arc::new(|env: &GraphEnv, states: &GraphStates| {
         let keys = env.keys(states).into_iter();
         let text = |graph: &GraphState| graph.edges().map(|(a, b)| format!("{a}>{b}")).collect::<Vec<_>>().join(" ");
         let pairs = states.graphs().iter().zip(keys);

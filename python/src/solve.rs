@@ -30,7 +30,8 @@ pub(crate) fn solve(
     let job = || -> Result<Answer> {
         let problem: Problem = serde_json::from_value(Value::String(problem.to_owned()))
             .map_err(|_| Error::config("the problem", problem, "IndependentSet, Clique, DominatingSet or Cut"))?;
-        let env = GraphProblem::new(problem, &instances)?;
+        // Checks the graph.
+        GraphProblem::new(problem, &instances)?;
         let [graph] = instances.graphs() else {
             return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));
         };
@@ -46,7 +47,7 @@ pub(crate) fn solve(
                     let drawn = |py: Python<'_>| -> PyResult<Vec<Vec<u32>>> {
                         let drawn = draw.call1(py, (n, seed))?;
                         let drawn = drawn.bind(py).cast::<Graphs>()?.get();
-                        Ok(drawn.states().graphs().iter().map(|state| env.rules().solution(state)).collect())
+                        Ok(drawn.states().graphs().iter().map(|state| problem.solution(state)).collect())
                     };
                     Python::attach(drawn).map_err(passed_on("the policy"))
                 },

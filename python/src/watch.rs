@@ -7,7 +7,7 @@ use gfn::Result;
 use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
 use gfn::objective::Quantities;
-use gfn::policy::{Evaluation, HostPolicy, Policy};
+use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 use pyo3::prelude::*;
 use tch::Tensor;
 
@@ -73,6 +73,10 @@ impl<E: Env> Policy<E> for Watched<'_, E> {
 
     fn parameters(&self) -> Option<&Parameters> {
         self.of.parameters()
+    }
+
+    fn heads(&self) -> Option<&dyn MultiHead> {
+        self.of.heads()
     }
 }
 

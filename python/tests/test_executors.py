@@ -282,7 +282,7 @@ def test_tensors_of_any_kind_are_log_rewards(threads):
         (lambda it: gfn.ParallelReward(reward, it, timeout=0), ValueError, "timeout is 0: expected seconds above 0"),
         (lambda it: gfn.ParallelReward(reward, it, timeout="1"), TypeError, "timeout is '1'"),
         (lambda it: gfn.ParallelReward(reward, it, on_failure=float("-inf")), ValueError, "on_failure is -inf"),
-        (lambda it: gfn.ParallelReward(wide, it, chunk=4)(POINTS), RuntimeError, r"shape \[1, 2\] for 1 states"),
+        (lambda it: gfn.ParallelReward(wide, it, chunk=4)(POINTS), RuntimeError, r"returned an array of shape \[1, 2\] for 1 states"),
     ],
 )
 def test_what_is_refused(threads, make, kind, words):

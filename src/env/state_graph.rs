@@ -35,7 +35,7 @@ pub enum Child {
 ///
 /// ```
 /// use gfn::{env::StateGraph, policy::UniformPolicy, testing::Triangles};
-/// let env = Triangles::new();
+/// let env = Triangles::env();
 /// let graph = StateGraph::build(&env, 1_000)?;
 /// assert_eq!(graph.len(), 8);
 /// let sampled = graph.terminating_distribution(&env, &UniformPolicy, None)?;
@@ -93,7 +93,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     /// use gfn::{Error, env::StateGraph, testing::Triangles};
     /// let enough = |_| Err(Error::config("states", "more", "none"));
-    /// assert!(StateGraph::build_watched(&Triangles::new(), 0, 1_000, enough).is_err());
+    /// assert!(StateGraph::build_watched(&Triangles::env(), 0, 1_000, enough).is_err());
     /// ```
     ///
     /// # Errors
@@ -334,12 +334,12 @@ mod tests {
 
     #[test]
     fn the_limit_is_kept_to() {
-        assert_eq!(StateGraph::build(&Triangles::new(), 8).unwrap().len(), 8);
-        assert!(matches!(StateGraph::build(&Triangles::new(), 7), Err(Error::TooManyStates { limit: 7 })));
+        assert_eq!(StateGraph::build(&Triangles::env(), 8).unwrap().len(), 8);
+        assert!(matches!(StateGraph::build(&Triangles::env(), 7), Err(Error::TooManyStates { limit: 7 })));
     }
 
     /// Directed graphs on so many labelled nodes: 2 to the power of n (n - 1).
-    fn directed(n: usize) -> GraphEnv<Free> {
+    fn directed(n: usize) -> GraphEnv {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Directed, n)).unwrap()
     }

@@ -2,7 +2,7 @@ use tch::{Device, Kind};
 
 use super::Trained;
 use crate::env::Reward;
-use crate::graph::{GraphEnv, GraphRules, GraphStates};
+use crate::graph::{GraphEnv, GraphStates};
 use crate::nn::{GraphNet, GraphNetConfig};
 use crate::objective::{Objective, TrajectoryBalance};
 use crate::optim::Schedule;
@@ -31,8 +31,8 @@ use crate::{Error, Result, Rng};
 /// assert!(exact.space.len() == 8 && exact.distances.tv < 0.05);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Experiment<R> {
-    env: GraphEnv<R>,
+pub struct Experiment {
+    env: GraphEnv,
     reward: Box<dyn Reward<GraphStates>>,
     objective: Box<dyn Objective>,
     network: GraphNetConfig,
@@ -43,7 +43,7 @@ pub struct Experiment<R> {
     progress: bool,
 }
 
-impl<R: GraphRules> std::fmt::Debug for Experiment<R> {
+impl std::fmt::Debug for Experiment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { objective, network, training, steps, seed, device, .. } = self;
         let mut out = f.debug_struct("Experiment");
@@ -52,10 +52,10 @@ impl<R: GraphRules> std::fmt::Debug for Experiment<R> {
     }
 }
 
-impl<R: GraphRules> Experiment<R> {
+impl Experiment {
     /// 1,000 steps of trajectory balance with the default network and seed 0, on the CPU.
     #[must_use]
-    pub fn new(env: GraphEnv<R>, reward: impl Reward<GraphStates> + 'static) -> Self {
+    pub fn new(env: GraphEnv, reward: impl Reward<GraphStates> + 'static) -> Self {
         let (reward, objective) = (Box::new(reward), Box::new(TrajectoryBalance));
         let network = GraphNetConfig::default();
         Self {
@@ -127,7 +127,7 @@ impl<R: GraphRules> Experiment<R> {
     /// use gfn::{replay::{Draw, Eviction, ReplayBuffer, ReplayConfig}, testing::Triangles};
     /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
     /// let best = ReplayConfig { capacity: 100, eviction: Eviction::BestReward, draw: Draw::Uniform };
-    /// let mut trainer = Experiment::new(Triangles::new(), reward)
+    /// let mut trainer = Experiment::new(Triangles::env(), reward)
     ///     .trainer()?
     ///     .with_replay(ReplayBuffer::distinct(best)?);
     /// Fit::new(10).run(&mut trainer)?;
@@ -138,7 +138,7 @@ impl<R: GraphRules> Experiment<R> {
     /// # Errors
     /// [`Error::Config`] for no step and for a network that takes conditions, which nothing draws here; those of
     /// [`GraphNet::new`] and [`Trainer::new`].
-    pub fn trainer(self) -> Result<Trainer<GraphEnv<R>>> {
+    pub fn trainer(self) -> Result<Trainer<GraphEnv>> {
         let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
             return Err(Error::config("steps", steps, "at least one step of training"));
@@ -162,7 +162,7 @@ impl<R: GraphRules> Experiment<R> {
     ///
     /// # Errors
     /// Those of [`trainer`](Self::trainer) and of [`Trainer::step`].
-    pub fn train(self) -> Result<Trained<GraphEnv<R>>> {
+    pub fn train(self) -> Result<Trained<GraphEnv>> {
         let (steps, progress) = (self.steps, self.progress);
         let mut trainer = self.trainer()?;
         Fit::new(steps).progress(progress).run(&mut trainer)?;

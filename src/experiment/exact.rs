@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// use gfn::prelude::*;
 /// use gfn::testing::Triangles;
 /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
-/// let exact = Experiment::new(Triangles::new(), reward).steps(100).train()?.exact(100)?;
+/// let exact = Experiment::new(Triangles::env(), reward).steps(100).train()?.exact(100)?;
 /// assert_eq!(exact.space.states().graphs()[exact.most_probable(1)[0]].n_edges(), 3);
 /// assert!((exact.target.log_z - (3.0 * 1f64.exp().ln_1p())).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())

@@ -23,11 +23,11 @@ fn small() -> GraphNetConfig {
     GraphNetConfig { embedding: 16, ..GraphNetConfig::default() }
 }
 
-fn experiment() -> Experiment<Triangles> {
-    Experiment::new(Triangles::new(), PerGraph(log_reward)).network(small()).steps(25)
+fn experiment() -> Experiment {
+    Experiment::new(Triangles::env(), PerGraph(log_reward)).network(small()).steps(25)
 }
 
-fn grown() -> GraphEnv<Free> {
+fn grown() -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap()
@@ -35,7 +35,7 @@ fn grown() -> GraphEnv<Free> {
 
 /// The same by the parts that the builder is made of: the target, what was learned, and five samples.
 fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (f64, Vec<f64>, GraphStates) {
-    let (env, mut rng) = (Triangles::new(), Rng::seeded(seed));
+    let (env, mut rng) = (Triangles::env(), Rng::seeded(seed));
     let network = GraphNetConfig { estimators: EstimatorsConfig::with_flow(flow), ..small() };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 25 };
@@ -55,7 +55,7 @@ fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (
 #[test]
 fn the_short_way_gives_the_bits_of_the_long_way() {
     tch::set_num_threads(1);
-    let check = |mut trained: Trained<GraphEnv<Triangles>>, long: (f64, Vec<f64>, GraphStates)| {
+    let check = |mut trained: Trained<GraphEnv>, long: (f64, Vec<f64>, GraphStates)| {
         let exact = trained.exact(8).unwrap();
         assert_eq!((exact.distances.tv, &exact.learned.probs), (long.0, &long.1));
         assert_eq!(trained.sample(5).unwrap(), long.2);
@@ -103,7 +103,7 @@ fn settings_that_an_experiment_cannot_keep_are_refused() {
     // What the network can't give, the first step names.
     let relative = RelativeTrajectoryBalance::new(1.0).unwrap();
     assert!(matches!(experiment().objective(relative).train(), Err(Error::Missing { .. })));
-    let nan = Experiment::new(Triangles::new(), PerGraph(|_: &GraphState| f64::NAN)).network(small());
+    let nan = Experiment::new(Triangles::env(), PerGraph(|_: &GraphState| f64::NAN)).network(small());
     assert!(matches!(nan.train(), Err(Error::NonFinite { .. })));
     assert!(experiment().objective(FlowMatching::default()).train().is_ok());
 }
@@ -124,13 +124,13 @@ fn an_exact_evaluation_that_would_mislead_is_refused() {
     refused(trained.exact(100), "build_of");
     // Relative to a prior the target isn't R / Z.
     let trainer = experiment().trainer().unwrap();
-    let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
+    let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
     let mut net = || GraphNet::new(&env, small(), Device::Cpu, Kind::Float, &mut rng).unwrap();
     let policy = WithPrior { policy: GraphPolicy(net()), prior: GraphPolicy(net()) };
     let config = trainer.context().config.clone();
     let relative = RelativeTrajectoryBalance::new(1.0).unwrap();
     let mut trainer =
-        Trainer::new(Triangles::new(), PerGraph(log_reward), policy, relative, config, Rng::seeded(0)).unwrap();
+        Trainer::new(Triangles::env(), PerGraph(log_reward), policy, relative, config, Rng::seeded(0)).unwrap();
     Fit::new(1).run(&mut trainer).unwrap();
     refused(Trained::new(trainer).exact(8), "relative to a prior");
 }

@@ -3,7 +3,7 @@ use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks};
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount};
+use crate::graph::{GraphBatch, GraphEnv, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::tensor::index_tensor;
@@ -13,10 +13,10 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
-impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
+impl<N: GraphNetwork> Policy<GraphEnv> for GraphPolicy<N> {
     fn evaluate(
         &self,
-        env: &GraphEnv<R>,
+        env: &GraphEnv,
         states: &GraphStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -64,7 +64,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         Evaluation::of_masks(masks, wants, output)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv> + '_>> {
         let (network, sees_symmetry) = (self.0.on_host(direction)?, self.0.sees_symmetry(direction));
         let (sees_labels, sees_whole) = (self.0.sees_labels(), sees_whole(&self.0));
         Some(Box::new(HostGraphPolicy { network, sees_symmetry, sees_labels, sees_whole, direction }))
@@ -88,8 +88,8 @@ struct HostGraphPolicy<'a> {
     direction: Direction,
 }
 
-impl<R: GraphRules> HostPolicy<GraphEnv<R>> for HostGraphPolicy<'_> {
-    fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
+impl HostPolicy<GraphEnv> for HostGraphPolicy<'_> {
+    fn distribution(&self, env: &GraphEnv, states: &GraphStates) -> Result<GraphActionCategorical> {
         self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);
         if let Some(reduced) =
@@ -114,9 +114,9 @@ fn sees_whole<N: GraphNetwork>(network: &N) -> bool {
 }
 
 /// The graphs that a network is asked about in place of the states, if the environment's rules reduce them.
-fn reduced_states<R: GraphRules, N: GraphNetwork>(
+fn reduced_states<N: GraphNetwork>(
     network: &N,
-    env: &GraphEnv<R>,
+    env: &GraphEnv,
     states: &GraphStates,
     merges: bool,
 ) -> Option<ReducedStates> {

@@ -126,7 +126,8 @@ pub trait Policy<E: Env> {
         None
     }
 
-    /// The heads of P_F, if there are several ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
+    /// The heads of P_F, to switch between them ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)); `None` (the default)
+    /// if the policy can't switch. A policy that wraps another one forwards it.
     fn heads(&self) -> Option<&dyn MultiHead> {
         None
     }

@@ -35,6 +35,13 @@ pub struct Sampler<'a, E: Env> {
     pub(super) max_steps: usize,
 }
 
+impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Sampler");
+        out.field("exploration", &self.exploration).field("max_steps", &self.max_steps).finish_non_exhaustive()
+    }
+}
+
 impl<'a, E: Env> Sampler<'a, E> {
     /// A sampler of the policy without exploration.
     #[must_use]

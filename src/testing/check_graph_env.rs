@@ -2,8 +2,7 @@ use super::check_env::{BATCH, visited_states};
 use super::{Coverage, check_env_watched};
 use crate::env::Rows;
 use crate::graph::{
-    GraphEnv, GraphRules, check_by_type, check_fits, check_initial_kept, check_reduced, check_relabelled,
-    check_settings,
+    GraphEnv, check_by_type, check_fits, check_initial_kept, check_reduced, check_relabelled, check_settings,
 };
 use crate::testing::broken;
 use crate::{Result, Rng};
@@ -24,14 +23,14 @@ const LABELLINGS: usize = 8;
 ///
 /// ```
 /// use gfn::{testing::{check_graph_env, Triangles}, Rng};
-/// check_graph_env(&Triangles::new(), 20, &mut Rng::seeded(0))?;
+/// check_graph_env(&Triangles::env(), 20, &mut Rng::seeded(0))?;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::Contract`](crate::Error::Contract) naming the check and the state; [`Error::Config`](crate::Error::Config) for a schema
 /// that no graph can keep to.
-pub fn check_graph_env<R: GraphRules>(env: &GraphEnv<R>, n: usize, rng: &mut Rng) -> Result<Coverage> {
+pub fn check_graph_env(env: &GraphEnv, n: usize, rng: &mut Rng) -> Result<Coverage> {
     check_graph_env_watched(env, n, rng, &mut || Ok(()))
 }
 
@@ -40,8 +39,8 @@ pub fn check_graph_env<R: GraphRules>(env: &GraphEnv<R>, n: usize, rng: &mut Rng
 ///
 /// # Errors
 /// As for [`check_graph_env`]; those of `watch`.
-pub fn check_graph_env_watched<R: GraphRules>(
-    env: &GraphEnv<R>,
+pub fn check_graph_env_watched(
+    env: &GraphEnv,
     n: usize,
     rng: &mut Rng,
     watch: &mut dyn FnMut() -> Result<()>,
@@ -62,7 +61,7 @@ pub fn check_graph_env_watched<R: GraphRules>(
     for graph in visited.graphs() {
         watch()?;
         check_fits(env.schema(), graph)?;
-        if !env.is_reachable(graph) {
+        if !env.rules().is_reachable(graph) {
             return Err(broken("`is_reachable` holds for every graph that forward moves build", graph.to_string()));
         }
     }

@@ -1,10 +1,12 @@
+use std::sync::Arc;
+
 use crate::graph::{ActionSet, AddEdge, GraphEnv, GraphRules, GraphState, Semantics};
 
 /// A tiny graph environment: the 8 undirected graphs on three labelled nodes, built edge by edge.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
-/// let env = gfn::testing::Triangles::new();
+/// let env = gfn::testing::Triangles::env();
 /// // Three edges, and the exit.
 /// assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 4);
 /// ```
@@ -14,9 +16,9 @@ pub struct Triangles;
 impl Triangles {
     /// The environment; it has nothing to set.
     #[must_use]
-    pub fn new() -> GraphEnv<Self> {
+    pub fn env() -> GraphEnv {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-        GraphEnv::assembled(Self, actions, GraphState::undirected(3))
+        GraphEnv::assembled(Arc::new(Self), actions, GraphState::undirected(3))
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Context<E: Env> {
     pub env: E,
     /// log R.
     pub reward: Box<dyn Reward<E::States>>,
-    /// The policy, which is trained.
+    /// See [`policy`](Self::policy).
     pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
     /// The source of each trajectory's condition ([`Trainer::with_conditions`](super::Trainer::with_conditions)), if there is one.
     pub conditions: Option<Box<dyn ConditionSource>>,

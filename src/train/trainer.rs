@@ -30,7 +30,7 @@ use crate::{Result, Rng, runtime};
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles,
 ///           train::{Trainer, TrainerConfig}, graph::GraphStates, Rng};
-/// let env = Triangles::new();
+/// let env = Triangles::env();
 /// let mut rng = Rng::seeded(0);
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
 /// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
@@ -83,7 +83,8 @@ impl<E: Env> std::fmt::Debug for Trainer<E> {
 }
 
 impl<E: ReplayEnv> Trainer<E> {
-    /// A trainer at step 0, without replay. Reward, policy and objective may be boxed, if they are chosen at run time.
+    /// A trainer at step 0, without replay, which owns its policy ([`policy_as`](Self::policy_as) gives the concrete type). Reward, policy
+    /// and objective may be boxed, if they are chosen at run time.
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory if the objective compares
@@ -291,13 +292,13 @@ impl<E: ReplayEnv> Trainer<E> {
         policy.downcast_ref()
     }
 
-    /// The policy for good, for programs that go on without training.
+    /// Returns the policy by value.
     #[must_use]
     pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
         self.context.policy
     }
 
-    /// The policy for good, as the `P` that the trainer was given; `None` if it is another type.
+    /// Returns the policy by value, as the `P` that the trainer was given; `None` if it is another type.
     #[must_use]
     pub fn into_policy_as<P: 'static>(self) -> Option<P> {
         let policy: Box<dyn Any> = self.context.policy;

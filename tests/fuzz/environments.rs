@@ -92,7 +92,7 @@ fn initial(rng: &mut Rng) -> GraphState {
     GraphState::from_parts(kind, &nodes, &edges).unwrap()
 }
 
-fn env(rng: &mut Rng) -> Result<GraphEnv<Drawn>> {
+fn env(rng: &mut Rng) -> Result<GraphEnv> {
     let env = GraphEnv::new(Drawn::new(rng), actions(rng), initial(rng))?;
     let env = if rng.below(3) == 0 { env.with_scaffold(Scaffold::Alike)? } else { env };
     Ok(env.with_backward(if rng.below(3) == 0 { BackwardRule::ByType } else { BackwardRule::Derived }))
@@ -109,7 +109,7 @@ fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 }
 
 /// The distance of the exact policy's distribution from the target; nothing for a space that is too large.
-fn distance(env: &GraphEnv<Drawn>) -> Result<Option<f64>> {
+fn distance(env: &GraphEnv) -> Result<Option<f64>> {
     let Ok(graph) = StateGraph::build(env, MOST_STATES) else { return Ok(None) };
     let target = graph.target_distribution(&log_reward, None)?.probs;
     let exact = ExactPolicy::new(&graph, env, UniformPolicy, &log_reward)?;
@@ -136,7 +136,7 @@ fn what_the_checkers_pass_samples_the_reward() {
                 Ok(None) => large += 1,
                 Ok(Some(tv)) => {
                     passed += 1;
-                    assert!(tv < 1e-5, "execution {}: TV {tv} of {:?}, {:?}", runs.done, env.rules(), env.actions());
+                    assert!(tv < 1e-5, "execution {}: TV {tv} of {env:?}", runs.done);
                 }
             },
         }

@@ -1,9 +1,7 @@
 //! Environments, graphs and networks that the tests of networks share.
 
 use gfn::env::{Direction, DiscreteEnv};
-use gfn::graph::{
-    Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
-};
+use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
 use gfn::nn::{
     BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, JumpingKnowledge, NormKind, Parameters,
 };
@@ -30,12 +28,12 @@ pub(crate) fn all() -> Quantities {
 }
 
 /// Every built-in action type, up to isomorphism: two classes and an attribute on nodes and edges.
-pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphEnv<GraphBuilding> {
+pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphEnv {
     everything_under(Semantics::UpToIsomorphism, kind, max_nodes)
 }
 
 /// The same with labels that mean something, or don't.
-pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphEnv<GraphBuilding> {
+pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         semantics,
         node_classes: 2,
@@ -44,7 +42,7 @@ pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes:
         edge_attributes: vec![3],
         ..GraphBuildingConfig::new(kind, max_nodes)
     };
-    GraphBuilding::new(config).unwrap()
+    GraphBuilding::new(config).unwrap().into_env()
 }
 
 /// A graph of the environment [`everything`], with an edge between each pair with probability `density`.
@@ -100,7 +98,7 @@ pub(crate) struct SeesLabels<N> {
 }
 
 impl<N> SeesLabels<N> {
-    pub(crate) fn new<R: GraphRules>(net: N, env: &GraphEnv<R>) -> Self {
+    pub(crate) fn new(net: N, env: &GraphEnv) -> Self {
         let walks = Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(0)).unwrap();
         let states = walks.terminal_states();
         let nodes: usize = states.graphs().iter().map(GraphState::n_nodes).sum();
@@ -131,13 +129,13 @@ impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
     }
 }
 
-pub(crate) fn net<R: GraphRules>(env: &GraphEnv<R>, config: GraphNetConfig, kind: Kind) -> GraphNet {
+pub(crate) fn net(env: &GraphEnv, config: GraphNetConfig, kind: Kind) -> GraphNet {
     GraphNet::new(env, config, Device::Cpu, kind, &mut Rng::seeded(3)).unwrap()
 }
 
 /// The blocks of logits of a network, before any mask.
-pub(crate) fn blocks<R: GraphRules>(
-    env: &GraphEnv<R>,
+pub(crate) fn blocks(
+    env: &GraphEnv,
     net: &impl GraphNetwork,
     graphs: &[GraphState],
     conditions: Option<&Tensor>,

@@ -195,7 +195,7 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
         || Box::new(SubTrajectoryBalance::new(Weighting::Geometric { lambda: 0.9 }).unwrap()),
     ];
     let gradient = |make: Make, kind: Kind, replica: Option<Replica>| {
-        let env = ColoredGraphs::new(4).unwrap();
+        let env = ColoredGraphs::new(4).unwrap().into_env();
         let config = GraphNetConfig {
             embedding: 16,
             backward: BackwardPolicy::SharedTorso,

@@ -17,7 +17,7 @@ const STEPS: usize = 600;
 
 /// The exact Jensen-Shannon divergence on rings of three nodes, of a run of so many trajectories a step.
 fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
-    let (env, mut rng) = (Ring::new(3, GraphKind::Directed)?, Rng::seeded(seed));
+    let (env, mut rng) = (Ring::new(3, GraphKind::Directed)?.into_env(), Rng::seeded(seed));
     let config = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,
@@ -49,7 +49,7 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
 #[test]
 fn replicas_of_other_environments_are_refused() {
     let run = replicate(2, |replica| {
-        let (env, mut rng) = (Ring::new(3 + replica.rank(), GraphKind::Directed)?, Rng::seeded(0));
+        let (env, mut rng) = (Ring::new(3 + replica.rank(), GraphKind::Directed)?.into_env(), Rng::seeded(0));
         let config = GraphNetConfig {
             conv: ConvKind::Directed,
             layers: 1,

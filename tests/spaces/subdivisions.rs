@@ -81,7 +81,7 @@ impl GraphActionType for Subdivide {
 pub(crate) struct Subdivisions;
 
 impl Subdivisions {
-    pub(crate) fn env(max_nodes: usize) -> Result<GraphEnv<Self>> {
+    pub(crate) fn env(max_nodes: usize) -> Result<GraphEnv> {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::first(1))
             .with(AddNode::attached(1, 1, max_nodes))

@@ -18,8 +18,8 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-pub(crate) type RingTrainer = Trainer<GraphEnv<Ring>>;
-pub(crate) type ColoredTrainer = Trainer<GraphEnv<ColoredGraphs>>;
+pub(crate) type RingTrainer = Trainer<GraphEnv>;
+pub(crate) type ColoredTrainer = Trainer<GraphEnv>;
 pub(crate) type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
 
 /// A folder of the system's temporary one, empty at first and gone with its owner.
@@ -110,7 +110,7 @@ impl Setting {
 }
 
 pub(crate) fn ring(setting: Setting) -> RingTrainer {
-    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
     let mut rng = Rng::seeded(setting.seed);
     let config = GraphNetConfig {
         conv: ConvKind::Directed,
@@ -132,7 +132,7 @@ pub(crate) fn colour_reward() -> PerGraph<fn(&GraphState) -> f64> {
 }
 
 pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
-    let env = ColoredGraphs::new(6).unwrap();
+    let env = ColoredGraphs::new(6).unwrap().into_env();
     let mut rng = Rng::seeded(setting.seed);
     let config = GraphNetConfig {
         embedding: 16,

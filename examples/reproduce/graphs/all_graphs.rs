@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let recipe =
         Recipe { steps: 10_000, batch: 32, epsilon: 0.05, lr_end: 0.01, exact_up_to: 300_000, ..Recipe::default() };
     let run = Run::begin(common, "all_graphs", title, recipe)?;
-    let env = GraphBuilding::new(GraphBuildingConfig::new(GraphKind::Undirected, args.max_nodes))?;
+    let env = GraphBuilding::new(GraphBuildingConfig::new(GraphKind::Undirected, args.max_nodes))?.into_env();
     let reward = |states: &GraphStates, _: Option<&Tensor>| Ok(vec![0.0; states.graphs().len()]);
     let (mut rng, (device, float)) = (run.rng(), run.tensors());
     let network = network(&run, args.symmetry, args.closed_walks);

@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let steps = if args.max_nodes <= 6 { 10_000 } else { 40_000 };
     let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
     let run = Run::begin(common, "colored_graphs", title, recipe)?;
-    let env = ColoredGraphs::new(args.max_nodes)?.with_symmetry_correction(!args.no_symmetry_correction);
+    let env = ColoredGraphs::new(args.max_nodes)?.into_env().with_symmetry_correction(!args.no_symmetry_correction);
     let reward = match args.reward {
         RewardName::Clique => ColoredGraphReward::Clique,
         RewardName::Even => ColoredGraphReward::Even,

@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 type Grid = Trainer<VectorEnv<HyperGrid>>;
-type Rings = Trainer<GraphEnv<Ring>>;
+type Rings = Trainer<GraphEnv>;
 
 /// log R of every state, finished or not: a tenth of the sum of coordinates, or of the number of edges.
 struct Sums;
@@ -115,7 +115,7 @@ fn grid(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result
 }
 
 fn rings(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result<Rings> {
-    let (env, mut rng) = (Ring::new(4, GraphKind::Directed)?, Rng::seeded(0));
+    let (env, mut rng) = (Ring::new(4, GraphKind::Directed)?.into_env(), Rng::seeded(0));
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,

@@ -86,13 +86,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (kind, kind_name) =
         if args.undirected { (GraphKind::Undirected, "undirected") } else { (GraphKind::Directed, "directed") };
     let run = Run::begin(common, "ring", format!("ring, {nodes} nodes, {kind_name}"), recipe(kind, nodes))?;
-    let (env, mut rng, (device, float)) = (Ring::new(nodes, kind)?, run.rng(), run.tensors());
+    let (ring, mut rng, (device, float)) = (Ring::new(nodes, kind)?, run.rng(), run.tensors());
     let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.objective.estimators());
     if args.policy == PolicyName::EdgeMlp {
         let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
         let saved = json!({ "example": "ring_edge_mlp", "nodes": nodes, "kind": kind, "network": network });
-        let net = EdgeMlp::new(&env, network, device, float, &mut rng)?;
-        return learn(args, &run, env, net, &saved, rng);
+        let net = EdgeMlp::new(ring.env(), network, device, float, &mut rng)?;
+        return learn(args, &run, &ring, net, &saved, rng);
     }
     let network = GraphNetConfig {
         conv: if args.undirected { ConvKind::Gin } else { ConvKind::Directed },
@@ -107,28 +107,29 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ..GraphNetConfig::default()
     };
     let saved = Saved::Ring { nodes, kind, network: network.clone() };
-    let net = GraphNet::new(&env, network, device, float, &mut rng)?;
-    learn(args, &run, env, net, &saved, rng)
+    let net = GraphNet::new(ring.env(), network, device, float, &mut rng)?;
+    learn(args, &run, &ring, net, &saved, rng)
 }
 
 fn learn<N: GraphNetwork + Send + 'static>(
     args: &Args,
     run: &Run<'_>,
-    env: GraphEnv<Ring>,
+    ring: &Ring,
     net: N,
     saved: &impl Serialize,
     rng: Rng,
 ) -> Result<()> {
     let reward = RingReward::new(100.0, args.reward_floor)?;
-    let (log_z_true, n_rings) = (reward.log_z(&env), env.n_rings());
+    let (log_z_true, n_rings) = (reward.log_z(ring), ring.n_rings());
     let (objective, config) = (run.objective()?, run.config.clone());
-    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(saved)?;
+    let trainer =
+        Trainer::new(ring.env().clone(), reward, GraphPolicy(net), objective, config, rng)?.described_by(saved)?;
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
     let Some(mut learned) = run.learn(trainer, "graphs", Vec::new())? else { return Ok(()) };
 
     let trainer = &learned.trainer;
     let samples = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
-    let rings: Vec<usize> = samples.graphs().iter().filter_map(|graph| trainer.env().ring_index(graph)).collect();
+    let rings: Vec<usize> = samples.graphs().iter().filter_map(|graph| ring.ring_index(graph)).collect();
     let report = &mut learned.report;
     report.set("valid_share", rings.len() as f64 / SAMPLES as f64);
     report.set("samples", SAMPLES);
@@ -136,19 +137,18 @@ fn learn<N: GraphNetwork + Send + 'static>(
     report.set("modes_found", rings.iter().collect::<BTreeSet<_>>().len());
     report.set("modes_total", n_rings);
     if let Some(exact) = &learned.exact {
-        let is_ring: Vec<bool> =
-            exact.graph.states().graphs().iter().map(|graph| trainer.env().is_ring(graph)).collect();
+        let is_ring: Vec<bool> = exact.graph.states().graphs().iter().map(|graph| ring.is_ring(graph)).collect();
         report.set("modes_found", modes_found(&exact.probs, &is_ring, n_rings as usize)?);
         let of_rings = exact.target.probs.iter().zip(&exact.probs).zip(&is_ring).filter(|(_, ring)| **ring);
         report.panels = vec![Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p)))];
     } else if !run.common.is_frozen() {
-        match bound(trainer, reward)? {
+        match bound(trainer, ring, reward)? {
             Some((jsd, dropped)) => {
                 report.set("jsd", jsd);
                 report.extend([("jsd_is_upper_bound", json!(true)), ("dropped_mass", json!(dropped))]);
             }
             None => {
-                let n = trainer.env().n_states();
+                let n = ring.n_states();
                 report.set(
                     "why_not_exact",
                     format!("of {n:.1e} states the policy spreads over more than can be followed"),
@@ -163,14 +163,14 @@ fn learn<N: GraphNetwork + Send + 'static>(
 }
 
 /// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
-fn bound(trainer: &Trainer<GraphEnv<Ring>>, reward: RingReward) -> Result<Option<(f64, f64)>> {
+fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let env = trainer.env();
     let look = |(tau, most)| pruned_distribution(env, trainer.policy(), tau, most);
     let pruned = match look(FIRST_LOOK).map(drop).and_then(|()| look(PRUNE)) {
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,
     };
-    let (log_z, log_rewards) = (reward.log_z(env), gfn::env::log_rewards(&reward, &pruned.states, None)?);
+    let (log_z, log_rewards) = (reward.log_z(ring), gfn::env::log_rewards(&reward, &pruned.states, None)?);
     // What the policy can't be seen to do below the threshold is charged in full.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use gfn::env::{EnumerableEnv, Rows};
-use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates, write_graphs};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates, write_graphs};
 use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::policy::GraphPolicy;
 use gfn::rollout::Sampler;
@@ -62,18 +62,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = Runtime::new(args.threads, args.device)?;
     let checkpoint = Checkpoint::load(&args.checkpoint)?;
     match checkpoint.description()? {
-        Saved::Ring { nodes, kind, network } => draw(args, &runtime, &checkpoint, &Ring::new(nodes, kind)?, network),
+        Saved::Ring { nodes, kind, network } => {
+            draw(args, &runtime, &checkpoint, &Ring::new(nodes, kind)?.into_env(), network)
+        }
         Saved::ColoredGraphs { max_nodes, network } => {
-            draw(args, &runtime, &checkpoint, &ColoredGraphs::new(max_nodes)?, network)
+            draw(args, &runtime, &checkpoint, &ColoredGraphs::new(max_nodes)?.into_env(), network)
         }
     }
 }
 
-fn draw<R: GraphRules>(
+fn draw(
     args: &Args,
     runtime: &Runtime,
     checkpoint: &Checkpoint,
-    env: &GraphEnv<R>,
+    env: &GraphEnv,
     network: GraphNetConfig,
 ) -> Result<()> {
     let mut rng = Rng::seeded(args.seed);

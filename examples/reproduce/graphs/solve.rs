@@ -83,10 +83,10 @@ fn solve(args: &Args, graph: &NamedGraph, runtime: &Runtime) -> Result<(Problem,
     refuse_weights(problem, &args.graph, graph)?;
     let make = if saved.for_size { GraphProblem::for_size } else { GraphProblem::new };
     let env = make(problem, &Instances::new(vec![graph.graph.clone()])?)?;
-    let net = GraphNet::new(&env, saved.network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let net = GraphNet::new(env.env(), saved.network, runtime.device(), tch::Kind::Float, &mut rng)?;
     checkpoint.restore(net.parameters())?;
     let policy = GraphPolicy(net);
-    let solver = Solver::new(*env.rules(), &policy).seconds(args.seconds).at_once(args.batch).rounds(args.rounds);
+    let solver = Solver::new(&env, &policy).seconds(args.seconds).at_once(args.batch).rounds(args.rounds);
     Ok((problem, solver.solve(&graph.graph, &mut rng, told)?))
 }
 

@@ -32,7 +32,7 @@ struct Growth {
 }
 
 impl Growth {
-    fn env(nodes: usize) -> Result<GraphEnv<Self>> {
+    fn env(nodes: usize) -> Result<GraphEnv> {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, nodes))
@@ -90,7 +90,7 @@ fn time_of(a: &[i64], b: &[i64], device: Device) -> f64 {
 /// Seconds that the products of one iteration take by libtorch if each node is evaluated by itself (the network evaluates nodes that look
 /// alike once, and roll-outs on the host, so it may take less than that): forward at each level of a roll-out, forward and backward on
 /// all visited states at once.
-fn floor(trainer: &Trainer<GraphEnv<Growth>>, batch: usize, config: &GraphNetConfig, device: Device) -> Result<f64> {
+fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, device: Device) -> Result<f64> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     let trajectories = sampler.forward(batch, &mut trainer.evaluation_rng())?;
     let sizes: Vec<i64> = trajectories.states().graphs().iter().map(|graph| graph.n_nodes() as i64).collect();

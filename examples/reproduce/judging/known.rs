@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, ValueEnum};
 use gfn::env::{EnumerableEnv, Reward, Rows, StateGraph, VectorEnv, VectorStates};
-use gfn::graph::{GraphEnv, GraphFormat, GraphKind, GraphRules, GraphStates, read_graphs};
+use gfn::graph::{GraphEnv, GraphFormat, GraphKind, GraphStates, read_graphs};
 use gfn::metrics::Target;
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
@@ -150,13 +150,15 @@ impl TaskArgs {
                 look.look(numbers(env, reward, width, 0))
             }
             TaskName::Ring => {
-                let env = Ring::new(size(4), GraphKind::Directed)?;
+                let env = Ring::new(size(4), GraphKind::Directed)?.into_env();
                 let reward = RingReward::new(100.0, 1e-6)?;
                 look.look(graphs(env, reward, GraphFormat::Graph6))
             }
-            TaskName::ColoredGraphs => {
-                look.look(graphs(ColoredGraphs::new(size(5))?, ColoredGraphReward::Count, GraphFormat::EdgeList))
-            }
+            TaskName::ColoredGraphs => look.look(graphs(
+                ColoredGraphs::new(size(5))?.into_env(),
+                ColoredGraphReward::Count,
+                GraphFormat::EdgeList,
+            )),
             TaskName::Structure => {
                 let args = bayesian_structure::Args::try_parse_from(["", "--nodes", &size(5).to_string()])
                     .map_err(|error| Error::config("--size", error, "a number of variables"))?;
@@ -165,11 +167,12 @@ impl TaskArgs {
             }
             TaskName::Molecule => {
                 let (elements, charges) = (vec![Element::C, Element::N, Element::O], Vec::new());
-                let env = MoleculeEnv::new(MoleculeConfig { elements, charges, ..MoleculeConfig::new(size(4)) })?;
+                let molecules = MoleculeEnv::new(MoleculeConfig { elements, charges, ..MoleculeConfig::new(size(4)) })?;
+                let env = molecules.env().clone();
                 let score = ScoreConfig::named("heteroatoms")
                     .ok_or(Error::missing("the task", "its score", "name another"))?
                     .build()?;
-                let (codec, writer) = (env.codec().clone(), env.codec().clone());
+                let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
                 let reward = MoleculeReward::new(&codec, score);
                 let read = move |line: &str| {
                     codec.graph(&Molecule::from_smiles(line.split_whitespace().next().unwrap_or_default())?)
@@ -242,11 +245,7 @@ fn numbers<E: EnumerableEnv<States = VectorStates>, R>(env: E, reward: R, width:
     Known { env, reward, read: Box::new(read), write: Box::new(write) }
 }
 
-fn graphs<G: GraphRules, R: Reward<GraphStates>>(
-    env: GraphEnv<G>,
-    reward: R,
-    format: GraphFormat,
-) -> Known<GraphEnv<G>, R> {
+fn graphs<R: Reward<GraphStates>>(env: GraphEnv, reward: R, format: GraphFormat) -> Known<GraphEnv, R> {
     Known {
         env,
         reward,

@@ -97,8 +97,9 @@ impl AtomArgs {
             "max_ring_size": self.max_ring_size, "stereo": self.stereo, "elements": elements });
         let objects = "Kekule forms";
         let task = MoleculeTask { example, title, objects, args, common, network, description, exact_limit };
-        let env = MoleculeEnv::new(config)?;
-        let codec = env.codec().clone();
+        let molecules = MoleculeEnv::new(config)?;
+        let env = molecules.env().clone();
+        let codec = molecules.codec().clone();
         let reader = codec.clone();
         let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
         task.train(env, score, |score| MoleculeReward::new(&codec, score), read, also)

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let library = library(args)?;
     let (rewarded, score, run) = (args.reward.rewarded(), args.reward.score()?, args.reward.noted(&args.run));
     let corrects = !args.run.no_symmetry_correction;
-    let env = Fragments::new(&library, args.max_fragments)?.with_symmetry_correction(corrects);
+    let env = Fragments::new(&library, args.max_fragments)?.into_env().with_symmetry_correction(corrects);
     let network = GraphNetConfig {
         // Stems are attributes of arcs: `Gin` doesn't see them.
         conv: ConvKind::Gine,

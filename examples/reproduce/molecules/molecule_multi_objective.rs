@@ -18,7 +18,8 @@ use gfn_molecules::pareto::{
     focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
 use gfn_molecules::{
-    Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
+    Element, Fingerprint, Molecule, MoleculeCodec, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity,
+    uniqueness,
 };
 use serde_json::json;
 use tch::Tensor;
@@ -71,7 +72,7 @@ const LEAST: f64 = 0.01;
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 const UTOPIA: [f64; 2] = [1.0, 1.0];
 
-type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>>;
+type MoleculeTrainer = Trainer<GraphEnv>;
 
 /// Donors and acceptors of hydrogen bonds, as a share of 4.
 fn bonding(molecule: &Molecule) -> f64 {
@@ -116,6 +117,7 @@ fn asked(args: &Args) -> Result<Vec<Condition>> {
 /// A sample under one condition: molecules and their objectives.
 fn sample(
     args: &Args,
+    codec: &MoleculeCodec,
     trainer: &MoleculeTrainer,
     reward: &ConditionedReward<GraphStates>,
     vector: &Tensor,
@@ -124,7 +126,7 @@ fn sample(
     let conditions = vector.expand([args.samples as i64, -1], false);
     let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&conditions, rng)?;
     let states = sampled.terminal_states();
-    let molecules = states.graphs().iter().map(|graph| trainer.env().codec().molecule(graph));
+    let molecules = states.graphs().iter().map(|graph| codec.molecule(graph));
     Ok((molecules.collect::<Result<_>>()?, reward.objectives(states)?))
 }
 
@@ -146,13 +148,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let title = format!("molecules of at most {} atoms, two rewards", args.max_atoms);
     let recipe = Recipe { steps: 4_000, batch: 128, log_z_lr: 1e-2, exact_up_to: 50_000, ..Recipe::default() };
     let run = Run::begin(common, "molecule_multi_objective", title, recipe)?;
-    let env = MoleculeEnv::new(MoleculeConfig {
+    let molecules = MoleculeEnv::new(MoleculeConfig {
         elements: vec![Element::C, Element::N, Element::O],
         charges: Vec::new(),
         ..MoleculeConfig::new(args.max_atoms)
     })?;
+    let (env, codec) = (molecules.env().clone(), molecules.codec());
     let conditioning = conditioning(args)?;
-    let of = |score: fn(&Molecule) -> f64| Arc::new(MoleculeReward::new(env.codec(), score));
+    let of = |score: fn(&Molecule) -> f64| Arc::new(MoleculeReward::new(codec, score));
     let reward: ConditionedReward<GraphStates> =
         ConditionedReward::new(conditioning.clone(), vec![of(bonding), of(greasy)])?;
     let mut rng = run.rng();
@@ -188,7 +191,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));
     for condition in &asked {
         let vector = conditioning.encode(std::slice::from_ref(condition))?;
-        let (molecules, own) = sample(args, &trainer, &reward, &vector, &mut rng)?;
+        let (molecules, own) = sample(args, codec, &trainer, &reward, &vector, &mut rng)?;
         let of = |k: usize| own.rows().map(|row| row[k]).sum::<f64>() / own.len() as f64;
         let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
         let mut row = json!({ "preferences": condition.preferences, "mean_bonding": of(0), "mean_greasy": of(1),
@@ -200,8 +203,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let target = graph.target_distribution(&reward, Some(&vector))?;
             let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&vector))?;
             let d = Distances::between(&learned.probs, &target.probs)?;
-            let log_z = Policy::<GraphEnv<MoleculeEnv>>::log_z(trainer.policy(), Some(&vector), 1)
-                .map(|z| z.double_value(&[0]));
+            let log_z = Policy::<GraphEnv>::log_z(trainer.policy(), Some(&vector), 1).map(|z| z.double_value(&[0]));
             distances.push(d);
             (row["tv"], row["log_z"], row["log_z_true"]) = (json!(d.tv), json!(log_z), json!(target.log_z));
         }

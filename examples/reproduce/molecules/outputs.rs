@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gfn::graph::{CanonicalKey, GraphEnv, GraphRules, GraphState};
+use gfn::graph::{CanonicalKey, GraphEnv, GraphState};
 use gfn::metrics::{Distances, TopK};
 use gfn::{Error, Result};
 use gfn_molecules::{FactoredScore, Fingerprint, Molecule, Ranking, ScoreConfig};
@@ -67,8 +67,8 @@ pub(super) fn with_properties(ranking: Ranking, score: Option<&FactoredScore>) -
 
 /// The total variation between molecules, the states that are one molecule taken together, and how many of each there are:
 /// finished states, and molecules.
-pub(super) fn tv_of_molecules<R: GraphRules>(
-    exact: &Exact<GraphEnv<R>>,
+pub(super) fn tv_of_molecules(
+    exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,
 ) -> Result<(f64, usize, usize)> {
     let mut gaps: BTreeMap<CanonicalKey, f64> = BTreeMap::new();
@@ -103,10 +103,7 @@ pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> R
 }
 
 /// The figures of what is sampled without the correction for symmetry, and how far from that, and from the target, the policy is.
-pub(super) fn of_symmetry<R: GraphRules>(
-    exact: &Exact<GraphEnv<R>>,
-    env: &GraphEnv<R>,
-) -> Result<Vec<(&'static str, Value)>> {
+pub(super) fn of_symmetry(exact: &Exact<GraphEnv>, env: &GraphEnv) -> Result<Vec<(&'static str, Value)>> {
     let states = exact.graph.states().graphs();
     let mut biased = exact.target.probs.clone();
     for &end in &exact.graph.ends() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use gfn::env::Reward;
-use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
+use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
@@ -126,9 +126,9 @@ pub(super) struct MoleculeTask<'a> {
 impl MoleculeTask<'_> {
     /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports,
     /// with what is known in the end besides.
-    pub(super) fn train<G: GraphRules + 'static, R: Reward<GraphStates> + 'static>(
+    pub(super) fn train<R: Reward<GraphStates> + 'static>(
         self,
-        env: GraphEnv<G>,
+        env: GraphEnv,
         score: impl MoleculeScore + 'static,
         reward: impl Fn(Shared) -> R,
         read: Reader,
@@ -184,9 +184,9 @@ impl MoleculeTask<'_> {
 }
 
 /// A record of molecules: of each its canonical SMILES, which is its key, too, and three descriptors.
-fn record<R: GraphRules>(path: &PathBuf, read: &Reader) -> TrainingRecord<GraphEnv<R>> {
+fn record(path: &PathBuf, read: &Reader) -> TrainingRecord<GraphEnv> {
     let read = read.clone();
-    let describe = move |_: &GraphEnv<R>, states: &GraphStates| {
+    let describe = move |_: &GraphEnv, states: &GraphStates| {
         let described = |graph| {
             let molecule = read(graph)?;
             let scores = vec![molecule.weight(), molecule.n_rings() as f64, molecule.polar_surface()];

@@ -1,7 +1,7 @@
 //! The exact distribution of a policy beside its target, where all states can be listed.
 
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
-use gfn::graph::{GraphEnv, GraphRules, GraphState};
+use gfn::graph::{GraphEnv, GraphState};
 use gfn::metrics::certificates::Certificate;
 use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::rollout::ReplayEnv;
@@ -144,7 +144,7 @@ impl<E: EnumerableEnv> Learned<'_, E> {
     }
 }
 
-impl<R: GraphRules> Learned<'_, GraphEnv<R>> {
+impl Learned<'_, GraphEnv> {
     /// Draws the most probable graphs with their probability and reward, or some samples.
     pub(crate) fn draw(&self, sheet: impl Fn(&str) -> GraphSheet, samples: &[GraphState], shown: usize) -> Result<()> {
         let Some(exact) = &self.exact else {

@@ -77,10 +77,11 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let (names, n) = (data.names().to_vec(), data.n_variables());
 
     // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
-    let (env, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
+    let (structures, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
+    let env = structures.env().clone();
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
-    let exact = exact(&env, &reward)?;
+    let exact = exact(&structures, &reward)?;
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };

@@ -27,14 +27,15 @@
 //! let truth = GraphLaw::ErdosRenyi { edges: 4.0 }.draw(4, &mut rng)?;
 //! let data = Sem::draw(truth.clone(), SemConfig::Linear, 0.1, &mut rng)?.sample(100, &mut rng)?;
 //! let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default())?, None)?;
-//! let env = BayesianStructure::new(StructureConfig::new(4))?;
+//! let structures = BayesianStructure::new(StructureConfig::new(4))?;
+//! let env = structures.env();
 //! let reward = DagReward::new(scores, StructurePrior::Uniform)?;
 //!
-//! let graph = StateGraph::build(&env, 1000)?;
+//! let graph = StateGraph::build(env, 1000)?;
 //! let posterior = ExactPosterior::of(graph.states(), &reward)?;
-//! let sampled = graph.terminating_distribution(&env, &UniformPolicy, None)?;
+//! let sampled = graph.terminating_distribution(env, &UniformPolicy, None)?;
 //! assert!(Distances::between(&sampled.probs, posterior.probs())?.jsd > 0.1);
-//! let edge = EdgeMarginals::sum(&env, &reward)?.edge;
+//! let edge = EdgeMarginals::sum(&structures, &reward)?.edge;
 //! assert!(edge.rmse(&posterior.marginals()?.edge)? < 1e-9);
 //! # Ok::<(), gfn::Error>(())
 //! ```

@@ -40,7 +40,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
     {
         let (_, data) = simulated(5, 6.0, rows, seed);
         let env = BayesianStructure::new(config).unwrap();
-        let graph = StateGraph::build(&env, 30_000).unwrap();
+        let graph = StateGraph::build(env.env(), 30_000).unwrap();
         for prior in [StructurePrior::Uniform, StructurePrior::EdgePenalty { beta: 0.3 }] {
             let reward = reward_of(&data, prior).relative_to(&graph.states().graphs()[0]).unwrap();
             let listed = ExactPosterior::of(graph.states(), &reward).unwrap();
@@ -101,7 +101,7 @@ fn cancellation_is_guarded() {
 #[test]
 fn exact_distributions_of_policies_stand_beside_the_posterior() {
     let (_, data) = simulated(5, 5.0, 100, 0);
-    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap().into_env();
     let graph = StateGraph::build(&env, 30_000).unwrap();
     let reward = reward_of(&data, StructurePrior::Uniform);
     let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
@@ -139,7 +139,7 @@ fn more_data_finds_the_truth() {
     let strong = SemConfig::LinearAwayFromZero { low: 0.8, high: 1.6 };
     let data = Sem::draw(truth.clone(), strong, 1.0, &mut rng).unwrap().sample(400, &mut rng).unwrap();
     let truth: Vec<(u32, u32)> = truth.edges().collect();
-    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap().into_env();
     let graph = StateGraph::build(&env, 30_000).unwrap();
     let posterior = |rows: usize| {
         let data = data.select(&(0..rows).collect::<Vec<_>>()).unwrap();
@@ -157,7 +157,7 @@ fn more_data_finds_the_truth() {
 #[test]
 fn held_out_data_favours_the_posterior() {
     let (_, data) = simulated(4, 4.0, 60, 1);
-    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let graph = StateGraph::build(&env, 1000).unwrap();
     let training = data.select(&(0..40).collect::<Vec<_>>()).unwrap();
     let score = |data| Bge::new(data, BgeConfig::default()).unwrap();
@@ -175,7 +175,7 @@ fn held_out_data_favours_the_posterior() {
 #[test]
 fn graphs_and_marginals_go_to_files() {
     let (_, data) = simulated(5, 5.0, 50, 0);
-    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap().into_env();
     let posterior = ExactPosterior::enumerate(&env, &reward_of(&data, StructurePrior::Fair), 30_000).unwrap();
     let (top, _) = posterior.top(10).unwrap();
     let folder = std::env::temp_dir().join(format!("gfn-dags-{}", std::process::id()));

@@ -72,7 +72,7 @@ fn golden_bge() {
         close(score(&Value::Array(Vec::new())), case["log_score_empty"].as_f64().unwrap(), name);
 
         let env = BayesianStructure::new(StructureConfig::new(d)).unwrap();
-        let posterior = ExactPosterior::enumerate(&env, &reward, 30_000).unwrap();
+        let posterior = ExactPosterior::enumerate(env.env(), &reward, 30_000).unwrap();
         assert_eq!(posterior.probs().len() as u64, case["n_dags"].as_u64().unwrap());
         close(posterior.log_z(), case["log_evidence"].as_f64().unwrap(), name);
         close(posterior.entropy(), case["posterior_entropy"].as_f64().unwrap(), name);
@@ -127,7 +127,7 @@ fn equivalent_graphs_score_the_same() {
         Box::new(bde(CellPrior::Uniform)),
         Box::new(bde(CellPrior::Marginals(marginals))),
     ];
-    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let graph = gfn::env::StateGraph::build(&env, 1000).unwrap();
     for (k, score) in scores.iter().enumerate() {
         let mut classes: BTreeMap<_, Vec<f64>> = BTreeMap::new();
@@ -313,7 +313,7 @@ fn changes_are_differences_of_rewards() {
     let mut rng = Rng::seeded(4);
     let dag = GraphLaw::ErdosRenyi { edges: 10.0 }.draw(9, &mut rng).unwrap();
     let data = Sem::draw(dag, SemConfig::Linear, 0.5, &mut rng).unwrap().sample(60, &mut rng).unwrap();
-    let env = BayesianStructure::new(StructureConfig::new(9)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(9)).unwrap().into_env();
     let bge = Bge::new(&data, BgeConfig::default()).unwrap();
     let prior = StructurePrior::ErdosRenyi { edges_per_node: 1.0 };
     let reward = DagReward::new(CachedScores::new(bge), prior).unwrap().relative_to(&env.initial_graphs()[0]).unwrap();
@@ -335,7 +335,7 @@ fn changes_are_differences_of_rewards() {
     let rewards = reward.log_reward(&states, None).unwrap();
     assert!(rewards.iter().zip(&total).all(|(a, b)| (a - b).abs() < 1e-9));
     assert_eq!(reward.partial_log_reward(&states, None).unwrap(), Some(rewards));
-    let other = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let other = BayesianStructure::new(StructureConfig::new(5)).unwrap().into_env();
     assert!(reward.log_reward(&other.initial(&[0]), None).is_err());
 }
 

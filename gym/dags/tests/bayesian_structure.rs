@@ -1,5 +1,7 @@
 //! Acyclic graphs: the contract, legality against brute force, the path through petgraph, bad knowledge.
 
+use std::sync::Arc;
+
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
@@ -28,7 +30,7 @@ fn with_knowledge() -> StructureConfig {
 #[test]
 fn the_contract_is_kept() {
     for config in [StructureConfig::new(1), StructureConfig::new(4), StructureConfig::new(9), with_knowledge()] {
-        let env = BayesianStructure::new(config).unwrap();
+        let env = BayesianStructure::new(config).unwrap().into_env();
         check_env(&env, 30, &mut Rng::seeded(1)).unwrap();
         check_graph_env(&env, 12, &mut Rng::seeded(2)).unwrap();
         let walks = Sampler::new(&env, &UniformPolicy).forward(6, &mut Rng::seeded(3)).unwrap();
@@ -39,7 +41,7 @@ fn the_contract_is_kept() {
 #[test]
 fn there_are_as_many_states_as_acyclic_graphs() {
     for (nodes, count) in [(1, 1), (2, 3), (3, 25), (4, 543), (5, 29_281)] {
-        let env = BayesianStructure::new(StructureConfig::new(nodes)).unwrap();
+        let env = BayesianStructure::new(StructureConfig::new(nodes)).unwrap().into_env();
         let graph = StateGraph::build(&env, 100_000).unwrap();
         assert_eq!(graph.len(), count);
         assert_eq!(graph.ends().len(), count, "any graph can be finished");
@@ -76,7 +78,7 @@ fn arcs_close_no_cycle_in_large_graphs() {
 /// Slots that no mask allows.
 #[test]
 fn a_step_that_closes_a_cycle_is_refused() {
-    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
     for slots in [vec![1, 3], vec![1, 5, 6], vec![4]] {
         let mut states = env.initial(&[0]);
         let (last, before) = slots.split_last().unwrap();
@@ -101,7 +103,7 @@ proptest! {
         let forbidden: Vec<_> = forbidden.into_iter().filter(|&(a, b)| a < n && b < n && a != b).collect();
         let required: Vec<_> = [(1, 0)].into_iter().filter(|edge| !forbidden.contains(edge)).collect();
         let config = StructureConfig { nodes, max_parents, forbidden, required };
-        let env = BayesianStructure::new(config.clone()).unwrap();
+        let env = BayesianStructure::new(config.clone()).unwrap().into_env();
         let mut rng = Rng::seeded(seed);
         let mut states = env.initial(&[0]);
         for k in 0..80 {
@@ -153,8 +155,8 @@ fn knowledge_that_contradicts_itself_is_refused() {
 
 #[test]
 fn graphs_of_other_nodes_lead_nowhere() {
-    let env = BayesianStructure::new(with_knowledge()).unwrap();
-    let other = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let env = BayesianStructure::new(with_knowledge()).unwrap().into_env();
+    let other = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &crate::graphs(4, &[&[(0, 1)]]));
         // The exit is all that is left.
@@ -169,7 +171,7 @@ fn graphs_of_other_nodes_lead_nowhere() {
 }
 
 /// Node 0 has no children, on top of the rules that it is given.
-struct FirstIsSink(BayesianStructure);
+struct FirstIsSink(Arc<dyn GraphRules>);
 
 impl GraphRules for FirstIsSink {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
@@ -181,7 +183,7 @@ impl GraphRules for FirstIsSink {
 /// A perceptron and a graph network, each with a learned P_B, on graphs whose slots are pairs both ways.
 #[test]
 fn policies_give_each_legal_slot_a_probability() {
-    let env = BayesianStructure::new(with_knowledge()).unwrap();
+    let env = BayesianStructure::new(with_knowledge()).unwrap().into_env();
     let walks = Sampler::new(&env, &UniformPolicy).forward(20, &mut Rng::seeded(1)).unwrap();
     let states = walks.terminal_states();
     let estimators = EstimatorsConfig::with_flow(true);
@@ -191,8 +193,7 @@ fn policies_give_each_legal_slot_a_probability() {
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let config = MlpPolicyConfig { backward, estimators, ..MlpPolicyConfig::default() };
     let mlp = MlpPolicy::new(&env, AdjacencyFeatures::new(5), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
-    let policies: [Box<dyn Policy<GraphEnv<BayesianStructure>>>; 2] =
-        [Box::new(GraphPolicy(net)), Box::new(mlp.unwrap())];
+    let policies: [Box<dyn Policy<GraphEnv>>; 2] = [Box::new(GraphPolicy(net)), Box::new(mlp.unwrap())];
     for policy in &policies {
         let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;
         let evaluation = policy.evaluate(&env, states, None, wants).unwrap();

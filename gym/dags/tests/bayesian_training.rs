@@ -21,7 +21,7 @@ fn train(objective: impl Objective + 'static) -> f64 {
     let data = Sem::draw(truth, SemConfig::LinearAwayFromZero { low: 0.5, high: 1.0 }, 1.0, rng).unwrap();
     let data = data.sample(10, rng).unwrap();
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default()).unwrap(), None).unwrap();
-    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let reward =
         DagReward::new(scores, StructurePrior::Uniform).unwrap().relative_to(&graph.states().graphs()[0]).unwrap();

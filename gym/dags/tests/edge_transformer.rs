@@ -17,7 +17,7 @@ use gfn::{Error, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
 
-fn small(env: &GraphEnv<BayesianStructure>, flow: bool) -> GraphPolicy<EdgeTransformer> {
+fn small(env: &GraphEnv, flow: bool) -> GraphPolicy<EdgeTransformer> {
     let config = EdgeTransformerConfig {
         embedding: 32,
         estimators: EstimatorsConfig::with_flow(flow),
@@ -37,7 +37,7 @@ fn reward(n: usize) -> DagReward<CachedScores<Bge>> {
 #[test]
 fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     tch::set_num_threads(1);
-    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let policy = small(&env, true);
     // The last one is complete: the exit is all that is left.
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
@@ -63,7 +63,7 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
 #[test]
 fn a_pair_is_seen_wherever_it_stands() {
     tch::set_num_threads(1);
-    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let policy = small(&env, false);
     let of = |edges: &[(u32, u32)]| {
         let states = crate::graphs(4, &[edges]);
@@ -78,7 +78,7 @@ fn a_pair_is_seen_wherever_it_stands() {
 
 #[test]
 fn conditions_that_it_does_not_take_are_refused() {
-    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let policy = small(&env, false);
     let with = |columns: i64| {
         let conditions = Tensor::zeros([2, columns], (Kind::Float, Device::Cpu));
@@ -91,25 +91,25 @@ fn conditions_that_it_does_not_take_are_refused() {
 
 #[test]
 fn wrong_sizes_are_refused() {
-    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
     for (embedding, heads) in [(0, 4), (32, 0), (30, 4), (9, 3)] {
         let config = EdgeTransformerConfig { embedding, heads, ..EdgeTransformerConfig::default() };
         let made = EdgeTransformer::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
         assert!(matches!(made, Err(Error::Config { .. })), "{embedding} {heads}");
     }
-    let others = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let others = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let result = small(&env, false).evaluate(&others, &others.initial(&[0; 2]), None, Quantities::PF);
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 
 /// The JSD between the posterior over three nodes and a policy, before and after a training like that of Deleu et al.: modified
 /// detailed balance against a target network.
-fn trained<P>(policy: impl FnOnce(&GraphEnv<BayesianStructure>) -> P) -> [f64; 2]
+fn trained<P>(policy: impl FnOnce(&GraphEnv) -> P) -> [f64; 2]
 where
-    P: Policy<GraphEnv<BayesianStructure>> + Send + 'static,
+    P: Policy<GraphEnv> + Send + 'static,
 {
     tch::set_num_threads(1);
-    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
+    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let reward = reward(3).relative_to(&graph.states().graphs()[0]).unwrap();
     let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
@@ -124,7 +124,7 @@ where
     let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
     let trainer = Trainer::new(env.clone(), reward, policy(&env), objective, config, Rng::seeded(2)).unwrap();
     let mut trainer = trainer.with_target_network(10).unwrap();
-    let distance = |trainer: &Trainer<GraphEnv<BayesianStructure>>| {
+    let distance = |trainer: &Trainer<GraphEnv>| {
         let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
         Distances::between(&sampled.probs, posterior.probs()).unwrap().jsd
     };

@@ -41,11 +41,11 @@
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
 //! use gfn_molecules::{LogWindow, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, Product};
 //!
-//! let env = MoleculeEnv::new(MoleculeConfig { max_ring_size: Some(7), ..MoleculeConfig::new(10) })?;
+//! let molecules = MoleculeEnv::new(MoleculeConfig { max_ring_size: Some(7), ..MoleculeConfig::new(10) })?;
 //! let weight = LogWindow::new(Molecule::weight, 100.0, 150.0, 20.0)?;
 //! let polar = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
-//! let reward = MoleculeReward::new(env.codec(), Product::new().times(weight).times(polar.to_the(2.0)?));
-//! let samples = Sampler::new(&env, &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
+//! let reward = MoleculeReward::new(molecules.codec(), Product::new().times(weight).times(polar.to_the(2.0)?));
+//! let samples = Sampler::new(molecules.env(), &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
 //! assert!(reward.log_reward(samples.terminal_states(), None)?.iter().all(|log| log.is_finite()));
 //! # Ok::<(), gfn::Error>(())
 //! ```

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gfn::Rng;
 use gfn::env::{Reward, Rows, StateGraph};
-use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
+use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::objective::{MaximumLikelihood, RelativeTrajectoryBalance};
@@ -101,8 +101,8 @@ struct Learned {
 }
 
 /// Maximum likelihood of these states, then relative trajectory balance with what was learned as the prior.
-fn learned<G: GraphRules + 'static, R: Reward<GraphStates> + 'static>(
-    make: impl Fn() -> GraphEnv<G>,
+fn learned<R: Reward<GraphStates> + 'static>(
+    make: impl Fn() -> GraphEnv,
     reward: impl Fn() -> R,
     data: Vec<GraphState>,
 ) -> Learned {
@@ -199,13 +199,14 @@ impl Learned {
 #[test]
 fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nN 0,0\nC 0,0\nCC 0,1\nO 0,0").unwrap();
-    let make = || Fragments::new(&library, 3).unwrap();
+    let fragments = Fragments::new(&library, 3).unwrap();
+    let make = || fragments.env().clone();
     let mut data = Vec::new();
     for text in
         ["CCCN", "CCCN", "Cc1ccc(C)cc1", "Cc1ccccc1N", "NCN", "OCc1ccccc1", "CCO", "NC", "c1ccccc1-c1ccccc1", "CNC"]
     {
         let trees = library.trees(&read(text), 10).unwrap();
-        let within: Vec<GraphState> = trees.into_iter().filter_map(|tree| make().state(&tree).ok()).collect();
+        let within: Vec<GraphState> = trees.into_iter().filter_map(|tree| fragments.state(&tree).ok()).collect();
         assert!(!within.is_empty(), "{text}");
         (0..12).for_each(|k| data.push(within[k % within.len()].clone()));
     }
@@ -218,8 +219,9 @@ fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
 fn atoms_learn_from_molecules_and_are_tuned_to_a_reward() {
     let elements = vec![Element::C, Element::N, Element::O];
     let config = MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(3) };
-    let make = || MoleculeEnv::new(config.clone()).unwrap();
-    let codec = make().codec().clone();
+    let molecules = MoleculeEnv::new(config).unwrap();
+    let make = || molecules.env().clone();
+    let codec = molecules.codec().clone();
     let texts = ["CCO", "CCO", "C#N", "C1CO1", "NC=O", "CC=O", "CNC", "N=C=O", "CC#C", "OCO", "NN", "C"];
     let data: Vec<GraphState> = texts.iter().map(|text| codec.graph(&read(text)).unwrap()).collect();
     let data: Vec<GraphState> = data.iter().cycle().take(10 * data.len()).cloned().collect();

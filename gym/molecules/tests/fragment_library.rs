@@ -2,7 +2,7 @@
 
 use gfn::Error;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{Attributes, Edge, GraphKind, GraphRules, GraphState, GraphStates, Node, canonical_key};
+use gfn::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node, canonical_key};
 use gfn_molecules::fragments::{Fragment, FragmentError, FragmentLibrary, Fragments};
 
 fn library(text: &str) -> FragmentLibrary {
@@ -135,19 +135,22 @@ fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
 
 #[test]
 fn states_are_trees_in_normal_form_and_nothing_else() {
-    let env = Fragments::new(&library("c1ccccc1 0,1,2,3,4,5\nC 0"), 3).unwrap();
+    let trees = Fragments::new(&library("c1ccccc1 0,1,2,3,4,5\nC 0"), 3).unwrap();
+    let env = trees.env().clone();
     // Meta-xylene in all of its writings: one state, which alone can be reached.
     let writings = (0..6).flat_map(|k| [(k, (k + 2) % 6), ((k + 2) % 6, k)]);
     let all: Vec<GraphState> =
         writings.map(|(s, t)| graph(&[0, 1, 1], &[(0, 1, s + 1, 1), (0, 2, t + 1, 1)])).collect();
-    let normal: Vec<GraphState> = all.iter().map(|graph| env.state(graph).unwrap()).collect();
-    assert!(normal.iter().all(|state| canonical_key(state) == canonical_key(&normal[0]) && env.is_reachable(state)));
-    let reachable = all.iter().filter(|graph| env.is_reachable(graph)).count();
+    let normal: Vec<GraphState> = all.iter().map(|graph| trees.state(graph).unwrap()).collect();
+    assert!(
+        normal.iter().all(|state| canonical_key(state) == canonical_key(&normal[0]) && env.rules().is_reachable(state))
+    );
+    let reachable = all.iter().filter(|graph| env.rules().is_reachable(graph)).count();
     assert_eq!(reachable, all.iter().filter(|graph| normal.contains(graph)).count());
     assert!((1..=2).contains(&reachable), "{reachable}");
     assert!(
-        env.is_reachable(&env.initial_graphs()[0])
-            && env.state(&env.initial_graphs()[0]).unwrap() == env.initial_graphs()[0]
+        env.rules().is_reachable(&env.initial_graphs()[0])
+            && trees.state(&env.initial_graphs()[0]).unwrap() == env.initial_graphs()[0]
     );
 
     let arc = Edge { class: 0, attributes: Attributes::new(&[1, 1]).unwrap() };
@@ -166,8 +169,8 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
         ("another kind", GraphState::new(GraphKind::Undirected)),
     ];
     for (what, graph) in strange {
-        assert!(!env.is_reachable(&graph), "{what}");
-        assert!(matches!(env.state(&graph), Err(Error::Config { .. })), "{what}");
+        assert!(!env.rules().is_reachable(&graph), "{what}");
+        assert!(matches!(trees.state(&graph), Err(Error::Config { .. })), "{what}");
         assert!(what == "too many" || env.log_automorphisms(&graph).is_err(), "{what}");
         // Nor does anything panic or go on for ever.
         for direction in [Direction::Forward, Direction::Backward] {
@@ -181,7 +184,8 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
 
 #[test]
 fn illegal_moves_are_errors_and_change_nothing() {
-    let env = Fragments::new(&library("c1ccccc1 0,1,2,3,4,5\nC 0"), 3).unwrap();
+    let trees = Fragments::new(&library("c1ccccc1 0,1,2,3,4,5\nC 0"), 3).unwrap();
+    let env = trees.env().clone();
     let mut refused = 0;
     for tree in [
         graph(&[1], &[]),
@@ -189,7 +193,7 @@ fn illegal_moves_are_errors_and_change_nothing() {
         graph(&[0, 1, 1], &[(0, 1, 1, 1), (0, 2, 2, 1)]),
         graph(&[1, 1], &[(0, 1, 1, 1)]),
     ] {
-        let states = GraphStates::from(vec![env.state(&tree).unwrap()]);
+        let states = GraphStates::from(vec![trees.state(&tree).unwrap()]);
         for direction in [Direction::Forward, Direction::Backward] {
             let masks = env.masks(direction, &states);
             let mut first = 0;

@@ -39,7 +39,8 @@ const SMALL: [(&str, usize); 6] = [
 fn a_molecule_is_all_the_trees_that_lead_to_it() {
     for (text, max_fragments) in SMALL {
         let library = library(text);
-        let env = Fragments::new(&library, max_fragments).unwrap();
+        let trees = Fragments::new(&library, max_fragments).unwrap();
+        let env = trees.env().clone();
         let space = StateGraph::build(&env, 1 << 17).unwrap();
         let mut by_molecule: BTreeMap<CanonicalKey, (Molecule, Vec<GraphState>)> = BTreeMap::new();
         for state in space.states().graphs().iter().skip(1) {
@@ -57,8 +58,8 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
                 assert_eq!(library.molecule(tree).unwrap().key(), molecule.key());
             }
             // Those of the environment are its states as they are.
-            assert!(within.iter().all(|tree| keys([&env.state(tree).unwrap()]) == keys([tree])));
-            assert_eq!(keys(&env.trees(molecule, 100_000).unwrap()), keys(states));
+            assert!(within.iter().all(|tree| keys([&trees.state(tree).unwrap()]) == keys([tree])));
+            assert_eq!(keys(&trees.trees(molecule, 100_000).unwrap()), keys(states));
             several += usize::from(found.len() > 1);
             larger += beyond.len();
             for most in [0, 1, 2, 3, found.len() + 1] {
@@ -79,7 +80,7 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
 #[test]
 fn trees_of_roll_outs_are_among_those_of_their_molecules() {
     for (library, max_fragments) in [(FragmentLibrary::standard().unwrap(), 6), (published(), 9)] {
-        let env = Fragments::new(&library, max_fragments).unwrap();
+        let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let samples = Sampler::new(&env, &UniformPolicy).forward(1_500, &mut Rng::seeded(1)).unwrap();
         let (mut longest, mut most, mut sum) = (Duration::ZERO, 0, 0);
         // The largest, and some of all.
@@ -142,10 +143,10 @@ fn molecules_that_are_no_trees_are_known_in_time() {
 #[test]
 fn small_trees_are_found_among_many() {
     let library = library("C 0,0,0,0\nCC 0,1\nCCC 0,2\nCCCC 0,3");
-    let env = Fragments::new(&library, 5).unwrap();
+    let trees = Fragments::new(&library, 5).unwrap();
     let found = |n: usize| {
         let began = Instant::now();
-        let found = env.trees(&Molecule::from_smiles(&"C".repeat(n)).unwrap(), 1_000).unwrap();
+        let found = trees.trees(&Molecule::from_smiles(&"C".repeat(n)).unwrap(), 1_000).unwrap();
         println!("{n} carbons: {} trees in {:?}", found.len(), began.elapsed());
         assert!(began.elapsed() < Duration::from_secs(10));
         found.len()

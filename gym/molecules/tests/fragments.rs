@@ -44,7 +44,7 @@ fn libraries() -> Vec<(FragmentLibrary, usize)> {
 fn environments_keep_their_contract() {
     for (library, max_fragments) in libraries() {
         for corrects in [true, false] {
-            let env = Fragments::new(&library, max_fragments).unwrap().with_symmetry_correction(corrects);
+            let env = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(corrects);
             // The large one has thousands of moves per state, each of which is made and undone.
             let walks = if library.max_stems() * library.fragments().len() > 100 { 1 } else { 6 };
             check_graph_env(&env, walks, &mut Rng::seeded(1)).unwrap();
@@ -201,7 +201,7 @@ fn trees_are_those_that_differ_atom_by_atom() {
     ];
     for (text, max_fragments) in cases {
         let library = library(text);
-        let env = Fragments::new(&library, max_fragments).unwrap();
+        let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let graph = StateGraph::build(&env, 1 << 17).unwrap();
         let listed = listed(&library, max_fragments);
         let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
@@ -231,7 +231,7 @@ fn trees_are_those_that_differ_atom_by_atom() {
 #[test]
 fn benzene_has_thirteen_methyl_derivatives() {
     let library = library("c1ccccc1 0,1,2,3,4,5\nC 0");
-    let env = Fragments::new(&library, 7).unwrap();
+    let env = Fragments::new(&library, 7).unwrap().into_env();
     let mut states = env.initial(&[0]);
     env.step(Direction::Forward, &mut states, &Slots(vec![0])).unwrap();
     let mut counts = vec![states.len()];
@@ -261,7 +261,7 @@ fn reward(library: &FragmentLibrary) -> FragmentReward<impl Fn(&Molecule) -> f64
 }
 
 /// What is sampled without the correction, among all trees: R prod |Aut(F)| / |Aut(G)|.
-fn biased(graph: &StateGraph<GraphEnv<Fragments>>, env: &GraphEnv<Fragments>, target: &[f64]) -> Vec<f64> {
+fn biased(graph: &StateGraph<GraphEnv>, env: &GraphEnv, target: &[f64]) -> Vec<f64> {
     let symmetry = graph.states().graphs().iter().map(|state| env.log_automorphisms(state).unwrap().exp());
     let weights: Vec<f64> = target.iter().zip(symmetry).map(|(p, symmetry)| p / symmetry).collect();
     let sum: f64 = weights.iter().sum();
@@ -273,7 +273,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
     for (text, max_fragments) in [(SMALL, 3), ("c1ccccc1 0,1,2,3,4,5\nC 0", 4)] {
         let library = library(text);
         let reward = reward(&library);
-        let env = Fragments::new(&library, max_fragments).unwrap();
+        let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let (_, _, log_z) = enumerate(&env, &reward).unwrap();
         // Z is the sum over trees that are listed by other means.
         let molecules = listed(&library, max_fragments).into_iter().flatten().map(|tree| {
@@ -283,7 +283,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
         });
         assert!((log_z - molecules.sum::<f64>().ln()).abs() < 1e-9);
 
-        let off = Fragments::new(&library, max_fragments).unwrap().with_symmetry_correction(false);
+        let off = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(false);
         let graph = StateGraph::build(&off, 1 << 17).unwrap();
         let target = graph.target_distribution(&reward, None).unwrap();
         let exact = ExactPolicy::new(&graph, &off, UniformPolicy, &reward).unwrap();
@@ -300,7 +300,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
 fn trained(corrects: bool) -> (f64, f64, f64) {
     tch::set_num_threads(1);
     let library = library("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nC 0\n");
-    let env = Fragments::new(&library, 3).unwrap().with_symmetry_correction(corrects);
+    let env = Fragments::new(&library, 3).unwrap().into_env().with_symmetry_correction(corrects);
     let reward = reward(&library);
     let graph = StateGraph::build(&env, 1 << 12).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
@@ -340,7 +340,7 @@ fn without_the_correction_it_samples_what_symmetry_predicts() {
 #[test]
 fn every_roll_out_gives_a_molecule() {
     for (library, max_fragments) in libraries() {
-        let env = Fragments::new(&library, max_fragments).unwrap();
+        let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let samples = Sampler::new(&env, &UniformPolicy).forward(600, &mut Rng::seeded(2)).unwrap();
         for graph in samples.terminal_states().graphs() {
             let molecule = library.molecule(graph).unwrap();
@@ -361,7 +361,7 @@ fn every_roll_out_gives_a_molecule() {
 #[test]
 fn backward_walks_are_replayed() {
     for (library, max_fragments) in libraries() {
-        let env = Fragments::new(&library, max_fragments).unwrap();
+        let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let mut rng = Rng::seeded(3);
         let forward = Sampler::new(&env, &UniformPolicy).forward(300, &mut rng).unwrap();
         let ends = forward.terminal_states();
@@ -378,7 +378,7 @@ fn backward_walks_are_replayed() {
 fn a_molecule_can_be_several_trees() {
     // Ethane is itself, and two methyl groups.
     let library = library("CC 0,1\nC 0");
-    let env = Fragments::new(&library, 2).unwrap();
+    let env = Fragments::new(&library, 2).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let smiles = |state: &GraphState| library.molecule(state).unwrap().smiles();
     let mut all: Vec<String> = graph.states().graphs().iter().skip(1).map(smiles).collect();

@@ -46,9 +46,10 @@ fn is_even(molecule: &Molecule) -> bool {
 }
 
 fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
-    let env = MoleculeEnv::new(config).unwrap();
+    let molecules = MoleculeEnv::new(config).unwrap();
+    let env = molecules.env().clone();
     let sampled = Sampler::new(&env, &UniformPolicy).forward(n, &mut Rng::seeded(3)).unwrap();
-    sampled.terminal_states().graphs().iter().map(|graph| env.codec().molecule(graph).unwrap()).collect()
+    sampled.terminal_states().graphs().iter().map(|graph| molecules.codec().molecule(graph).unwrap()).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::enumeration::enumerate;
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph};
-use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
+use gfn::graph::{CanonicalKey, GraphStates};
 use gfn::metrics::ExactPolicy;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
@@ -53,7 +53,7 @@ fn configs() -> Vec<MoleculeConfig> {
 #[test]
 fn environments_keep_their_contract() {
     for config in configs() {
-        let env = MoleculeEnv::new(config).unwrap();
+        let env = MoleculeEnv::new(config).unwrap().into_env();
         check_graph_env(&env, 20, &mut Rng::seeded(1)).unwrap();
     }
 }
@@ -63,23 +63,24 @@ fn every_roll_out_gives_a_molecule() {
     let mut configs = configs();
     configs.push(MoleculeConfig::new(16));
     for config in configs {
-        let env = MoleculeEnv::new(config).unwrap();
+        let molecules = MoleculeEnv::new(config).unwrap();
+        let env = molecules.env().clone();
         let samples = Sampler::new(&env, &UniformPolicy).forward(200, &mut Rng::seeded(2)).unwrap();
         for graph in samples.terminal_states().graphs() {
-            let molecule = env.codec().molecule(graph).unwrap();
+            let molecule = molecules.codec().molecule(graph).unwrap();
             assert_eq!(molecule.atoms().len(), graph.n_nodes());
             for text in [molecule.smiles(), molecule.kekule_smiles()] {
                 let again = Molecule::from_smiles(&text).unwrap();
                 assert_eq!(again.key(), molecule.key(), "{text}");
             }
-            assert_eq!(env.codec().graph(&molecule).unwrap(), *graph, "{}", molecule.smiles());
+            assert_eq!(molecules.codec().graph(&molecule).unwrap(), *graph, "{}", molecule.smiles());
         }
     }
 }
 
 /// The molecules among the states, by key.
-fn reached(env: &GraphEnv<MoleculeEnv>) -> (BTreeSet<CanonicalKey>, usize) {
-    let graph = StateGraph::build(env, 1 << 17).unwrap();
+fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
+    let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
     let states: &GraphStates = graph.states();
     let molecules =
         states.graphs().iter().filter(|graph| graph.n_nodes() > 0).map(|graph| env.codec().molecule(graph).unwrap());
@@ -181,7 +182,7 @@ fn ring_limits_are_those_of_a_filter() {
             ..carbon_nitrogen_oxygen(max_atoms)
         };
         let env = MoleculeEnv::new(config).unwrap();
-        let graph = StateGraph::build(&env, 1 << 17).unwrap();
+        let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
         let molecules = graph.states().graphs().iter().filter(|graph| graph.n_nodes() > 0);
         molecules.map(|graph| env.codec().molecule(graph).unwrap()).collect::<Vec<_>>()
     };
@@ -208,9 +209,10 @@ fn ring_limits_are_those_of_a_filter() {
 /// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over molecules.
 #[test]
 fn the_target_is_over_molecules() {
-    let env = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
+    let molecules = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
+    let env = molecules.env().clone();
     let score = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
-    let (_, _, log_z) = enumerate(&env, &MoleculeReward::new(env.codec(), score)).unwrap();
+    let (_, _, log_z) = enumerate(&env, &MoleculeReward::new(molecules.codec(), score)).unwrap();
     let listed = include_str!("golden/molecules_cno_4.smi").lines().map(|line| Molecule::from_smiles(line).unwrap());
     let sum: f64 = listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
@@ -222,11 +224,12 @@ fn the_target_is_over_molecules() {
         max_rings: Some(1),
         ..carbon_nitrogen_oxygen(6)
     };
-    let env = MoleculeEnv::new(config).unwrap();
+    let molecules = MoleculeEnv::new(config).unwrap();
+    let env = molecules.env().clone();
     let graph = StateGraph::build(&env, 1 << 17).unwrap();
     let mut forms: BTreeMap<CanonicalKey, (usize, Molecule)> = BTreeMap::new();
     for state in graph.states().graphs().iter().filter(|state| state.n_nodes() > 0) {
-        let molecule = env.codec().molecule(state).unwrap();
+        let molecule = molecules.codec().molecule(state).unwrap();
         forms.entry(molecule.key()).or_insert((0, molecule)).0 += 1;
     }
     let several = forms.values().filter(|(forms, _)| *forms > 1);
@@ -235,7 +238,7 @@ fn the_target_is_over_molecules() {
     let sum = |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
     let alike = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let rewards: [(Box<dyn Reward<GraphStates>>, f64); 2] =
-        [(Box::new(MoleculeReward::new(env.codec(), score)), sum(score)), (Box::new(alike), forms.len() as f64)];
+        [(Box::new(MoleculeReward::new(molecules.codec(), score)), sum(score)), (Box::new(alike), forms.len() as f64)];
     let objects = env.objects(graph.states()).unwrap();
     assert_eq!(objects.first.len(), forms.len() + 1, "the empty one, too");
     for (reward, expected) in rewards {
@@ -255,17 +258,18 @@ fn the_target_is_over_molecules() {
 /// A temperature acts on the molecule's reward, not on the share of a Kekule form.
 #[test]
 fn forms_share_the_reward_at_any_temperature() {
-    let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
+    let molecules = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
+    let env = molecules.env().clone();
     let score = |molecule: &Molecule| molecule.atoms().len() as f64;
     let law = Temperature::Uniform { least: 0.5, most: 4.0 };
     let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Thermometer { bins: 8 }).unwrap();
-    let reward = Arc::new(MoleculeReward::new(env.codec(), score));
+    let reward = Arc::new(MoleculeReward::new(molecules.codec(), score));
     let reward = ConditionedReward::new(conditioning.clone(), vec![reward]).unwrap();
     for beta in [0.5, 1.0, 3.0] {
         // 1,2-dimethylnaphthalene has three forms.
         for (smiles, n_forms) in [("CCc1ccccc1", 1), ("Cc1ccccc1C", 2), ("Cc1ccc2ccccc2c1C", 3)] {
             let molecule = Molecule::from_smiles(smiles).unwrap();
-            let one = GraphStates::from(vec![env.codec().graph(&molecule).unwrap()]);
+            let one = GraphStates::from(vec![molecules.codec().graph(&molecule).unwrap()]);
             let forms = env.forms(&one).unwrap().map_or(one, |forms| forms.states);
             assert_eq!(forms.len(), n_forms);
             let told = vec![Condition { beta, preferences: vec![1.0], focus: None }; n_forms];

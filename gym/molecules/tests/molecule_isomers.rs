@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gfn::env::StateGraph;
-use gfn::graph::{CanonicalKey, GraphEnv, GraphRules, GraphStates, canonical_key};
+use gfn::graph::{CanonicalKey, GraphEnv, GraphStates, canonical_key};
 use gfn::metrics::ExactPolicy;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
@@ -23,7 +23,7 @@ fn environments_keep_their_contract() {
     let hyper =
         MoleculeConfig { extra_valences: 2, ..with_stereo(&[Element::S, Element::P, Element::O, Element::C], 6) };
     for config in [with_stereo(&[Element::C, Element::F], 7), charged, hyper] {
-        let env = MoleculeEnv::new(config).unwrap();
+        let env = MoleculeEnv::new(config).unwrap().into_env();
         check_graph_env(&env, 12, &mut Rng::seeded(1)).unwrap();
     }
 }
@@ -31,28 +31,33 @@ fn environments_keep_their_contract() {
 #[test]
 fn every_roll_out_gives_one_stereoisomer() {
     let config = MoleculeConfig { stereo: true, max_ring_size: Some(7), ..MoleculeConfig::new(12) };
-    let env = MoleculeEnv::new(config).unwrap();
+    let molecules = MoleculeEnv::new(config).unwrap();
+    let env = molecules.env().clone();
     let samples = Sampler::new(&env, &UniformPolicy).forward(300, &mut Rng::seeded(2)).unwrap();
     let mut marked = 0;
     for graph in samples.terminal_states().graphs() {
-        let molecule = env.codec().molecule(graph).unwrap();
+        let molecule = molecules.codec().molecule(graph).unwrap();
         let text = molecule.smiles();
         assert_eq!(molecule.n_stereoisomers(), Some(1), "{text}");
         let again = Molecule::from_smiles(&text).unwrap();
         assert_eq!(again.key(), molecule.key(), "{text}");
-        assert_eq!(canonical_key(&env.codec().graph(&molecule).unwrap()), canonical_key(graph), "{text}");
+        assert_eq!(canonical_key(&molecules.codec().graph(&molecule).unwrap()), canonical_key(graph), "{text}");
         marked += usize::from(!molecule.marks().is_empty());
     }
     assert!(marked > 100, "{marked} of 300 have marks");
 }
 
 /// The molecules of the states that may be the end.
-fn molecules(env: &GraphEnv<MoleculeEnv>, states: &GraphStates) -> Vec<Option<Molecule>> {
-    states.graphs().iter().map(|graph| env.can_exit(graph).then(|| env.codec().molecule(graph).unwrap())).collect()
+fn molecules(env: &MoleculeEnv, states: &GraphStates) -> Vec<Option<Molecule>> {
+    states
+        .graphs()
+        .iter()
+        .map(|graph| env.env().rules().can_exit(graph).then(|| env.codec().molecule(graph).unwrap()))
+        .collect()
 }
 
 /// The total variation between the molecules of the exact flows with uniform P_B and a reward that tells isomers apart.
-fn exact_distance(env: &GraphEnv<MoleculeEnv>, graph: &StateGraph<GraphEnv<MoleculeEnv>>) -> f64 {
+fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     let score = |molecule: &Molecule| {
         let text = molecule.smiles();
         0.5 + (text.matches("@@").count() + text.len()) as f64
@@ -66,8 +71,8 @@ fn exact_distance(env: &GraphEnv<MoleculeEnv>, graph: &StateGraph<GraphEnv<Molec
     let sum: f64 = finished.iter().flatten().filter(|molecule| seen.insert(molecule.key())).map(score).sum();
     let target = graph.target_distribution(&reward, None).unwrap();
     assert!((target.log_z.exp() / sum - 1.0).abs() < 1e-9);
-    let exact = ExactPolicy::new(graph, env, UniformPolicy, &reward).unwrap();
-    let learned = graph.terminating_distribution(env, &exact, None).unwrap().probs;
+    let exact = ExactPolicy::new(graph, env.env(), UniformPolicy, &reward).unwrap();
+    let learned = graph.terminating_distribution(env.env(), &exact, None).unwrap().probs;
     let mut shares: BTreeMap<CanonicalKey, f64> = BTreeMap::new();
     for (molecule, p) in finished.iter().zip(learned) {
         let Some(molecule) = molecule else {
@@ -87,7 +92,7 @@ fn the_target_is_over_stereoisomers() {
     // C, N and O to 5 heavy atoms, more than 6,000 isomers, hold as well, in a minute.
     for (elements, max_atoms, n_isomers) in [(&[C, N, O][..], 4, 649), (&[C, F][..], 5, 437)] {
         let flat = MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();
-        let all = StateGraph::build(&flat, 1 << 17).unwrap();
+        let all = StateGraph::build(flat.env(), 1 << 17).unwrap();
         let mut expected: BTreeSet<CanonicalKey> = BTreeSet::new();
         for molecule in molecules(&flat, all.states()).iter().flatten() {
             assert!(molecule.marks().is_empty());
@@ -96,7 +101,7 @@ fn the_target_is_over_stereoisomers() {
             expected.extend(isomers.iter().map(Molecule::key));
         }
         let env = MoleculeEnv::new(with_stereo(elements, max_atoms)).unwrap();
-        let graph = StateGraph::build(&env, 1 << 17).unwrap();
+        let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
         let reached: BTreeSet<_> = molecules(&env, graph.states()).iter().flatten().map(Molecule::key).collect();
         assert_eq!(reached, expected);
         assert_eq!(reached.len(), n_isomers);

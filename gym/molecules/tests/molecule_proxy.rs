@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gfn::env::Reward;
-use gfn::graph::{GraphEnv, GraphStates};
+use gfn::graph::GraphStates;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
@@ -52,9 +52,9 @@ fn number_of(inputs: &[Tensor], atomic_number: i64) -> Tensor {
 }
 
 /// Random molecules with rings, charges and all elements, and some aromatic ones.
-fn molecules() -> (GraphEnv<MoleculeEnv>, GraphStates, Vec<Molecule>) {
+fn molecules() -> (MoleculeEnv, GraphStates, Vec<Molecule>) {
     let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
-    let mut graphs = Sampler::new(&env, &UniformPolicy)
+    let mut graphs = Sampler::new(env.env(), &UniformPolicy)
         .forward(150, &mut Rng::seeded(4))
         .unwrap()
         .terminal_states()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::graph::{GraphEnv, GraphRules, GraphState, Scaffold};
+use gfn::graph::{GraphState, Scaffold};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -52,9 +52,9 @@ fn environments_with_scaffolds_keep_their_contract() {
         for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
             let mut config = config(marked(text), 5, treatment);
             config.charges = vec![(Element::N, 1), (Element::O, -1)];
-            check_graph_env(&MoleculeEnv::new(config.clone()).unwrap(), 3, &mut Rng::seeded(1)).unwrap();
+            check_graph_env(&MoleculeEnv::new(config.clone()).unwrap().into_env(), 3, &mut Rng::seeded(1)).unwrap();
             let limits = MoleculeConfig { max_ring_size: Some(9), max_rings: Some(3), extra_valences: 1, ..config };
-            check_graph_env(&MoleculeEnv::new(limits).unwrap(), 2, &mut Rng::seeded(2)).unwrap();
+            check_graph_env(&MoleculeEnv::new(limits).unwrap().into_env(), 2, &mut Rng::seeded(2)).unwrap();
         }
     }
 }
@@ -64,11 +64,12 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
     for text in SCAFFOLDS {
         let scaffold = marked(text);
         let n = scaffold.molecule().atoms().len();
-        let env = MoleculeEnv::new(config(scaffold.clone(), 7, Scaffold::Alike)).unwrap();
+        let molecules = MoleculeEnv::new(config(scaffold.clone(), 7, Scaffold::Alike)).unwrap();
+        let env = molecules.env().clone();
         let samples = Sampler::new(&env, &UniformPolicy).forward(300, &mut Rng::seeded(3)).unwrap();
         let (mut grown, mut rings) = (0, 0);
         for graph in samples.terminal_states().graphs() {
-            let molecule = env.codec().molecule(graph).unwrap();
+            let molecule = molecules.codec().molecule(graph).unwrap();
             assert_eq!(Molecule::from_smiles(&molecule.smiles()).unwrap().key(), molecule.key());
             let own = scaffold.molecule();
             let among: Vec<_> = molecule.bonds().iter().filter(|bond| bond.a < n && bond.b < n).collect();
@@ -93,7 +94,7 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
 }
 
 /// A decorated scaffold by naive means: its atoms with a mark of its own each, or one mark for all, its aromatic bonds as such.
-fn key(env: &GraphEnv<MoleculeEnv>, graph: &GraphState) -> String {
+fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let scaffold = env.config().scaffold.as_ref().unwrap();
     let own = scaffold.molecule();
     let molecule = env.codec().molecule(graph).unwrap();
@@ -165,14 +166,17 @@ fn decorations_are_those_that_differ_by_other_means() {
     ];
     for (text, atoms, treatment) in cases {
         let env = MoleculeEnv::new(config(marked(text), atoms, treatment)).unwrap();
-        let space = StateGraph::build(&env, 1 << 16).unwrap();
+        let space = StateGraph::build(env.env(), 1 << 16).unwrap();
         let mut objects: BTreeMap<String, usize> = BTreeMap::new();
         for state in space.states().graphs() {
             *objects.entry(key(&env, state)).or_default() += 1;
         }
         for state in space.states().graphs() {
             let several = objects[&key(&env, state)];
-            assert!((env.log_multiplicity(state).unwrap() - (several as f64).ln()).abs() < 1e-12, "{state}");
+            assert!(
+                (env.env().rules().log_multiplicity(state).unwrap() - (several as f64).ln()).abs() < 1e-12,
+                "{state}"
+            );
         }
         println!("{text}, {atoms} atoms, {treatment:?}: {} states, {} decorations", space.len(), objects.len());
         assert!(objects.len() > 20);
@@ -184,7 +188,8 @@ fn decorations_are_those_that_differ_by_other_means() {
 fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
         let scaffold = marked("O([*:1])[*:2]");
-        let env = MoleculeEnv::new(config(scaffold, 8, treatment)).unwrap();
+        let molecules = MoleculeEnv::new(config(scaffold, 8, treatment)).unwrap();
+        let env = molecules.env().clone();
         let samples = Sampler::new(&env, &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
         assert_eq!(samples.terminal_states().graphs().len(), 2);
         // Phenyl with a methyl group next to the bond, by hand.
@@ -201,12 +206,12 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
         for (a, b, order) in [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 4, 2), (4, 5, 1), (5, 6, 2), (6, 1, 1), (2, 7, 1)] {
             graph.add_edge(a, b, edge(order)).unwrap();
         }
-        assert_eq!(env.log_multiplicity(&graph).unwrap(), 2f64.ln());
-        let forms = env.forms(&graph).unwrap().unwrap();
+        assert_eq!(env.rules().log_multiplicity(&graph).unwrap(), 2f64.ln());
+        let forms = env.rules().forms(&graph).unwrap().unwrap();
         assert_eq!(forms.len(), 2);
-        let molecules: BTreeSet<_> = forms.iter().map(|form| env.codec().molecule(form).unwrap().key()).collect();
+        let molecules: BTreeSet<_> = forms.iter().map(|form| molecules.codec().molecule(form).unwrap().key()).collect();
         assert_eq!(molecules.len(), 1);
-        assert!(forms.iter().all(|form| env.is_reachable(form)));
+        assert!(forms.iter().all(|form| env.rules().is_reachable(form)));
     }
 }
 
@@ -214,8 +219,9 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
 fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
     tch::set_num_threads(1);
     let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };
-    let env = MoleculeEnv::new(config).unwrap();
-    let reward = MoleculeReward::new(env.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
+    let molecules = MoleculeEnv::new(config).unwrap();
+    let env = molecules.env().clone();
+    let reward = MoleculeReward::new(molecules.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
     let space = StateGraph::build(&env, 1 << 14).unwrap();
     let target = space.target_distribution(&reward, None).unwrap();
     let network = GraphNetConfig {
@@ -288,7 +294,7 @@ fn scaffolds_that_make_no_sense_are_refused() {
     assert!(refused(MoleculeConfig { max_atoms: 10, ..base.clone() }).contains("of 10 atoms, where 10 may be"));
     assert!(refused(MoleculeConfig { max_rings: Some(1), ..base.clone() }).contains("of 2 rings, where 1 may be"));
     assert!(refused(MoleculeConfig { max_ring_size: Some(5), ..base.clone() }).contains("a ring of more than 5 atoms"));
-    let env = MoleculeEnv::new(base).unwrap();
-    let message = env.codec().graph(&methane).unwrap_err().to_string();
+    let molecules = MoleculeEnv::new(base).unwrap();
+    let message = molecules.codec().graph(&methane).unwrap_err().to_string();
     assert!(message.contains("without a scaffold"), "{message}");
 }

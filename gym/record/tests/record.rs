@@ -318,26 +318,28 @@ fn what_was_committed_survives_twelve_kills() {
     assert!(from > 12, "there was something to lose");
 }
 
-type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>>;
+type MoleculeTrainer = Trainer<GraphEnv>;
 
 const BATCH: usize = 8;
 
 fn trainer(seed: u64) -> MoleculeTrainer {
-    let env = MoleculeEnv::new(MoleculeConfig::new(3)).unwrap();
+    let molecules = MoleculeEnv::new(MoleculeConfig::new(3)).unwrap();
+    let env = molecules.env().clone();
     let mut rng = Rng::seeded(seed);
     let network = GraphNetConfig { embedding: 8, layers: 1, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
-    let reward = MoleculeReward::new(env.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
+    let reward = MoleculeReward::new(molecules.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
     let config = TrainerConfig { batch: BATCH, replay_after: 3, ..TrainerConfig::default() };
     let buffer = ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     trainer.with_replay(ReplayBuffer::distinct(buffer).unwrap())
 }
 
-fn recorded(path: PathBuf) -> TrainingRecord<GraphEnv<MoleculeEnv>> {
-    TrainingRecord::new(path, &["atoms"], |env: &GraphEnv<MoleculeEnv>, states: &GraphStates| {
+fn recorded(path: PathBuf) -> TrainingRecord<GraphEnv> {
+    let molecules = MoleculeEnv::new(MoleculeConfig::new(3)).unwrap();
+    TrainingRecord::new(path, &["atoms"], move |_: &GraphEnv, states: &GraphStates| {
         let described = |graph| {
-            let molecule = env.codec().molecule(graph)?;
+            let molecule = molecules.codec().molecule(graph)?;
             let (text, scores) = (molecule.smiles(), vec![molecule.atoms().len() as f64]);
             Ok(Described { key: text.clone().into(), text, scores })
         };

@@ -15,15 +15,21 @@ pub(super) const MAX_NODES: usize = 64;
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}};
 /// use gfn_gym::colored_graphs::ColoredGraphs;
-/// let env = ColoredGraphs::new(7)?;
-/// assert_eq!(env.n_states(), Some(72_297));
+/// let colored = ColoredGraphs::new(7)?;
+/// assert_eq!(colored.n_states(), Some(72_297));
+/// let env = colored.env();
 /// // A first node of either colour, and no way out of the empty graph.
 /// assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ColoredGraphs {
+    env: GraphEnv,
     max_nodes: usize,
+}
+
+/// The rules: graphs are connected, and the empty graph may be a finished object or not.
+struct Connected {
     empty_can_exit: bool,
 }
 
@@ -32,7 +38,7 @@ impl ColoredGraphs {
     ///
     /// # Errors
     /// [`Error::Config`] for no node, or more than 64.
-    pub fn new(max_nodes: usize) -> Result<GraphEnv<Self>> {
+    pub fn new(max_nodes: usize) -> Result<Self> {
         Self::of(max_nodes, false)
     }
 
@@ -40,11 +46,11 @@ impl ColoredGraphs {
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
-    pub fn with_empty(max_nodes: usize) -> Result<GraphEnv<Self>> {
+    pub fn with_empty(max_nodes: usize) -> Result<Self> {
         Self::of(max_nodes, true)
     }
 
-    fn of(max_nodes: usize, empty_can_exit: bool) -> Result<GraphEnv<Self>> {
+    fn of(max_nodes: usize, empty_can_exit: bool) -> Result<Self> {
         if !(1..=MAX_NODES).contains(&max_nodes) {
             return Err(Error::config("max_nodes", max_nodes, "1 to 64 nodes"));
         }
@@ -52,8 +58,20 @@ impl ColoredGraphs {
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, max_nodes))
             .with(AddEdge::new(1).keeping_connected());
-        let env = GraphEnv::new(Self { max_nodes, empty_can_exit }, actions, GraphState::undirected(0))?;
-        Ok(env.with_backward(BackwardRule::ByType))
+        let env = GraphEnv::new(Connected { empty_can_exit }, actions, GraphState::undirected(0))?;
+        Ok(Self { env: env.with_backward(BackwardRule::ByType), max_nodes })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// The most nodes.
@@ -70,7 +88,7 @@ impl ColoredGraphs {
     }
 }
 
-impl GraphRules for ColoredGraphs {
+impl GraphRules for Connected {
     fn can_exit(&self, graph: &GraphState) -> bool {
         self.empty_can_exit || graph.n_nodes() > 0
     }
@@ -87,11 +105,11 @@ mod tests {
 
     #[test]
     fn the_empty_graph_exits_only_when_asked() {
-        let env = ColoredGraphs::new(3).unwrap();
+        let env = ColoredGraphs::new(3).unwrap().into_env();
         let start = env.initial(&[0]);
-        let exits = |env: &GraphEnv<ColoredGraphs>| env.masks(Direction::Forward, &start).legal_slots(0).count();
+        let exits = |env: &GraphEnv| env.masks(Direction::Forward, &start).legal_slots(0).count();
         assert_eq!(exits(&env), 2);
-        assert_eq!(exits(&ColoredGraphs::with_empty(3).unwrap()), 3);
+        assert_eq!(exits(&ColoredGraphs::with_empty(3).unwrap().into_env()), 3);
     }
 
     #[test]
@@ -105,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_correction_can_be_switched_off() {
-        let env = ColoredGraphs::new(3).unwrap();
+        let env = ColoredGraphs::new(3).unwrap().into_env();
         assert!(env.log_symmetry(&env.initial(&[0])).unwrap().is_some());
         let env = env.with_symmetry_correction(false);
         assert!(env.log_symmetry(&env.initial(&[0])).unwrap().is_none());

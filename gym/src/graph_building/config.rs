@@ -23,7 +23,7 @@ pub enum Growth {
 ///     growth: Growth::Attached,
 ///     ..GraphBuildingConfig::new(GraphKind::Undirected, 6)
 /// };
-/// let env = GraphBuilding::new(config)?;
+/// let graphs = GraphBuilding::new(config)?;
 /// let nothing = GraphBuildingConfig::new(GraphKind::Undirected, 0);
 /// assert!(GraphBuilding::new(nothing).unwrap_err().to_string().starts_with("max_nodes is 0"));
 /// # Ok::<(), gfn::Error>(())

@@ -12,6 +12,12 @@ use super::{GraphBuildingConfig, Growth};
 /// (where there may be more), an edge, a node attribute and an edge attribute (where there are any), the exit.
 #[derive(Clone, Debug)]
 pub struct GraphBuilding {
+    env: GraphEnv,
+    config: GraphBuildingConfig,
+}
+
+/// The limits of the settings.
+struct Limits {
     config: GraphBuildingConfig,
     /// The attached node, which brings an edge.
     attached: Option<ActionKind>,
@@ -25,7 +31,7 @@ impl GraphBuilding {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no node, no class, limits below the initial
     /// graph, more than seven attributes, attributes without values, ...
-    pub fn new(config: GraphBuildingConfig) -> Result<GraphEnv<Self>> {
+    pub fn new(config: GraphBuildingConfig) -> Result<Self> {
         config.check()?;
         let initial = config.start();
         let mut attached = None;
@@ -67,9 +73,21 @@ impl GraphBuilding {
         };
         let rule = if by_type { BackwardRule::ByType } else { BackwardRule::Derived };
         let corrects_symmetry = config.corrects_symmetry;
-        let rules = Self { config, attached, start: initial.n_nodes() };
+        let rules = Limits { config: config.clone(), attached, start: initial.n_nodes() };
         let env = GraphEnv::new(rules, actions, initial).and_then(|env| env.with_schema(schema))?;
-        Ok(env.with_backward(rule).with_symmetry_correction(corrects_symmetry))
+        Ok(Self { env: env.with_backward(rule).with_symmetry_correction(corrects_symmetry), config })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// The settings that it was made from.
@@ -97,7 +115,7 @@ fn is_bare(graph: &GraphState) -> bool {
     graph.n_edges() == 0 && graph.nodes().all(|node| node.attributes.is_unset())
 }
 
-impl GraphRules for GraphBuilding {
+impl GraphRules for Limits {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let attached = Some(moves.kind()) == self.attached;
         if attached && self.config.max_edges.is_some_and(|limit| graph.n_edges() >= limit) {
@@ -212,20 +230,21 @@ mod tests {
     #[test]
     fn forward_and_backward_agree() {
         for config in kinds_of_growth() {
-            let env = GraphBuilding::new(config).unwrap();
+            let growth = GraphBuilding::new(config).unwrap();
+            let env = growth.env().clone();
             let walked = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap();
             let mut states = walked.states().clone();
             states.append(walked.terminal_states().clone());
             let initial = env.is_initial(&states);
             let masks = env.masks(Direction::Backward, &states);
             for (row, graph) in states.graphs().iter().enumerate() {
-                assert_eq!(masks.n_legal(row) == 0, initial[row], "{:?}: {graph:?}", env.config());
+                assert_eq!(masks.n_legal(row) == 0, initial[row], "{:?}: {graph:?}", growth.config());
                 for slot in masks.legal_slots(row) {
                     let mut state = GraphStates::from(vec![graph.clone()]);
                     let back = env.step(Direction::Backward, &mut state, &gfn::env::Slots(vec![slot])).unwrap();
                     let forth = env.masks(Direction::Forward, &state);
-                    assert!(forth.row(0)[back.reverse.0[0] as usize], "{:?}: {graph:?} by {slot}", env.config());
-                    assert!(env.is_reachable(&state.graphs()[0]));
+                    assert!(forth.row(0)[back.reverse.0[0] as usize], "{:?}: {graph:?} by {slot}", growth.config());
+                    assert!(env.rules().is_reachable(&state.graphs()[0]));
                 }
             }
             // All the way back to the start, from each finished graph.
@@ -235,7 +254,7 @@ mod tests {
                 while !env.is_initial(&state)[0] {
                     let masks = env.masks(Direction::Backward, &state);
                     let legal: Vec<u32> = masks.legal_slots(0).collect();
-                    assert!(!legal.is_empty(), "{:?}: from {graph:?} to {state:?}", env.config());
+                    assert!(!legal.is_empty(), "{:?}: from {graph:?} to {state:?}", growth.config());
                     let slot = legal[rng.below(legal.len())];
                     env.step(Direction::Backward, &mut state, &gfn::env::Slots(vec![slot])).unwrap();
                 }
@@ -247,18 +266,20 @@ mod tests {
     fn limits_hold() {
         for config in kinds_of_growth() {
             let limit = config.max_edges.unwrap_or(usize::MAX);
-            let env = GraphBuilding::new(config).unwrap();
+            let env = GraphBuilding::new(config).unwrap().into_env();
             let walked = Sampler::new(&env, &UniformPolicy).forward(128, &mut Rng::seeded(5)).unwrap();
             for graph in walked.terminal_states().graphs() {
                 assert!(graph.n_nodes() <= 4 && graph.n_edges() <= limit);
-                assert!(env.is_reachable(graph));
+                assert!(env.rules().is_reachable(graph));
             }
         }
     }
 
     #[test]
     fn attached_graphs_are_connected_and_large_enough() {
-        let env = GraphBuilding::new(GraphBuildingConfig { growth: Growth::Attached, min_nodes: 3, ..base() }).unwrap();
+        let env = GraphBuilding::new(GraphBuildingConfig { growth: Growth::Attached, min_nodes: 3, ..base() })
+            .unwrap()
+            .into_env();
         let walked = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(6)).unwrap();
         for graph in walked.terminal_states().graphs() {
             assert!(graph.n_nodes() >= 3);
@@ -270,7 +291,7 @@ mod tests {
     #[test]
     fn labelled_growth_keeps_the_order_of_arrival() {
         let config = GraphBuildingConfig { growth: Growth::Attached, semantics: Semantics::Labelled, ..base() };
-        let env = GraphBuilding::new(config).unwrap();
+        let env = GraphBuilding::new(config).unwrap().into_env();
         let edges = [(0, 1, Edge::default()), (0, 2, Edge::default()), (1, 2, Edge::default())];
         let graph = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &edges).unwrap();
         let masks = env.masks(Direction::Backward, &vec![graph].into());

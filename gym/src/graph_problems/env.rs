@@ -18,14 +18,21 @@ use super::{Instances, Mark, MarkNode, Problem};
 /// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, erdos_renyi};
 /// let mut rng = Rng::seeded(0);
 /// let graphs = (8..=12).map(|n| erdos_renyi(n, 0.3, &mut rng)).collect::<gfn::Result<_>>()?;
-/// let env = GraphProblem::new(Problem::Clique, &Instances::new(graphs)?)?;
+/// let env = GraphProblem::new(Problem::Clique, &Instances::new(graphs)?)?.into_env();
 /// let start = env.initial(&[4]);
 /// // Any of the 12 nodes can come first, and a clique of none isn't one that can't grow.
 /// assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct GraphProblem {
+    env: GraphEnv,
+    marks: MarkRules,
+}
+
+/// The rules by which marks are set.
+#[derive(Clone, Copy, Debug)]
+struct MarkRules {
     problem: Problem,
     /// `true` for a reward of sizes alone.
     for_size: bool,
@@ -36,8 +43,8 @@ impl GraphProblem {
     ///
     /// # Errors
     /// [`Error::Config`] for no graph; [`Error::Contract`] for a graph that is there twice.
-    pub fn new(problem: Problem, instances: &Instances) -> Result<GraphEnv<Self>> {
-        Self { problem, for_size: false }.on(instances)
+    pub fn new(problem: Problem, instances: &Instances) -> Result<Self> {
+        MarkRules { problem, for_size: false }.on(instances)
     }
 
     /// The same for rewards that depend on a solution's size alone, as [`SizeReward`](super::SizeReward) does: policies see the part of a state
@@ -52,15 +59,39 @@ impl GraphProblem {
     ///
     /// # Errors
     /// As for [`new`](Self::new).
-    pub fn for_size(problem: Problem, instances: &Instances) -> Result<GraphEnv<Self>> {
-        Self { problem, for_size: true }.on(instances)
+    pub fn for_size(problem: Problem, instances: &Instances) -> Result<Self> {
+        MarkRules { problem, for_size: true }.on(instances)
     }
 
     /// The same problem, for the same rewards, on these graphs.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
-    pub fn on(self, instances: &Instances) -> Result<GraphEnv<Self>> {
+    pub fn on(&self, instances: &Instances) -> Result<Self> {
+        self.marks.on(instances)
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
+    }
+
+    /// The problem.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        self.marks.problem
+    }
+}
+
+impl MarkRules {
+    fn on(self, instances: &Instances) -> Result<GraphProblem> {
         let problem = self.problem;
         let marking = MarkNode(problem);
         let marked = |graph: &GraphState| {
@@ -82,20 +113,8 @@ impl GraphProblem {
         }
         let actions = ActionSet::new(Semantics::Labelled).with(marking);
         let env = GraphEnv::new(self, actions, first.clone())?;
-        Ok(env.with_instances(graphs)?.with_backward(BackwardRule::ByType))
-    }
-
-    /// The problem.
-    #[must_use]
-    pub fn problem(&self) -> Problem {
-        self.problem
-    }
-
-    /// The nodes of the solution that a finished state stands for, ascending; what of it is there as yet, of a state that isn't
-    /// finished (of a dominating set: all nodes that haven't been taken out).
-    #[must_use]
-    pub fn solution(&self, state: &GraphState) -> Vec<u32> {
-        solution(self.problem, state)
+        let env = env.with_instances(graphs)?.with_backward(BackwardRule::ByType);
+        Ok(GraphProblem { env, marks: self })
     }
 }
 
@@ -111,16 +130,7 @@ pub(super) fn finished(problem: Problem, start: &GraphState, nodes: &[u32]) -> R
     Ok(graph)
 }
 
-/// The nodes that marks stand for.
-pub(super) fn solution(problem: Problem, state: &GraphState) -> Vec<u32> {
-    let counts = |node| match problem {
-        Problem::DominatingSet => Mark::of(node) != Mark::Out,
-        _ => Mark::of(node) == Mark::In,
-    };
-    (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
-}
-
-impl GraphRules for GraphProblem {
+impl GraphRules for MarkRules {
     fn can_exit(&self, graph: &GraphState) -> bool {
         self.problem == Problem::Cut || graph.nodes().all(|node| Mark::of(node) != Mark::Undecided)
     }
@@ -133,7 +143,7 @@ impl GraphRules for GraphProblem {
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen(graph));
-        let can_be_chosen = self.problem.check(graph, &self.solution(graph)).is_ok();
+        let can_be_chosen = self.problem.check(graph, &self.problem.solution(graph)).is_ok();
         can_be_chosen && graph.nodes().zip(marks).all(|(node, mark)| Mark::of(node) == mark)
     }
 }

@@ -4,6 +4,8 @@ use gfn::graph::GraphState;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::Mark;
+
 /// A problem on an input graph, whose solutions are sets of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Problem {
@@ -18,6 +20,17 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem) stands for, ascending; of an
+    /// unfinished state, the part of it so far (of a dominating set: all nodes that haven't been removed).
+    #[must_use]
+    pub fn solution(self, state: &GraphState) -> Vec<u32> {
+        let counts = |node| match self {
+            Self::DominatingSet => Mark::of(node) != Mark::Out,
+            _ => Mark::of(node) == Mark::In,
+        };
+        (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
+    }
+
     /// All of them.
     pub const ALL: [Self; 4] = [Self::IndependentSet, Self::Clique, Self::DominatingSet, Self::Cut];
 

@@ -51,9 +51,9 @@ mod tests {
         GraphState::from_parts(graph.kind(), &nodes, &edges).unwrap()
     }
 
-    fn env(problem: Problem) -> GraphEnv<GraphProblem> {
+    fn env(problem: Problem) -> GraphEnv {
         let graphs = Instances::all(4).unwrap().and(Instances::all(5).unwrap());
-        GraphProblem::for_size(problem, &graphs).unwrap()
+        GraphProblem::for_size(problem, &graphs).unwrap().into_env()
     }
 
     /// The largest difference between two states whose reduced graphs are one up to isomorphism: of exact P_F, log F and log R; and the pairs of

@@ -3,7 +3,6 @@ use gfn::graph::{GraphState, GraphStates};
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
 
-use super::env::solution;
 use super::{Mark, Problem};
 
 /// `log R = beta size`, with a minus where the smallest solution is the best; of unfinished states, too.
@@ -25,7 +24,7 @@ use super::{Mark, Problem};
 /// let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(one)])?;
 /// let condition = conditioning.encode(&[Condition { beta: 3.0, preferences: vec![1.0], focus: None }])?;
 /// // A graph of two nodes without an edge, which dominate nothing but themselves.
-/// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?;
+/// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?.into_env();
 /// let state = gfn::env::Env::initial(&env, &[0]);
 /// assert!((reward.log_reward(&state, Some(&condition))?[0] + 3.0 * 2.0).abs() < 1e-6);
 /// # Ok::<(), gfn::Error>(())
@@ -63,7 +62,7 @@ impl SizeReward {
                 let cut = |a: usize| adjacency.ones(a).filter(|&b| !sides[b]).count();
                 (0..sides.len()).filter(|&a| sides[a]).map(cut).sum()
             }
-            _ => solution(self.problem, state).len(),
+            _ => self.problem.solution(state).len(),
         };
         let sign = if self.problem.is_minimised() { -1.0 } else { 1.0 };
         sign * self.beta * size as f64

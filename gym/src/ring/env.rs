@@ -1,6 +1,4 @@
-use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Semantics,
-};
+use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 use gfn::{Error, Result};
 
 /// The most nodes for which the number of rings fits in a `u64`.
@@ -22,8 +20,9 @@ const MAX_NODES_LISTED: usize = 8;
 /// assert!(Ring::new(2, GraphKind::Undirected).is_err());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ring {
+    env: GraphEnv,
     n: usize,
     kind: GraphKind,
 }
@@ -33,7 +32,7 @@ impl Ring {
     ///
     /// # Errors
     /// [`Error::Config`] for fewer nodes than a ring needs (2 directed, 3 undirected), and for more than 20.
-    pub fn new(n: usize, kind: GraphKind) -> Result<GraphEnv<Self>> {
+    pub fn new(n: usize, kind: GraphKind) -> Result<Self> {
         let (least, expected) = match kind {
             GraphKind::Directed => (2, "2 to 20 nodes for a directed ring"),
             GraphKind::Undirected => (3, "3 to 20 nodes for an undirected ring"),
@@ -43,7 +42,20 @@ impl Ring {
         }
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         let initial = GraphState::with_nodes(kind, n);
-        Ok(GraphEnv::new(Self { n, kind }, actions, initial)?.with_backward(BackwardRule::ByType))
+        let env = GraphEnv::free(actions, initial)?.with_backward(BackwardRule::ByType);
+        Ok(Self { env, n, kind })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// The number of nodes.
@@ -154,8 +166,6 @@ impl Ring {
     }
 }
 
-impl GraphRules for Ring {}
-
 fn factorial(n: usize) -> u64 {
     (1..=n as u64).product()
 }
@@ -213,8 +223,8 @@ mod tests {
     #[test]
     fn rings_are_found_among_all_graphs() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
-            let env = Ring::new(4, kind).unwrap();
-            let rings: HashSet<GraphState> = env.rings().unwrap().into_graphs().into_iter().collect();
+            let ring = Ring::new(4, kind).unwrap();
+            let rings: HashSet<GraphState> = ring.rings().unwrap().into_graphs().into_iter().collect();
             let pairs: Vec<(u32, u32)> = (0..4u32)
                 .flat_map(|a| (0..4u32).map(move |b| (a, b)))
                 .filter(|&(a, b)| a < b || (a > b && kind == GraphKind::Directed))
@@ -227,25 +237,25 @@ mod tests {
                         graph.add_edge(a, b, Edge::default()).unwrap();
                     }
                 }
-                assert_eq!(env.is_ring(&graph), rings.contains(&graph));
-                n_rings += u64::from(env.is_ring(&graph));
+                assert_eq!(ring.is_ring(&graph), rings.contains(&graph));
+                n_rings += u64::from(ring.is_ring(&graph));
             }
-            assert_eq!(n_rings, env.n_rings());
-            assert_eq!(f64::from(1u32 << pairs.len()), env.n_states());
+            assert_eq!(n_rings, ring.n_rings());
+            assert_eq!(f64::from(1u32 << pairs.len()), ring.n_states());
         }
     }
 
     #[test]
     fn two_separate_cycles_are_no_ring() {
-        let env = Ring::new(6, GraphKind::Undirected).unwrap();
+        let ring = Ring::new(6, GraphKind::Undirected).unwrap();
         let mut graph = GraphState::with_nodes(GraphKind::Undirected, 6);
         for (a, b) in [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)] {
             graph.add_edge(a, b, Edge::default()).unwrap();
         }
-        assert!(!env.is_ring(&graph));
-        assert_eq!(env.ring_index(&graph), None);
+        assert!(!ring.is_ring(&graph));
+        assert_eq!(ring.ring_index(&graph), None);
         let other = Ring::new(5, GraphKind::Undirected).unwrap();
-        assert!(!other.is_ring(&env.rings().unwrap().graphs()[0]));
+        assert!(!other.is_ring(&ring.rings().unwrap().graphs()[0]));
     }
 
     #[test]
@@ -261,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_bare_start_has_every_edge_and_the_exit() {
-        let env = Ring::new(5, GraphKind::Undirected).unwrap();
+        let env = Ring::new(5, GraphKind::Undirected).unwrap().into_env();
         let start = env.initial(&[0]);
         assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 10 + 1);
         assert_eq!(env.masks(Direction::Backward, &start).n_legal(0), 0);

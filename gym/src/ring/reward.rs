@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn rings_stand_out() {
-        let env = Ring::new(4, GraphKind::Directed).unwrap();
-        let mut states = env.rings().unwrap();
+        let ring = Ring::new(4, GraphKind::Directed).unwrap();
+        let mut states = ring.rings().unwrap();
         states.append(vec![GraphState::with_nodes(GraphKind::Directed, 4)].into());
         let log_rewards = RingReward::default().log_reward(&states, None).unwrap();
         assert!(log_rewards[..6].iter().all(|&r| r == 100f64.ln()));

@@ -1,4 +1,4 @@
-use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphState, Semantics};
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphState, Semantics};
 use gfn::{Error, Result};
 
 /// The most colours: beyond, the exact counts are no whole numbers in f64.
@@ -17,8 +17,9 @@ const MAX_CLASSES: u16 = 1000;
 /// assert_eq!((env.n_triangles(), env.n_states()), (35.0, 256.0));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Triangle {
+    env: GraphEnv,
     kind: GraphKind,
     classes: u16,
 }
@@ -28,14 +29,26 @@ impl Triangle {
     ///
     /// # Errors
     /// [`Error::Config`] for no class, or more than 1,000.
-    pub fn new(kind: GraphKind, classes: u16) -> Result<GraphEnv<Self>> {
+    pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
         if !(1..=MAX_CLASSES).contains(&classes) {
             return Err(Error::config("node classes", classes, "1 to 1,000 classes"));
         }
         let set = ActionSet::new(Semantics::UpToIsomorphism);
         let actions = set.with(AddNode::free(classes, 3)).with(AddEdge::new(1));
-        let env = GraphEnv::new(Self { kind, classes }, actions, GraphState::new(kind))?;
-        Ok(env.with_backward(BackwardRule::ByType))
+        let env = GraphEnv::free(actions, GraphState::new(kind))?.with_backward(BackwardRule::ByType);
+        Ok(Self { env, kind, classes })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// The number of states up to isomorphism, the empty graph among them (Burnside's lemma).
@@ -63,8 +76,6 @@ impl Triangle {
         }
     }
 }
-
-impl GraphRules for Triangle {}
 
 #[cfg(test)]
 mod tests {

@@ -96,10 +96,10 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
         raise ValueError("a graph has several edges between two nodes: expected at most one")
     weighted = ((a, b, weight) for graph in graphs for a, b, weight in graph.edges(data="weight", default=1))
     for a, b, weight in weighted:
-        if weight is not None and weight != 1:
+        if weight is not None and not np.array_equal(weight, 1):
             warnings.warn(
                 f"the edge from {a!r} to {b!r} has the weight {weight!r}, which isn't read: each edge counts once. "
-                "Let whole numbers be `class` or `attributes` of the edges, or leave the weights out with nx.Graph(graph.edges())",
+                "Let whole numbers be `class` or `attributes` of the edges, or delete the `weight` of each edge.",
                 stacklevel=2,
             )
             break

@@ -14,7 +14,7 @@ pub(super) fn check(kind: &EnvKind, walks: usize, seed: u64) -> Result<(usize, O
     let Coverage { visited, ways_back } = match kind {
         EnvKind::Graphs { env, .. } => check_graph_env_watched(env, walks, rng, watch)?,
         EnvKind::Vectors(vectors) => check_env_watched(&vectors.env, walks, rng, watch)?,
-        EnvKind::Structures(env) => check_env_watched(env, walks, rng, watch)?,
+        EnvKind::Structures(of) => check_env_watched(of.env(), walks, rng, watch)?,
         EnvKind::Box(_) | EnvKind::Line(_) | EnvKind::Diffusion(_) => {
             let expected = "one whose moves can be listed: graphs, vectors, acyclic graphs";
             return Err(Error::config("an environment to be checked", "one of points", expected));

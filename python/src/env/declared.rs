@@ -13,10 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use serde::Deserialize;
 
+use super::Failures;
 use super::answers::{Answers, Question};
 use super::asked::Rules;
-use super::erased::any_graphs;
-use super::{AnyGraphEnv, Failures};
 use crate::kept::Object;
 use crate::molecules::Reading;
 use crate::states::Graphs;
@@ -69,7 +68,7 @@ impl Declared {
         rules: Option<Object>,
         initial: Option<Vec<GraphState>>,
         failures: &Failures,
-    ) -> Result<AnyGraphEnv> {
+    ) -> Result<GraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
         let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
@@ -141,7 +140,7 @@ impl Declared {
             Some(Nodes::Distinct) => env = env.with_scaffold(Scaffold::ToldApart)?,
             Some(Nodes::Alike) => env = env.with_scaffold(Scaffold::Alike)?,
         }
-        let env = any_graphs(env.with_symmetry_correction(self.corrects_symmetry));
+        let env = env.with_symmetry_correction(self.corrects_symmetry);
         Ok(match rules {
             Some(rules) => under_rules(env, rules, failures, None),
             None => env,
@@ -224,12 +223,7 @@ fn is_connected(graph: &GraphState) -> bool {
 }
 
 /// The same environment, in which rules in Python must allow what it allows, too.
-pub(super) fn under_rules(
-    env: AnyGraphEnv,
-    object: Object,
-    failures: &Failures,
-    reading: Option<Reading>,
-) -> AnyGraphEnv {
+pub(super) fn under_rules(env: GraphEnv, object: Object, failures: &Failures, reading: Option<Reading>) -> GraphEnv {
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
     let asked = |own| Arc::new(AskedRules { own, rules, names, reading, answers: Answers::default() });

@@ -1,19 +1,10 @@
-//! Environments of one type, whoever wrote their rules: a trainer is compiled once for all of them.
+//! Environments of vectors behind one type: a trainer is compiled once for all of them.
 
 use std::sync::Arc;
 
 use gfn::Result;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
-use gfn::graph::{GraphEnv, GraphRules};
-
-/// A graph environment of any rules.
-pub(crate) type AnyGraphEnv = GraphEnv<Arc<dyn GraphRules>>;
-
-/// A graph environment with the type of its rules left out.
-pub(crate) fn any_graphs<R: GraphRules + 'static>(env: GraphEnv<R>) -> AnyGraphEnv {
-    env.with_rules(|rules| Arc::new(rules) as Arc<dyn GraphRules>)
-}
 
 /// An environment of vectors, which their entries tell apart.
 #[derive(Clone)]

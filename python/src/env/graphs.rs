@@ -11,7 +11,6 @@ use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
 use serde::{Deserialize, Serialize};
 
 use super::EnvKind;
-use super::erased::any_graphs;
 use crate::molecules::{How, Reading};
 
 /// Their settings, by the name of the class in Python.
@@ -78,9 +77,9 @@ impl GraphSpec {
 
     pub(crate) fn build(&self) -> Result<EnvKind> {
         let env = match self {
-            Self::Ring { n_nodes, directed } => any_graphs(Ring::new(*n_nodes, kind(*directed))?),
-            Self::Triangle { colors, directed } => any_graphs(Triangle::new(kind(*directed), *colors)?),
-            Self::ColoredGraphs { max_nodes } => any_graphs(ColoredGraphs::new(*max_nodes)?),
+            Self::Ring { n_nodes, directed } => Ring::new(*n_nodes, kind(*directed))?.into_env(),
+            Self::Triangle { colors, directed } => Triangle::new(kind(*directed), *colors)?.into_env(),
+            Self::ColoredGraphs { max_nodes } => ColoredGraphs::new(*max_nodes)?.into_env(),
             Self::GraphBuilding {
                 max_nodes,
                 directed,
@@ -106,7 +105,7 @@ impl GraphSpec {
                     corrects_symmetry: *corrects_symmetry,
                     ..GraphBuildingConfig::new(kind(*directed), *max_nodes)
                 };
-                any_graphs(GraphBuilding::new(config)?)
+                GraphBuilding::new(config)?.into_env()
             }
             Self::Molecules { .. } => return self.molecules(),
             Self::Fragments { max_fragments, library } => {
@@ -115,8 +114,8 @@ impl GraphSpec {
                     Some(text) => FragmentLibrary::parse(text)?,
                 };
                 let env = Fragments::new(&library, *max_fragments)?;
-                let reading = Reading::of(self, How::Fragments((*env).clone()))?;
-                return Ok(EnvKind::Graphs { env: any_graphs(env), reading: Some(reading) });
+                let reading = Reading::of(self, How::Fragments(env.clone()))?;
+                return Ok(EnvKind::Graphs { env: env.into_env(), reading: Some(reading) });
             }
         };
         Ok(EnvKind::Graphs { env, reading: None })
@@ -176,7 +175,7 @@ impl GraphSpec {
         }
         let env = MoleculeEnv::new(config)?;
         let reading = Reading::of(self, How::Atoms(env.codec().clone()))?;
-        Ok(EnvKind::Graphs { env: any_graphs(env), reading: Some(reading) })
+        Ok(EnvKind::Graphs { env: env.into_env(), reading: Some(reading) })
     }
 }
 

@@ -17,7 +17,6 @@ use std::thread::ThreadId;
 use called::CalledSettings;
 use declared::{Declared, under_rules};
 use declared_vectors::DeclaredVectors;
-use erased::any_graphs;
 use gfn::graph::{GraphEnv, GraphState};
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
@@ -31,7 +30,7 @@ use serde::Deserialize;
 
 pub(crate) use asked::Failures;
 pub(crate) use declared_vectors::VectorMoves;
-pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
+pub(crate) use erased::AnyVectorEnv;
 pub(crate) use graphs::GraphSpec;
 pub(crate) use vectors::{VectorSpec, Vectors};
 
@@ -85,9 +84,9 @@ enum OtherSpec {
 /// An environment, by the states that it has.
 #[derive(Clone)]
 pub(crate) enum EnvKind {
-    Graphs { env: AnyGraphEnv, reading: Option<Reading> },
+    Graphs { env: GraphEnv, reading: Option<Reading> },
     Vectors(Vectors),
-    Structures(GraphEnv<BayesianStructure>),
+    Structures(BayesianStructure),
     Box(BoxEnv),
     Line(Line),
     Diffusion(DiffusionSampling),
@@ -246,7 +245,7 @@ impl Env {
 
     /// An environment of molecules, without rules on top of its own (whether these lead to a molecule, walks alone can tell), and how its
     /// graphs are read.
-    fn reading(&self) -> PyResult<(Reading, AnyGraphEnv)> {
+    fn reading(&self) -> PyResult<(Reading, GraphEnv)> {
         match self.without_rules()? {
             Some(EnvKind::Graphs { reading: Some(reading), env }) => Ok((reading, env)),
             _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
@@ -304,7 +303,7 @@ impl OtherSpec {
             Self::GraphProblem { problem, for_size } => {
                 let graphs = Instances::new(own.initial.clone().unwrap_or_default())?;
                 let make = if *for_size { GraphProblem::for_size } else { GraphProblem::new };
-                EnvKind::Graphs { env: any_graphs(make(*problem, &graphs)?), reading: None }
+                EnvKind::Graphs { env: make(*problem, &graphs)?.into_env(), reading: None }
             }
             Self::GraphEnv(declared) => {
                 EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }

@@ -127,7 +127,7 @@ impl Env {
         let held = self.by_hand(py, move |kind| match kind {
             EnvKind::Graphs { env, reading } => replayed(env, show_graphs(reading.clone()), walked),
             EnvKind::Vectors(vectors) => replayed(&vectors.env, show_vectors(), walked),
-            EnvKind::Structures(env) => replayed(env, show_structures(env.n_nodes()), walked),
+            EnvKind::Structures(of) => replayed(of.env(), show_structures(of.n_nodes()), walked),
             EnvKind::Box(env) => replayed(env, show_points(), walked),
             EnvKind::Line(env) => replayed(env, show_points(), walked),
             EnvKind::Diffusion(env) => replayed(env, show_diffusion(), walked),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gfn::env::{Direction, EnumerableEnv, Env, Masks, Rows, Slots};
-use gfn::graph::{GraphEnv, GraphRules, GraphStates};
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::rollout::ReplayEnv;
 use gfn::{Error, Result};
 use pyo3::prelude::*;
@@ -67,18 +67,12 @@ pub(crate) trait Steps: Send + Sync {
     fn log_automorphisms(&self, states: &Py<PyAny>) -> Result<Vec<f64>>;
 }
 
-fn name_of_graph<R: GraphRules>(
-    env: &GraphEnv<R>,
-    direction: Direction,
-    states: &GraphStates,
-    row: usize,
-    slot: u32,
-) -> Result<Name> {
+fn name_of_graph(env: &GraphEnv, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> Result<Name> {
     let (kind, _, action) = env.actions().decode(direction, &states.graphs()[row], slot)?;
     Ok(Name { kind: kind.0, a: action.a, b: action.b, column: action.class })
 }
 
-fn graphs<R: GraphRules>(env: GraphEnv<R>, border: Border<GraphStates>) -> ByHand<GraphEnv<R>> {
+fn graphs(env: GraphEnv, border: Border<GraphStates>) -> ByHand<GraphEnv> {
     let types = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     ByHand {
         env,
@@ -134,9 +128,12 @@ pub(crate) fn by_hand(kind: &EnvKind) -> Result<Arc<dyn Steps>> {
             let border = Border { show: show_vectors(), read: read_vectors(width, of.values), features: None };
             Arc::new(vectors(of.env.clone(), border))
         }
-        EnvKind::Structures(env) => {
-            let n = env.n_nodes();
-            Arc::new(graphs(env.clone(), Border { show: show_structures(n), read: read_structures(n), features: None }))
+        EnvKind::Structures(of) => {
+            let n = of.n_nodes();
+            Arc::new(graphs(
+                of.env().clone(),
+                Border { show: show_structures(n), read: read_structures(n), features: None },
+            ))
         }
         EnvKind::Box(_) | EnvKind::Line(_) | EnvKind::Diffusion(_) => {
             let expected =

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use gfn::Result;
 use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
+use gfn::rollout::ReplayEnv;
+use gfn::train::Trainer;
+use gfn::{Error, Result};
 use tch::Tensor;
 
 use super::Adopted;
@@ -41,6 +43,14 @@ impl<E: Env> AnyPolicy<E> {
     pub(crate) fn prior(&self) -> Option<&Self> {
         self.prior.as_deref()
     }
+}
+
+/// The prior of a trainer's policy, which is an [`AnyPolicy`].
+pub(crate) fn prior<E: ReplayEnv + 'static>(trainer: &Trainer<E>) -> Result<Option<&AnyPolicy<E>>> {
+    let policy: Option<&AnyPolicy<E>> = trainer.policy_as();
+    policy
+        .map(AnyPolicy::prior)
+        .ok_or(Error::contract("a trainer of this package has an `AnyPolicy`", "it has another policy"))
 }
 
 impl<E: Env> Policy<E> for AnyPolicy<E> {

@@ -8,7 +8,7 @@ mod rows;
 mod several;
 
 pub(crate) use adopted::Adopted;
-pub(crate) use chosen::AnyPolicy;
+pub(crate) use chosen::{AnyPolicy, prior};
 pub(crate) use module::PyBatch;
 pub(crate) use several::{Network, Networks, Policies, Prior};
 
@@ -34,12 +34,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tch::{Device, Kind};
 
-use crate::env::{AnyGraphEnv, AnyVectorEnv, Vectors};
+use crate::env::{AnyVectorEnv, Vectors};
 use crate::errors::raised;
 use crate::kept::Object;
 use crate::settings::{over_defaults, read};
-
-/// A policy over actions that can be listed.
 
 /// What Python asked for, and what it is built with.
 pub(crate) struct Plan<'a> {
@@ -112,7 +110,7 @@ fn boxed<E: Env>(policy: Result<impl Policy<E> + Send + 'static>) -> PyResult<An
 }
 
 /// A policy for graphs.
-pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<AnyPolicy<AnyGraphEnv>> {
+pub(crate) fn of_graphs(plan: Plan<'_>, env: &GraphEnv) -> PyResult<AnyPolicy<GraphEnv>> {
     let (device, kind) = (plan.device, plan.kind);
     match (plan.name.as_str(), &plan.module) {
         ("GraphNet", None) => {
@@ -162,14 +160,12 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<AnyPolic
 }
 
 /// A policy for acyclic graphs.
-pub(crate) fn of_structures(
-    plan: Plan<'_>,
-    env: &GraphEnv<BayesianStructure>,
-) -> PyResult<AnyPolicy<GraphEnv<BayesianStructure>>> {
+pub(crate) fn of_structures(plan: Plan<'_>, structures: &BayesianStructure) -> PyResult<AnyPolicy<GraphEnv>> {
+    let (env, n_nodes) = (structures.env(), structures.n_nodes());
     let (device, kind) = (plan.device, plan.kind);
     match (plan.name.as_str(), &plan.module) {
         ("Mlp", None) => boxed(plan.config().and_then(|config: MlpPolicyConfig| {
-            MlpPolicy::new(env, AdjacencyFeatures::new(env.n_nodes()), config, device, kind, plan.rng)
+            MlpPolicy::new(env, AdjacencyFeatures::new(n_nodes), config, device, kind, plan.rng)
         })),
         ("GraphNet", None) => {
             boxed(plan.config().and_then(|config: GraphNetConfig| {
@@ -182,7 +178,7 @@ pub(crate) fn of_structures(
                 .map(GraphPolicy),
         ),
         ("DagModule", Some(network)) => {
-            let view = View::Adjacency(env.n_nodes() as i64);
+            let view = View::Adjacency(n_nodes as i64);
             module::of_graphs(network, &plan.settings, env, view, (device, kind), plan.rng)
         }
         ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),

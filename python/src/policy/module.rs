@@ -1,6 +1,6 @@
 //! Networks of graphs that are a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
 
-use gfn::graph::{GraphBatch, GraphEnv, GraphRules};
+use gfn::graph::{GraphBatch, GraphEnv};
 use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
 use gfn::policy::GraphPolicy;
 use gfn::{Result, Rng};
@@ -163,14 +163,14 @@ fn unseen() -> Symmetry {
 }
 
 /// A policy around a module.
-pub(super) fn of_graphs<R: GraphRules + 'static>(
+pub(super) fn of_graphs(
     module: &Object,
     settings: &Value,
-    env: &GraphEnv<R>,
+    env: &GraphEnv,
     view: View,
     made_for: (Device, Kind),
     rng: &mut Rng,
-) -> PyResult<AnyPolicy<GraphEnv<R>>> {
+) -> PyResult<AnyPolicy<GraphEnv>> {
     let asked: Settings =
         serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
     let config = GraphNetConfig {

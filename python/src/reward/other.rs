@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gfn::Rng;
 use gfn::env::{Reals, Reward};
-use gfn::graph::{GraphEnv, GraphStates};
+use gfn::graph::GraphStates;
 use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData,
     LinearGaussianBic, LocalScore, StructurePrior,
@@ -85,24 +85,26 @@ fn spec(settings: &Value, states: &'static str) -> PyResult<Spec> {
 /// The posterior over structures, given observations.
 pub(crate) fn structure_reward(
     settings: Value,
-    env: &GraphEnv<BayesianStructure>,
+    structures: &BayesianStructure,
 ) -> PyResult<Box<dyn Reward<GraphStates>>> {
     let Spec::StructureReward { score, names } = spec(&settings, "acyclic graphs")? else {
         return Err(wrong_states(&settings, "acyclic graphs"));
     };
     let build = || -> gfn::Result<Box<dyn Reward<GraphStates>>> {
         let variables = names.len();
-        if variables != env.n_nodes() {
-            let got = format!("{variables} variables for an environment of {} nodes", env.n_nodes());
+        if variables != structures.n_nodes() {
+            let got = format!("{variables} variables for an environment of {} nodes", structures.n_nodes());
             return Err(gfn::Error::config("the data of a StructureReward", got, "a column for each node"));
         }
         let score = score.build(names)?;
         let scores = if variables <= AHEAD {
-            CachedScores::ahead(score, env.config().max_parents)?
+            CachedScores::ahead(score, structures.config().max_parents)?
         } else {
             CachedScores::new(score)
         };
-        Ok(Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?))
+        Ok(Box::new(
+            DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&structures.env().initial_graphs()[0])?,
+        ))
     };
     build().map_err(raised)
 }

@@ -165,13 +165,13 @@ pub(super) fn session(
                 rng,
             )
         }
-        (EnvKind::Structures(env), _) => {
-            let reward = reward
-                .build(&show_structures(env.n_nodes()), by_keys(env), |settings| structure_reward(settings, env))?;
-            let n = env.n_nodes();
+        (EnvKind::Structures(structures), _) => {
+            let (env, n) = (structures.env(), structures.n_nodes());
+            let reward =
+                reward.build(&show_structures(n), by_keys(env), |settings| structure_reward(settings, structures))?;
             let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
             let border = Border { show: show_structures(n), read: read_structures(n), features };
-            let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
+            let policies = networks.build(&mut rng, |plan| of_structures(plan, structures))?;
             listed(
                 EnvParts { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },
                 rest,

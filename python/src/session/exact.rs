@@ -9,7 +9,7 @@ use tch::Tensor;
 use super::engine::later;
 use super::sampled::{in_batches, one_instance, repeated};
 use crate::evaluation::{self, Array, Found, places};
-use crate::policy::AnyPolicy;
+use crate::policy::prior;
 use crate::states::Show;
 use crate::watch::Watch;
 
@@ -100,7 +100,7 @@ fn target<E: EnumerableEnv + 'static>(
         Ok(())
     })?;
     let mut target = space.target_of(&values)?;
-    let Some(prior) = trainer.policy_as().and_then(AnyPolicy::<E>::prior) else { return Ok(target) };
+    let Some(prior) = prior(trainer)? else { return Ok(target) };
     let beta = trainer.context().objective.reward_exponent();
     let prior = space.terminating_distribution(trainer.env(), &watch.over(prior), conditions)?;
     let logs = target.log_rewards.iter().zip(&prior.probs);

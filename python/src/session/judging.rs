@@ -12,7 +12,7 @@ use super::sampled::one_instance;
 use crate::errors::passed_on;
 use crate::evaluation::Found;
 use crate::objects::{Border, some};
-use crate::policy::AnyPolicy;
+use crate::policy::prior;
 use crate::watch::Watch;
 
 /// A trainer of an environment whose actions can be listed.
@@ -31,7 +31,7 @@ pub(super) fn certified<E: EnumerableEnv + 'static>(
     rng: &mut Rng,
 ) -> Result<String> {
     one_instance(trainer.env())?;
-    if trainer.policy_as().and_then(AnyPolicy::<E>::prior).is_some() {
+    if prior(trainer)?.is_some() {
         return Err(Error::config("the objective", "relative to a prior", "one whose target is R, or `exact`"));
     }
     let watch = Watch::new();

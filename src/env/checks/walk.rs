@@ -332,7 +332,10 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
     let state = describe_state(env, states, row);
     if env.masks(Direction::Forward, &states.select(&[row])).n_legal(0) > 0 {
         let rule = "the masks of a state don't depend on the other states of its batch";
-        return Error::contract(rule, format!("{state} has a legal forward move alone, and none beside others"));
+        return Error::contract(
+            rule,
+            format!("{state} has a legal move or the exit if it is asked about alone, and none in a batch"),
+        );
     }
     Error::contract(rule, format!("the rules leave {state} without any move and without the exit"))
 }

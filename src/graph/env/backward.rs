@@ -5,8 +5,8 @@ use crate::env::Direction;
 use crate::graph::{ActionKind, Attributes, GraphActionType, GraphState, GraphView, Head, Move, reverse_move};
 
 /// Fills one block of one graph, as the environment permits.
-pub(super) fn fill<R: GraphRules>(
-    env: &GraphEnv<R>,
+pub(super) fn fill(
+    env: &GraphEnv,
     direction: Direction,
     graph: GraphView<'_>,
     kind: ActionKind,
@@ -30,7 +30,7 @@ pub(super) fn fill<R: GraphRules>(
 }
 
 /// The legal backward slots of a graph, derived: what the masks of [`BackwardRule::ByType`] must agree with.
-pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> Vec<bool> {
+pub(super) fn derived_backward(env: &GraphEnv, graph: &GraphState) -> Vec<bool> {
     let mut out = Vec::new();
     for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
         let mut mask = vec![false; head.anchor.rows(graph) * head.width];
@@ -42,8 +42,8 @@ pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphSt
 }
 
 /// Keeps only those moves of `mask` that lead to a reachable parent in which the move back here is legal.
-fn derive_backward<R: GraphRules>(
-    env: &GraphEnv<R>,
+fn derive_backward(
+    env: &GraphEnv,
     graph: &GraphState,
     kind: ActionKind,
     action_type: &dyn GraphActionType,
@@ -59,8 +59,8 @@ fn derive_backward<R: GraphRules>(
     }
 }
 
-fn parent_permits<R: GraphRules>(
-    env: &GraphEnv<R>,
+fn parent_permits(
+    env: &GraphEnv,
     graph: &GraphState,
     kind: ActionKind,
     action_type: &dyn GraphActionType,

@@ -4,14 +4,14 @@ use smallvec::SmallVec;
 
 use crate::env::{Classes, Direction, Grouping, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{GraphEnv, GraphRules, GraphStates};
+use crate::graph::{GraphEnv, GraphStates};
 use crate::{Result, parallel};
 
 /// Larger graphs hardly meet in a batch, and finding their canonical order would be for nothing.
 const MAX_NODES: usize = 8;
 
 /// Groups isomorphic rows; `None` where that wouldn't pay.
-pub(in crate::graph) fn classes<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Option<Classes> {
+pub(in crate::graph) fn classes(env: &GraphEnv, states: &GraphStates) -> Option<Classes> {
     if env.schema().max_nodes > MAX_NODES {
         return None;
     }
@@ -23,8 +23,8 @@ pub(in crate::graph) fn classes<R: GraphRules>(env: &GraphEnv<R>, states: &Graph
 }
 
 /// Renames actions of rows as the first rows of their classes name them, or (`back`) the other way round.
-pub(in crate::graph) fn translate<R: GraphRules>(
-    env: &GraphEnv<R>,
+pub(in crate::graph) fn translate(
+    env: &GraphEnv,
     direction: Direction,
     states: &GraphStates,
     classes: &Classes,

@@ -8,9 +8,7 @@ use crate::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moves, Rows, Slots, Walked, check_counts,
     describe_move, walk_back,
 };
-use crate::graph::{
-    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
-};
+use crate::graph::{BackwardRule, GraphArrays, GraphEnv, GraphSchema, GraphState, GraphStates, labelled_key};
 use crate::{Error, Result, Rng};
 
 /// Random walks of [`check_sampled`].
@@ -28,7 +26,7 @@ const PAIRS: usize = 32;
 const SLOTS: usize = 1 << 18;
 
 /// Checks what can be known without a state: that graphs can hold what the schema says, and slots can be numbered.
-pub(crate) fn check_settings<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
+pub(crate) fn check_settings(env: &GraphEnv) -> Result<()> {
     let schema = env.schema();
     schema.check()?;
     env.actions().check()?;
@@ -53,7 +51,7 @@ pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()>
 }
 
 /// Checks that backward masks that are given by type are those that derivation finds.
-pub(crate) fn check_by_type<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+pub(crate) fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     if env.backward_rule() != BackwardRule::ByType {
         return Ok(());
     }
@@ -77,12 +75,7 @@ pub(crate) fn check_by_type<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStat
 }
 
 /// Checks that the same is legal in a graph whatever its labels are, up to isomorphism; of `most` moves of each, where there are more.
-pub(crate) fn check_relabelled<R: GraphRules>(
-    env: &GraphEnv<R>,
-    states: &GraphStates,
-    most: usize,
-    rng: &mut Rng,
-) -> Result<()> {
+pub(crate) fn check_relabelled(env: &GraphEnv, states: &GraphStates, most: usize, rng: &mut Rng) -> Result<()> {
     let Some((both, classes)) = env.relabelled(states, rng) else { return Ok(()) };
     let n = states.len();
     for direction in [Direction::Forward, Direction::Backward] {
@@ -113,7 +106,7 @@ pub(crate) fn check_relabelled<R: GraphRules>(
 }
 
 /// Checks the counts of moves between some states and what they lead to, where training corrects for symmetry by them.
-fn check_some_counts<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+fn check_some_counts(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     if !env.merges_isomorphic() || !env.corrects_symmetry() {
         return Ok(());
     }
@@ -130,7 +123,7 @@ fn check_some_counts<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> 
 }
 
 /// Checks that no move gives back what moves before it took of the initial graph: it would have no way back.
-pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+pub(crate) fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();
     let states = states.select(&lacking);
@@ -154,7 +147,7 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
 /// Checks settings, and on some states of a few short random walks schema, masks, labels, counts of moves, what undoes them and ways back.
 ///
 /// It is for once per run, so it is cheap: large graphs, whose masks cost more, take fewer steps.
-pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
+pub(in crate::graph) fn check_sampled(env: &GraphEnv) -> Result<()> {
     check_settings(env)?;
     let rng = &mut Rng::seeded(0);
     let steps = (4096 / env.schema().max_nodes.max(1)).clamp(2, 16);
@@ -176,7 +169,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
 }
 
 /// A few small ones of the initial graphs and of those that were visited, no two of them equal.
-fn smallest<R: GraphRules>(env: &GraphEnv<R>, visited: &[GraphState]) -> GraphStates {
+fn smallest(env: &GraphEnv, visited: &[GraphState]) -> GraphStates {
     if !env.merges_isomorphic() {
         return Vec::new().into();
     }
@@ -190,7 +183,7 @@ fn smallest<R: GraphRules>(env: &GraphEnv<R>, visited: &[GraphState]) -> GraphSt
 }
 
 /// Checks that no two instances lead to the same graph: their flows and ways back differ, and a network sees the graph alone.
-fn check_instances_apart<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState]) -> Result<()> {
+fn check_instances_apart(env: &GraphEnv, graphs: &[GraphState]) -> Result<()> {
     let mut seen = HashMap::new();
     for graph in graphs.iter().chain(env.initial_graphs()) {
         let other = *seen.entry(labelled_key(&graph.clone().with_instance(0))).or_insert(graph.instance());
@@ -203,7 +196,7 @@ fn check_instances_apart<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState]
 
 /// Checks that no instance leads to where another starts, which short walks hardly find in large graphs: what contains an instance's
 /// initial graph, and can be walked back to it, is a state of it. Of more than 128 instances it looks at so many.
-fn check_starts_apart<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
+fn check_starts_apart(env: &GraphEnv) -> Result<()> {
     const INSTANCES: usize = 128;
     const WAYS: usize = 8;
     let rng = &mut Rng::seeded(0);

@@ -16,12 +16,7 @@ use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphVie
 use crate::{Error, Result, Rng, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
-fn step_one<R: GraphRules>(
-    env: &GraphEnv<R>,
-    direction: Direction,
-    graph: &mut GraphState,
-    slot: u32,
-) -> Result<(u32, bool)> {
+fn step_one(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
     let actions = env.actions();
     let (kind, action_type, action) = actions.decode(direction, graph, slot)?;
     if action_type.is_exit() {
@@ -35,8 +30,8 @@ fn step_one<R: GraphRules>(
 
 /// Refuses a move that takes a node of the initial graph, up to isomorphism: these nodes come first there, and without one of them the
 /// next would be taken for it.
-fn check_removed<R: GraphRules>(
-    env: &GraphEnv<R>,
+fn check_removed(
+    env: &GraphEnv,
     direction: Direction,
     action_type: &dyn GraphActionType,
     graph: &GraphState,
@@ -53,7 +48,7 @@ fn check_removed<R: GraphRules>(
     }
 }
 
-impl<R: GraphRules> Env for GraphEnv<R> {
+impl Env for GraphEnv {
     type States = GraphStates;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
@@ -173,7 +168,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 }
 
-impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
+impl DiscreteEnv for GraphEnv {
     fn masks(&self, direction: Direction, states: &GraphStates) -> Masks {
         let heads: Vec<_> = self.actions().heads(direction).collect();
         let ptr = || {

@@ -2,13 +2,11 @@
 
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{
-    CanonicalKey, GraphEnv, GraphRules, GraphState, GraphStates, Semantics, labelled_key, reverse_move,
-};
+use crate::graph::{CanonicalKey, GraphEnv, GraphState, GraphStates, Semantics, labelled_key, reverse_move};
 use crate::{Error, Result, parallel};
 
 /// The keys of the children of one graph: each move is made and undone in place, which costs less than a copy.
-fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
+fn keys_after(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
     let mut edited = graph.clone();
     let mut out = Vec::with_capacity(slots.len());
     for &slot in slots {
@@ -24,7 +22,7 @@ fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32
     Ok(out)
 }
 
-impl<R: GraphRules> EnumerableEnv for GraphEnv<R> {
+impl EnumerableEnv for GraphEnv {
     type Key = CanonicalKey;
 
     fn keys(&self, states: &GraphStates) -> Vec<CanonicalKey> {
@@ -63,7 +61,7 @@ mod tests {
     use crate::env::{DiscreteEnv, Env, Rows};
     use crate::graph::{ActionSet, AddEdge, AddNode, Edge, Free, GraphKind, GraphSchema, Node, Reversed};
 
-    fn env(semantics: Semantics, n_initial: usize) -> GraphEnv<Free> {
+    fn env(semantics: Semantics, n_initial: usize) -> GraphEnv {
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, 5) };
         let actions = ActionSet::new(semantics)
             .with(AddNode::free(2, 5))

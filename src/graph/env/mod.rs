@@ -12,7 +12,7 @@ mod rules;
 mod scaffold;
 mod schema;
 
-use std::ops::Deref;
+use std::sync::Arc;
 
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
@@ -45,8 +45,7 @@ pub enum BackwardRule {
 /// An environment that builds graphs: its action types, what graphs are made of, where it starts, and an author's [`GraphRules`].
 ///
 /// It implements [`Env`](crate::env::Env), [`DiscreteEnv`](crate::env::DiscreteEnv) and
-/// [`EnumerableEnv`](crate::env::EnumerableEnv), and reads like its rules (`Deref`), so that what they tell of themselves can be asked
-/// of the environment.
+/// [`EnumerableEnv`](crate::env::EnumerableEnv).
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -70,9 +69,9 @@ pub enum BackwardRule {
 /// assert_eq!(masks.n_legal(0), 6 + 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct GraphEnv<R> {
-    rules: R,
+#[derive(Clone)]
+pub struct GraphEnv {
+    rules: Arc<dyn GraphRules>,
     actions: ActionSet,
     schema: GraphSchema,
     /// That of each instance, in order of their numbers.
@@ -87,7 +86,16 @@ pub struct GraphEnv<R> {
     corrects_symmetry: bool,
 }
 
-impl GraphEnv<Free> {
+impl std::fmt::Debug for GraphEnv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { actions, schema, initial, backward, .. } = self;
+        let mut out = f.debug_struct("GraphEnv");
+        out.field("actions", actions).field("schema", schema).field("initial", initial).field("backward", backward);
+        out.field("scaffold", &self.scaffold()).finish_non_exhaustive()
+    }
+}
+
+impl GraphEnv {
     /// An environment without rules: [`new`](Self::new) with [`Free`].
     ///
     /// # Errors
@@ -95,9 +103,7 @@ impl GraphEnv<Free> {
     pub fn free(actions: ActionSet, initial: GraphState) -> Result<Self> {
         Self::new(Free, actions, initial)
     }
-}
 
-impl<R: GraphRules> GraphEnv<R> {
     /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
     /// stay for good; up to isomorphism a step that would take one of its nodes is an error. Its nodes are alike there where they are
     /// equal and unjoined, and told apart otherwise, unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are
@@ -109,8 +115,8 @@ impl<R: GraphRules> GraphEnv<R> {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for no action type, one of no class, or of so large graphs that their slots can't be
     /// numbered in 32 bits.
-    pub fn new(rules: R, actions: ActionSet, initial: GraphState) -> Result<Self> {
-        let env = Self::assembled(rules, actions, initial);
+    pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
+        let env = Self::assembled(Arc::new(rules), actions, initial);
         check_settings(&env)?;
         env.check_initial()?;
         Ok(env)
@@ -130,7 +136,7 @@ impl<R: GraphRules> GraphEnv<R> {
     }
 
     /// The same of parts that are known to fit.
-    pub(crate) fn assembled(rules: R, actions: ActionSet, initial: GraphState) -> Self {
+    pub(crate) fn assembled(rules: Arc<dyn GraphRules>, actions: ActionSet, initial: GraphState) -> Self {
         // A graph of another environment may have a number there.
         let initial = vec![initial.with_instance(0)];
         let schema = GraphSchema::of(&actions, &initial);
@@ -247,27 +253,40 @@ impl<R: GraphRules> GraphEnv<R> {
         self
     }
 
-    /// The same environment under rules made of its own: of another type, or with more to say.
+    /// Replaces the rules by those that `make` builds from them. The new rules must forward every method that they don't change: a
+    /// method that they leave out has its default.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use gfn::{graph::{GraphEnv, GraphRules}, testing::Triangles};
-    /// // Environments of different authors are of one type so.
-    /// let env: GraphEnv<Arc<dyn GraphRules>> = Triangles::new().with_rules(|rules| Arc::new(rules) as Arc<dyn GraphRules>);
-    /// assert_eq!(gfn::env::StateGraph::build(&env, 100)?.len(), 8);
+    /// use gfn::graph::{GraphRules, GraphState, MoveMask};
+    /// use gfn::testing::Triangles;
+    ///
+    /// /// A graph of one edge isn't finished.
+    /// struct NoEdgeAlone(Arc<dyn GraphRules>);
+    /// impl GraphRules for NoEdgeAlone {
+    ///     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+    ///         self.0.restrict(graph, moves);
+    ///     }
+    ///     fn is_reachable(&self, graph: &GraphState) -> bool {
+    ///         self.0.is_reachable(graph)
+    ///     }
+    ///     fn can_exit(&self, graph: &GraphState) -> bool {
+    ///         graph.n_edges() != 1 && self.0.can_exit(graph)
+    ///     }
+    /// }
+    /// let env = Triangles::env().with_rules(NoEdgeAlone);
+    /// assert_eq!(gfn::env::StateGraph::build(&env, 100)?.ends().len(), 5);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     #[must_use]
-    pub fn with_rules<T: GraphRules>(self, make: impl FnOnce(R) -> T) -> GraphEnv<T> {
-        let Self { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry } = self;
-        let rules = make(rules);
-        GraphEnv { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry }
+    pub fn with_rules<T: GraphRules + 'static>(self, make: impl FnOnce(Arc<dyn GraphRules>) -> T) -> Self {
+        Self { rules: Arc::new(make(self.rules)), ..self }
     }
 
     /// The author's rules.
     #[must_use]
-    pub fn rules(&self) -> &R {
-        &self.rules
+    pub fn rules(&self) -> &dyn GraphRules {
+        self.rules.as_ref()
     }
 
     /// The action types; their semantics decides when two graphs are the same object.
@@ -347,13 +366,5 @@ impl<R: GraphRules> GraphEnv<R> {
     /// Nodes that symmetries leave where they are: those of the initial graph, which come first.
     pub(crate) fn n_fixed(&self) -> usize {
         self.initial[0].n_nodes()
-    }
-}
-
-impl<R> Deref for GraphEnv<R> {
-    type Target = R;
-
-    fn deref(&self) -> &R {
-        &self.rules
     }
 }

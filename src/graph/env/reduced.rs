@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::env::{Direction, DiscreteEnv, Grouping, Masks};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphRules, GraphState, GraphStates, Node};
+use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphState, GraphStates, Node};
 use crate::{Error, Result, parallel};
 
 /// The part of a graph that its future depends on: some of its nodes, and some edges between them ([`GraphRules::reduced`]).
@@ -92,12 +92,7 @@ pub(crate) struct ReducedStates {
 
 impl ReducedStates {
     /// `None` where the environment's rules reduce nothing. States aren't merged where something else, a condition, tells them apart.
-    pub(crate) fn of<R: GraphRules>(
-        env: &GraphEnv<R>,
-        states: &GraphStates,
-        sees_labels: bool,
-        merges: bool,
-    ) -> Option<Self> {
+    pub(crate) fn of(env: &GraphEnv, states: &GraphStates, sees_labels: bool, merges: bool) -> Option<Self> {
         let graphs = states.graphs();
         let reduced = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
             Some(env.rules().reduced(graph)?.list(graph, sees_labels))
@@ -141,7 +136,7 @@ impl ReducedStates {
     ///
     /// # Errors
     /// [`Error::Contract`] for a legal move at a node that was left out, and for moves at edges or pairs of nodes.
-    pub(crate) fn rows_of_blocks<R: GraphRules>(&self, env: &GraphEnv<R>, masks: &Masks) -> Result<Vec<BlockRows>> {
+    pub(crate) fn rows_of_blocks(&self, env: &GraphEnv, masks: &Masks) -> Result<Vec<BlockRows>> {
         let mut starts = masks.slot_ptr[..masks.len()].to_vec();
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
         let blocks = heads.map(|((_, action_type, head), block)| {
@@ -187,7 +182,7 @@ pub(crate) struct BlockRows {
 ///
 /// # Errors
 /// Those of [`ReducedStates::rows_of_blocks`].
-pub(crate) fn check_reduced<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+pub(crate) fn check_reduced(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let Some(reduced) = ReducedStates::of(env, states, true, true) else { return Ok(()) };
     let directions = [Direction::Forward, Direction::Backward];
     directions.iter().try_for_each(|&direction| reduced.rows_of_blocks(env, &env.masks(direction, states)).map(drop))
@@ -201,7 +196,7 @@ mod tests {
     use super::*;
     use crate::Rng;
     use crate::env::Rows;
-    use crate::graph::{ActionSet, AddEdge, Semantics, SetNodeAttr};
+    use crate::graph::{ActionSet, AddEdge, GraphRules, Semantics, SetNodeAttr};
     use crate::nn::{GraphNet, GraphNetConfig};
     use crate::policy::{GraphPolicy, Policy};
     use crate::quantity::{Quantities, Quantity};
@@ -230,7 +225,7 @@ mod tests {
         graph
     }
 
-    fn env(right: bool) -> GraphEnv<Marks> {
+    fn env(right: bool) -> GraphEnv {
         let edges = [(0, 1), (1, 2), (2, 3)].map(|(a, b)| (a, b, Edge::default()));
         let path = GraphState::from_parts(crate::graph::GraphKind::Undirected, &[Node::default(); 4], &edges).unwrap();
         let actions = ActionSet::new(Semantics::Labelled).with(SetNodeAttr::new(&[1]).unwrap());
@@ -239,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_legal_move_at_a_node_that_is_left_out_is_refused() {
-        let states = |env: &GraphEnv<Marks>| crate::env::Env::initial(env, &[0; 2]);
+        let states = |env: &GraphEnv| crate::env::Env::initial(env, &[0; 2]);
         let wrong = env(false);
         let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
         let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);

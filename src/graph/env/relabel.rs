@@ -7,16 +7,12 @@
 use smallvec::SmallVec;
 
 use crate::env::{Classes, Direction, Grouping, InsertionOrder, Rows, Slots};
-use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates, Move};
+use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
 use crate::{Error, Result, Rng};
 
 /// Graphs, and behind them each under other labels: nodes of the initial graph stay where they are, or go where a symmetry of it takes
 /// them if they are alike.
-pub(super) fn relabelled<R: GraphRules>(
-    env: &GraphEnv<R>,
-    states: &GraphStates,
-    rng: &mut Rng,
-) -> (GraphStates, Classes) {
+pub(super) fn relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut Rng) -> (GraphStates, Classes) {
     let n = states.len();
     let mut graphs = states.graphs().to_vec();
     let mut orders: Vec<SmallVec<[u32; 16]>> = Vec::with_capacity(2 * n);
@@ -36,8 +32,8 @@ pub(super) fn relabelled<R: GraphRules>(
 }
 
 /// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
-pub(crate) fn to_insertion_order<R: GraphRules>(
-    env: &GraphEnv<R>,
+pub(crate) fn to_insertion_order(
+    env: &GraphEnv,
     states: &GraphStates,
     actions: &Slots,
     reverse: &Slots,

@@ -93,7 +93,7 @@ pub struct BatchMove {
     pub action: Move,
 }
 
-/// Rules chosen at run time: `Arc<dyn GraphRules>` ([`GraphEnv::with_rules`](super::GraphEnv::with_rules)).
+/// Shared rules, as [`GraphEnv::with_rules`](super::GraphEnv::with_rules) gives them.
 impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         (**self).restrict(graph, moves);
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    fn env<R: GraphRules>(rules: R, semantics: Semantics) -> GraphEnv<R> {
+    fn env(rules: impl GraphRules + 'static, semantics: Semantics) -> GraphEnv {
         let kind = GraphKind::Undirected;
         let actions = ActionSet::new(semantics).with(AddNode::free(2, 5)).with(AddEdge::new(1));
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 5) };
@@ -269,7 +269,7 @@ mod tests {
         fn allowed(graph: &GraphState, action: Move) -> bool {
             graph.n_edges() == 0 || (action.a.min(action.b), action.a.max(action.b)) != (0, 1)
         }
-        fn edges<R: GraphRules>(rules: R) -> GraphEnv<R> {
+        fn edges(rules: impl GraphRules + 'static) -> GraphEnv {
             let kind = GraphKind::Undirected;
             let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
             GraphEnv::new(rules, actions, GraphState::with_nodes(kind, 3)).unwrap()

@@ -1,6 +1,6 @@
 //! The nodes of an initial graph, which are told apart or not, up to isomorphism.
 
-use super::{GraphEnv, GraphRules};
+use super::GraphEnv;
 use crate::graph::symmetry::{Budget, Held};
 use crate::graph::{Canonical, GraphState, with_canonizer};
 use crate::{Result, Rng};
@@ -16,7 +16,7 @@ pub enum Scaffold {
     Alike,
 }
 
-impl<R: GraphRules> GraphEnv<R> {
+impl GraphEnv {
     /// The graph in canonical form: equal keys are one object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
         let mut budget = Budget::UNLIMITED;

@@ -1,7 +1,7 @@
 //! The changes that moves make to the symmetry of graphs, for policies up to isomorphism.
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
-use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
+use crate::graph::{GraphEnv, GraphState, GraphStates};
 use crate::{Error, Result, parallel};
 
 use super::MIN_PER_THREAD;
@@ -65,12 +65,7 @@ impl MoveSymmetries {
     }
 
     /// Given the masks.
-    pub(crate) fn of<R: GraphRules>(
-        env: &GraphEnv<R>,
-        count: SymmetryCount,
-        masks: &Masks,
-        states: &GraphStates,
-    ) -> Result<Self> {
+    pub(crate) fn of(env: &GraphEnv, count: SymmetryCount, masks: &Masks, states: &GraphStates) -> Result<Self> {
         let classes = env.label_classes();
         let log_automorphisms = |graph: &GraphState| match count {
             SymmetryCount::Exact => env.log_automorphisms(graph),
@@ -104,12 +99,7 @@ impl MoveSymmetries {
 }
 
 /// The graph that a legal slot leads to; `None` for the exit.
-fn after<R: GraphRules>(
-    env: &GraphEnv<R>,
-    direction: Direction,
-    graph: &GraphState,
-    slot: u32,
-) -> Result<Option<GraphState>> {
+fn after(env: &GraphEnv, direction: Direction, graph: &GraphState, slot: u32) -> Result<Option<GraphState>> {
     let (_, action_type, action) = env.actions().decode(direction, graph, slot)?;
     if action_type.is_exit() {
         return Ok(None);
@@ -119,7 +109,7 @@ fn after<R: GraphRules>(
     Ok(Some(child))
 }
 
-impl<R: GraphRules> GraphEnv<R> {
+impl GraphEnv {
     /// Counts the automorphisms of graphs and of what their legal moves lead to, for networks that
     /// [see symmetry](crate::nn::GraphNetwork::sees_symmetry). [`GraphPolicy`](crate::policy::GraphPolicy) does it for them; by hand
     /// it is [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries) that hands it over.

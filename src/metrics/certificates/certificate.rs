@@ -87,8 +87,7 @@ pub enum Finding {
         mass: f64,
     },
     /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is an
-    /// estimate. It is made only if the policy's trajectories and the backward ones agree
-    /// ([`Limit::PathsDisagree`]), with enough effective samples and without uncertain probes.
+    /// estimate. It is made only if there is no [`Limit`].
     Inconsistent {
         /// Flow consistency.
         fcs: f64,

@@ -120,8 +120,9 @@ where
     let inverse = of_target.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
     let by_weights = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
     let at_least = found.log_reward().max(by_weights(&own.log_weights)).max(by_weights(&uniform.log_weights));
-    // Below the lower bound it is false: either by its risk, or because `target` wasn't drawn from the target.
-    let at_most = inverse.map(|logs| (-log_mean_at_least(&logs, RISK)).max(at_least)).filter(|bound| bound.is_finite());
+    let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
+    // An upper bound below the lower one is false: by its risk, or because `target` wasn't drawn from the target.
+    let at_most = at_most.map(|bound| bound.max(at_least));
     let mut log_z = LogZBounds {
         from_found_objects: found.log_reward(),
         at_least,

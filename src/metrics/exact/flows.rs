@@ -102,7 +102,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// ```
     /// use gfn::{env::StateGraph, testing::Triangles};
-    /// let env = Triangles::new();
+    /// let env = Triangles::env();
     /// StateGraph::build(&env, 100)?.check_ways_back(&env)?;
     /// # Ok::<(), gfn::Error>(())
     /// ```

@@ -41,7 +41,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// ```
     /// use gfn::{env::StateGraph, testing::Triangles};
-    /// let graph = StateGraph::build(&Triangles::new(), 100)?;
+    /// let graph = StateGraph::build(&Triangles::env(), 100)?;
     /// let target = graph.target_of(&vec![1.0; graph.ends().len()])?;
     /// assert!((target.log_z - 1.0 - (graph.ends().len() as f64).ln()).abs() < 1e-12);
     /// # Ok::<(), gfn::Error>(())

@@ -7,7 +7,7 @@ use super::heads::edge_pairs;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
-use crate::graph::{ActionSet, Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema, GraphState};
+use crate::graph::{ActionSet, Anchor, GraphArrays, GraphBatch, GraphEnv, GraphSchema, GraphState};
 use crate::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -39,7 +39,7 @@ impl Default for EdgeMlpConfig {
 ///
 /// ```
 /// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
-/// let env = Triangles::new();
+/// let env = Triangles::env();
 /// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().n_actions(), [4, 4]);
@@ -74,13 +74,7 @@ impl EdgeMlp {
     /// [`Error::Config`] for an environment whose graphs start with no nodes or with fewer than they can have, and for
     /// sizes below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device
     /// that isn't there.
-    pub fn new<R: GraphRules>(
-        env: &GraphEnv<R>,
-        config: EdgeMlpConfig,
-        device: Device,
-        kind: Kind,
-        rng: &mut Rng,
-    ) -> Result<Self> {
+    pub fn new(env: &GraphEnv, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema().clone();
         let start = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
         if start != schema.max_nodes || start == 0 {

@@ -9,7 +9,7 @@ use super::network::{HostBlocks, HostGraphNet};
 use super::torso::{Embedded, Torso, checked_conditions, embedded};
 use super::{ConvKind, GraphNetwork, JumpingKnowledge, MessagePassing, NormKind};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics, SymmetryCount};
+use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics, SymmetryCount};
 use crate::nn::host::Packed;
 use crate::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
@@ -171,7 +171,7 @@ impl GraphNetConfig {
 ///
 /// ```
 /// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
-/// let env = Triangles::new();
+/// let env = Triangles::env();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
@@ -201,13 +201,7 @@ impl GraphNet {
     /// a transformer has, a negative number of conditions, a convolution that can't see all edge features of the environment, a schema that no graph can
     /// satisfy ([`GraphSchema::check`]), and too many slots; [`Error::Contract`] for an initial graph that violates the
     /// schema; [`Error::Device`] for a device that isn't there.
-    pub fn new<R: GraphRules>(
-        env: &GraphEnv<R>,
-        config: GraphNetConfig,
-        device: Device,
-        kind: Kind,
-        rng: &mut Rng,
-    ) -> Result<Self> {
+    pub fn new(env: &GraphEnv, config: GraphNetConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema();
         config.check()?;
         config.check_sight(schema)?;
@@ -233,8 +227,8 @@ impl<T: Torso> GraphNet<T> {
     /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many slots, and layers of
     /// width below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device that
     /// isn't there.
-    pub fn with_torso<R: GraphRules>(
-        env: &GraphEnv<R>,
+    pub fn with_torso(
+        env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> T,
         config: GraphNetConfig,
         device: Device,

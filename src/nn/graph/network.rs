@@ -60,7 +60,7 @@ pub(in crate::nn) trait HostBlocks: std::fmt::Debug {
 ///
 /// ```
 /// use gfn::{env::{Direction, Env}, nn::{GraphNet, GraphNetConfig, GraphNetwork}, testing::Triangles, Rng};
-/// let env = Triangles::new();
+/// let env = Triangles::env();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let frozen = net.on_host(Direction::Forward).ok_or("not for this network")?;
 /// // The logits of pairs of nodes, then those of the exit.

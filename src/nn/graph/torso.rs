@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn embeddings_of_other_widths_than_the_torso_says_are_refused() {
         for (nodes, graphs) in [(2, 2), (3, 2), (2, 1)] {
-            let (env, rng) = (Triangles::new(), &mut Rng::seeded(0));
+            let (env, rng) = (Triangles::env(), &mut Rng::seeded(0));
             let torso = |_: &mut crate::nn::Scope<'_>| Says(nodes, graphs);
             let config = GraphNetConfig::default();
             let net = GraphNet::with_torso(&env, torso, config, Device::Cpu, Kind::Float, rng).unwrap();

@@ -62,7 +62,7 @@ impl Ended {
 /// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
 ///     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
 /// };
-/// let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
+/// let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
 /// let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
 /// let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
 /// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };

@@ -18,7 +18,7 @@ impl Thompson {
     pub(in crate::train) fn new<E: Env>(policy: &dyn Policy<E>, share: f64) -> Result<Self> {
         let n_heads = policy.heads().map_or(1, MultiHead::n_heads);
         if n_heads < 2 {
-            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`)";
+            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`; a policy that wraps another one forwards `Policy::heads`)";
             return Err(Error::config("the heads of Thompson sampling", n_heads, expected));
         }
         if !(share > 0.0 && share <= 1.0) {
@@ -55,7 +55,8 @@ impl Thompson {
         mut work: impl FnMut(usize) -> Result<T>,
     ) -> Result<Vec<T>> {
         let Some(policy) = policy.heads() else {
-            return Err(Error::contract("a policy of several heads keeps them", "`Policy::heads` gives none now"));
+            let rule = "`Policy::heads` gives the heads in every step";
+            return Err(Error::contract(rule, "it gave heads to `with_thompson`, and `None` in this step"));
         };
         let home = policy.head();
         let done = heads.map(|head| policy.use_head(head).and_then(|()| work(head))).collect();

@@ -67,17 +67,11 @@ struct Solver<'a> {
 
 impl Solver<'_> {
     fn all(&mut self, graphs: &Instances, branches: u64) -> Result<Vec<Solved>> {
-        let env = GraphProblem::for_size(self.problem, graphs)?;
+        let env = GraphProblem::for_size(self.problem, graphs)?.into_env();
         (0..).zip(graphs.graphs()).map(|(instance, graph)| self.one(&env, instance, graph, branches)).collect()
     }
 
-    fn one(
-        &mut self,
-        env: &GraphEnv<GraphProblem>,
-        instance: u32,
-        graph: &GraphState,
-        branches: u64,
-    ) -> Result<Solved> {
+    fn one(&mut self, env: &GraphEnv, instance: u32, graph: &GraphState, branches: u64) -> Result<Solved> {
         let problem = self.problem;
         let of = |nodes: &[u32]| problem.check(graph, nodes).map(|size| size as f64);
         let sampler = Sampler::new(env, self.trainer.policy());
@@ -87,7 +81,7 @@ impl Solver<'_> {
             let n = at_once.min(self.best_of - sizes.len());
             let sampled = sampler.forward_of(&vec![instance; n], &mut self.rng)?;
             for state in sampled.terminal_states().graphs() {
-                sizes.push(of(&env.rules().solution(state))?);
+                sizes.push(of(&problem.solution(state))?);
             }
         }
         let sampling_s = started.elapsed().as_secs_f64();

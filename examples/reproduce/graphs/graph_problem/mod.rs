@@ -148,7 +148,7 @@ enum GraphsName {
     Ba,
 }
 
-type ProblemEnv = GraphEnv<GraphProblem>;
+type ProblemEnv = GraphEnv;
 type ProblemTrainer = Trainer<ProblemEnv>;
 
 /// Nodes of the generated small graphs, and of those that are measured on.
@@ -219,7 +219,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
     let run = Run::begin(common, "graph_problem", title, recipe)?;
     let [train, held_out] = instances(args)?;
-    let (env, mut rng) = (GraphProblem::for_size(problem, &train)?, run.rng());
+    let (env, mut rng) = (GraphProblem::for_size(problem, &train)?.into_env(), run.rng());
     let network = GraphNetConfig {
         conv: match args.conv.unwrap_or(if large { ConvName::Gin } else { ConvName::GinVirtual }) {
             ConvName::Gin => ConvKind::Gin,
@@ -266,7 +266,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let trainer = trainer.described_by(&description)?;
     let trainer = match args.improve {
-        Some(rounds) => trainer.with_source(0.5, Improving::new(rounds)?)?,
+        Some(rounds) => trainer.with_source(0.5, Improving::new(problem, rounds)?)?,
         None => trainer,
     };
     let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;

@@ -43,7 +43,7 @@ impl HeldOut {
             None => (None, Box::new(reward)),
         };
         let sizes = graphs.graphs().iter().map(|graph| (graph.n_nodes(), graph.n_edges())).collect();
-        Ok(Self { env: GraphProblem::for_size(problem, graphs)?, reward, condition, any_beta, sizes })
+        Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
     }
 
     /// The distances of the policy from the target on one graph, and log Z as it is.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{CanonicalKey, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Node, canonical_key};
+use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, GraphStates, Node, canonical_key};
 use gfn::policy::UniformPolicy;
 use gfn::{Result, Rng};
 use gfn_molecules::fragments::Fragments;
@@ -21,28 +21,27 @@ const CHANGED: usize = 3;
 
 type Tree = GraphState;
 
-fn score(env: &GraphEnv<Fragments>, watched: &Watched, trees: &[Tree]) -> Result<Vec<f64>> {
-    let molecules: Vec<Molecule> =
-        trees.iter().map(|tree| env.rules().library().molecule(tree)).collect::<Result<_>>()?;
+fn score(env: &Fragments, watched: &Watched, trees: &[Tree]) -> Result<Vec<f64>> {
+    let molecules: Vec<Molecule> = trees.iter().map(|tree| env.library().molecule(tree)).collect::<Result<_>>()?;
     let scores = watched.log_scores(&molecules)?;
     watched.finish_step(None)?;
     Ok(scores)
 }
 
 /// Scores uniform random walks, `calls` of them.
-pub(super) fn random(env: &GraphEnv<Fragments>, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+pub(super) fn random(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
         let n = left.min(CHILDREN);
-        score(env, watched, sample(env, &UniformPolicy, n, rng)?.graphs())?;
+        score(env, watched, sample(env.env(), &UniformPolicy, n, rng)?.graphs())?;
         left -= n;
     }
     Ok(())
 }
 
 /// A genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken by its rank, joined where one of their bonds was.
-pub(super) fn genetic(env: &GraphEnv<Fragments>, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
-    let mut trees: Vec<Tree> = sample(env, &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
+pub(super) fn genetic(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+    let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
     let mut left = calls;
     loop {
@@ -73,14 +72,14 @@ pub(super) fn genetic(env: &GraphEnv<Fragments>, watched: &Watched, calls: usize
 }
 
 /// One side of a bond of `one` joined to a side of a bond of `other`; `None` without such bonds, or if there are too many fragments.
-fn crossed(env: &GraphEnv<Fragments>, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
+fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
     let mut side = |tree: &Tree| {
         let arcs: Vec<(u32, u32)> = tree.edges().collect();
         (!arcs.is_empty()).then(|| arcs[rng.below(arcs.len())])
     };
     let (Some((a, without_a)), Some((b, without_b))) = (side(one), side(other)) else { return Ok(None) };
     let (kept, taken) = (part(one, a, without_a), part(other, b, without_b));
-    if kept.len() + taken.len() > env.rules().max_fragments() {
+    if kept.len() + taken.len() > env.max_fragments() {
         return Ok(None);
     }
     let (mut nodes, mut arcs) = (Vec::<Node>::new(), Vec::new());
@@ -101,7 +100,7 @@ fn crossed(env: &GraphEnv<Fragments>, one: &Tree, other: &Tree, rng: &mut Rng) -
     };
     arcs.extend([(a, b, arc(stems)?), (b, a, arc([stems[1], stems[0]])?)]);
     let graph = GraphState::from_parts(GraphKind::Directed, &nodes, &arcs)?;
-    env.rules().state(&graph).map(Some)
+    env.state(&graph).map(Some)
 }
 
 /// The nodes on the side of `from` once its bond to `without` is gone.
@@ -118,8 +117,8 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
 }
 
 /// Some leaves off, some fragments on, at random.
-fn mutated(env: &GraphEnv<Fragments>, tree: Tree, rng: &mut Rng) -> Result<Tree> {
-    let mut states: GraphStates = vec![tree].into();
+fn mutated(env: &Fragments, tree: Tree, rng: &mut Rng) -> Result<Tree> {
+    let (env, mut states) = (env.env(), GraphStates::from(vec![tree]));
     for (direction, moves) in
         [(Direction::Backward, rng.below(CHANGED + 1)), (Direction::Forward, 1 + rng.below(CHANGED))]
     {

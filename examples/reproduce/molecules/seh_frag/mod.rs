@@ -90,8 +90,6 @@ const FIRST_BETA: f64 = 4.0;
 /// Least power of a policy for all of them, as published.
 const LEAST_BETA: f64 = 0.5;
 
-type FragmentEnv = GraphEnv<Fragments>;
-
 fn library(args: &Args) -> Result<FragmentLibrary> {
     if args.reduced { FragmentLibrary::bengio2021_reduced() } else { FragmentLibrary::bengio2021() }
 }
@@ -100,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     refuse_validation()?;
     let library = library(args)?;
-    let env = Fragments::new(&library, args.max_fragments)?;
+    let fragments = Fragments::new(&library, args.max_fragments)?;
     let title = format!("sEH, trees of at most {} of {} fragments", args.max_fragments, library.fragments().len());
     let recipe =
         Recipe { steps: 2_500, batch: 64, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
@@ -109,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let table = common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
     let watched = Arc::new(Watched::new(SehProxy::load(&args.weights, run.device)?, (calls / POINTS).max(1), table));
     match args.by {
-        Method::Policy => train(args, &run, env, &watched),
+        Method::Policy => train(args, &run, fragments, &watched),
         other => {
             refuse(&["--beta", "--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
             if !members::sees_all() {
@@ -118,8 +116,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
             let (started, mut rng) = (Instant::now(), run.rng());
             match other {
-                Method::Genetic => baseline::genetic(&env, &watched, calls, &mut rng)?,
-                _ => baseline::random(&env, &watched, calls, &mut rng)?,
+                Method::Genetic => baseline::genetic(&fragments, &watched, calls, &mut rng)?,
+                _ => baseline::random(&fragments, &watched, calls, &mut rng)?,
             }
             let trained = Trained::without_steps(run.config.batch, started.elapsed().as_secs_f64());
             run.print(&trained, report(args, &watched))
@@ -134,29 +132,30 @@ fn conditioning(args: &Args) -> Result<Option<Conditioning>> {
     args.any_beta.then(one).transpose()
 }
 
-fn train(args: &Args, run: &Run<'_>, env: FragmentEnv, watched: &Arc<Watched>) -> Result<()> {
-    let (common, library) = (&args.common, env.rules().library().clone());
+fn train(args: &Args, run: &Run<'_>, fragments: Fragments, watched: &Arc<Watched>) -> Result<()> {
+    let (common, library) = (&args.common, fragments.library().clone());
     let (conditioning, mut rng) = (conditioning(args)?, run.rng());
     let network = network(common, conditioning.as_ref());
     let description = json!({ "example": "seh_frag", "max_fragments": args.max_fragments, "reduced": args.reduced,
         "conditioning": conditioning, "network": network });
-    let policy = GraphPolicy(GraphNet::new(&env, network, run.device, tch::Kind::Float, &mut rng)?);
+    let policy = GraphPolicy(GraphNet::new(fragments.env(), network, run.device, tch::Kind::Float, &mut rng)?);
     let (score, mut config) = (Shared(watched.clone()), run.config.clone());
     let trainer = match &conditioning {
         Some(conditioning) => {
             let rewards = vec![Arc::new(FragmentReward::new(&library, score)) as _];
             let reward = ConditionedReward::<GraphStates>::new(conditioning.clone(), rewards)?;
-            Trainer::new(env, reward, policy, run.objective()?, config, rng)?.with_conditions(conditioning.clone())
+            Trainer::new(fragments.into_env(), reward, policy, run.objective()?, config, rng)?
+                .with_conditions(conditioning.clone())
         }
         None => {
             let (from, steps) = (args.beta_from.unwrap_or(FIRST_BETA.min(args.beta)), run.steps().div_ceil(2));
             config.reward_exponent = Schedule::Linear { from: from / args.beta, to: 1.0, steps };
             let reward = FragmentReward::new(&library, score.to_the(args.beta)?);
-            Trainer::new(env, reward, policy, run.objective()?, config, rng)?
+            Trainer::new(fragments.into_env(), reward, policy, run.objective()?, config, rng)?
         }
     };
     let trainer = run.replayed(trainer.described_by(&description)?, ReplayBuffer::distinct)?;
-    let mut write_scored = |_: &Trainer<FragmentEnv>, record: &mut Record| {
+    let mut write_scored = |_: &Trainer<GraphEnv>, record: &mut Record| {
         watched.finish_step(Some(record.step))?;
         Ok(ControlFlow::Continue(()))
     };
@@ -203,7 +202,7 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
 /// Molecules that the policy makes in the end, under a condition if it is told one.
 fn sampled(
     args: &Args,
-    trainer: &Trainer<FragmentEnv>,
+    trainer: &Trainer<GraphEnv>,
     asked: Option<&Tensor>,
     library: &FragmentLibrary,
 ) -> Result<Vec<Molecule>> {

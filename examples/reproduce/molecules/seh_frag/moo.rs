@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Parser;
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature};
 use gfn::env::{Reals, Reward, Rows};
-use gfn::graph::GraphStates;
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::GraphNet;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, UniformPolicy};
@@ -23,7 +23,7 @@ use gfn_molecules::{
 use serde_json::json;
 
 use super::focus::{focus, spread};
-use super::{FIRST_BETA, FragmentEnv, network};
+use super::{FIRST_BETA, network};
 use crate::flags::{BufferName, Common, refuse_validation};
 use crate::plot::Panel;
 use crate::run::lines::tell;
@@ -88,9 +88,9 @@ fn rewards(args: &Args, run: &Run<'_>, library: &FragmentLibrary) -> Result<Vec<
 }
 
 /// The front of uniform random trees, the same for every seed: objectives whose directions can be reached.
-fn random_front(env: &FragmentEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
+fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
-    let objectives = plain.objectives(&sample::<FragmentEnv>(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
+    let objectives = plain.objectives(&sample(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
     Ok(objectives.select(&pareto_front(&objectives)?))
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     refuse_validation()?;
     let library = FragmentLibrary::bengio2021()?;
-    let env = Fragments::new(&library, args.max_fragments)?;
+    let env = Fragments::new(&library, args.max_fragments)?.into_env();
     let title = format!("sEH and three more, trees of at most {} fragments", args.max_fragments);
     let mut recipe = Recipe { steps: 5_000, batch: 64, lr: 1e-3, exact_up_to: 0, samples: 0, ..Recipe::default() };
     if args.focus.is_some() {
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         all.append(own);
     }
     // As many uniform random trees, to compare with.
-    let random = reward.objectives(&sample::<FragmentEnv>(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
+    let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
     let mut report = Report::default();
     if let Some(cosine) = args.focus {
         for (row, direction) in rows.iter_mut().zip(&tested) {

@@ -45,7 +45,7 @@ pub(crate) fn exact_edges(env: &BayesianStructure, reward: &DagReward<Scores>) -
 
 impl<'a> Findings<'a> {
     /// Of all graphs with their probabilities.
-    pub(crate) fn listed(problem: &'a Problem, exact: &Exact<GraphEnv<BayesianStructure>>) -> Result<Self> {
+    pub(crate) fn listed(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
         let (states, probs) = (exact.graph.states().clone(), exact.probs.clone());
         let of_target = Marginals::of(&states, Some(&exact.target.probs))?;
         Ok(Self {

@@ -92,15 +92,13 @@ const MOST_LISTED: usize = 5;
 const EXACT_LIMIT: usize = 30_000;
 
 /// The environment and the posterior of simulated data, as a run with these flags has them.
-pub(crate) fn simulated(
-    args: &Args,
-    rng: &mut Rng,
-) -> Result<(GraphEnv<BayesianStructure>, impl Reward<GraphStates> + use<>)> {
+pub(crate) fn simulated(args: &Args, rng: &mut Rng) -> Result<(GraphEnv, impl Reward<GraphStates> + use<>)> {
     let problem = Problem::of(args, rng)?;
     let env = BayesianStructure::new(StructureConfig {
         max_parents: args.max_parents,
         ..StructureConfig::new(problem.names.len())
-    })?;
+    })?
+    .into_env();
     let reward = problem.reward(&env)?;
     Ok((env, reward))
 }
@@ -136,14 +134,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         run.config = common.trainer(&run.recipe);
     }
     run.title.clone_from(&problem.title);
-    let env = BayesianStructure::new(StructureConfig { max_parents: args.max_parents, ..StructureConfig::new(n) })?;
+    let structures =
+        BayesianStructure::new(StructureConfig { max_parents: args.max_parents, ..StructureConfig::new(n) })?;
+    let env = structures.env();
     let (estimators, (device, kind)) = (common.objective.estimators(), run.tensors());
     let backward = common.backward(BackwardPolicy::Uniform);
     match args.policy {
         PolicyName::Mlp => {
             let network = common.perceptron(BackwardPolicy::Uniform);
-            let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), network, device, kind, &mut rng)?;
-            learn(args, &run, &problem, env, policy, rng)
+            let policy = MlpPolicy::new(env, AdjacencyFeatures::new(n), network, device, kind, &mut rng)?;
+            learn(args, &run, &problem, &structures, policy, rng)
         }
         PolicyName::Gnn | PolicyName::GraphTransformer => {
             let network = GraphNetConfig {
@@ -158,8 +158,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..GraphNetConfig::default()
             };
-            let policy = GraphPolicy(GraphNet::new(&env, network, device, kind, &mut rng)?);
-            learn(args, &run, &problem, env, policy, rng)
+            let policy = GraphPolicy(GraphNet::new(env, network, device, kind, &mut rng)?);
+            learn(args, &run, &problem, &structures, policy, rng)
         }
         PolicyName::Transformer => {
             let default = EdgeTransformerConfig::default();
@@ -169,8 +169,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..default
             };
-            let policy = GraphPolicy(EdgeTransformer::new(&env, network, device, kind, &mut rng)?);
-            learn(args, &run, &problem, env, policy, rng)
+            let policy = GraphPolicy(EdgeTransformer::new(env, network, device, kind, &mut rng)?);
+            learn(args, &run, &problem, &structures, policy, rng)
         }
     }
 }
@@ -179,12 +179,12 @@ fn learn<P>(
     args: &Args,
     run: &Run<'_>,
     problem: &Problem,
-    env: GraphEnv<BayesianStructure>,
+    structures: &BayesianStructure,
     policy: P,
     rng: Rng,
 ) -> Result<()>
 where
-    P: Policy<GraphEnv<BayesianStructure>> + Send + 'static,
+    P: Policy<GraphEnv> + Send + 'static,
 {
     let common = &args.common;
     let (from, to) = (common.epsilon(&run.recipe), args.epsilon_end);
@@ -198,13 +198,14 @@ where
         0 => run.objective()?,
         _ => Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
     };
-    let reward = problem.reward(&env)?;
+    let reward = problem.reward(structures.env())?;
     // What is exact doesn't wait for training: should something be wrong with the scores, it shows now.
     let summed = problem.names.len() > MOST_LISTED && members::is_first();
-    let edges = if summed { exact_edges(&env, &reward)? } else { None };
+    let edges = if summed { exact_edges(structures, &reward)? } else { None };
     let description = json!({ "example": "bayesian_structure", "title": problem.description, "seed": common.seed,
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
-    let mut trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+    let mut trainer =
+        Trainer::new(structures.env().clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
     if args.lag > 0 {
         trainer = trainer.with_target_network(args.lag)?;
     }

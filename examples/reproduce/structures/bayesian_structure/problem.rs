@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use gfn::graph::GraphEnv;
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
-    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData, GraphLaw,
-    LinearGaussianBic, LocalScore, Sem, SemConfig, StructurePrior, named_edges,
+    Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData, GraphLaw, LinearGaussianBic,
+    LocalScore, Sem, SemConfig, StructurePrior, named_edges,
 };
 
 use super::Args;
@@ -103,7 +103,7 @@ impl Problem {
     }
 
     /// The posterior over the graphs of an environment, relative to its initial one.
-    pub(crate) fn reward(&self, env: &GraphEnv<BayesianStructure>) -> Result<DagReward<Scores>> {
+    pub(crate) fn reward(&self, env: &GraphEnv) -> Result<DagReward<Scores>> {
         DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
 }

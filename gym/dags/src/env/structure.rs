@@ -12,7 +12,7 @@ use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_dags::{BayesianStructure, StructureConfig};
-/// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?;
+/// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?.into_env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// // Left: 1 -> 2, 2 -> 0, 2 -> 1 and the exit; 1 -> 0 would close a cycle.
@@ -22,6 +22,12 @@ use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 /// ```
 #[derive(Clone, Debug)]
 pub struct BayesianStructure {
+    env: GraphEnv,
+    config: StructureConfig,
+}
+
+/// The required and the forbidden edges.
+struct Knowledge {
     config: StructureConfig,
     /// The targets that each node may get an edge to, and those that it has one to in any case.
     allowed: Vec<NodeSet>,
@@ -34,15 +40,27 @@ impl BayesianStructure {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for no node or more than [`MAX_NODES`](super::MAX_NODES), and for knowledge that contradicts
     /// itself: required edges that form a cycle, are forbidden, or are more than a node may have.
-    pub fn new(config: StructureConfig) -> Result<GraphEnv<Self>> {
+    pub fn new(config: StructureConfig) -> Result<Self> {
         let (initial, n) = (config.initial()?, config.nodes);
         let (mut allowed, mut required): (Vec<NodeSet>, _) = (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
         config.forbidden.iter().for_each(|&(a, b)| allowed[a as usize] = allowed[a as usize].without(b as usize));
         config.required.iter().for_each(|&(a, b)| required[a as usize].insert(b as usize));
         let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
-        let rules = Self { config, allowed, required };
+        let rules = Knowledge { config: config.clone(), allowed, required };
         let env = GraphEnv::new(rules, actions, initial)?;
-        Ok(env.with_backward(BackwardRule::ByType))
+        Ok(Self { env: env.with_backward(BackwardRule::ByType), config })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// The settings that it was made from.
@@ -58,9 +76,9 @@ impl BayesianStructure {
     }
 }
 
-impl GraphRules for BayesianStructure {
+impl GraphRules for Knowledge {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        if graph.n_nodes() != self.n_nodes() {
+        if graph.n_nodes() != self.config.nodes {
             // No graph of this environment: nothing leads on.
             return moves.forbid_all();
         }
@@ -74,7 +92,7 @@ impl GraphRules for BayesianStructure {
     }
 
     fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        if graph.n_nodes() != self.n_nodes() {
+        if graph.n_nodes() != self.config.nodes {
             moves.forbid_all();
         } else if !self.config.required.is_empty() {
             moves.retain(|action| !self.required[action.a as usize].contains(action.b as usize));

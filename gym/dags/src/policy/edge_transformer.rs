@@ -11,8 +11,6 @@ use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use crate::BayesianStructure;
-
 /// The size of an [`EdgeTransformer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EdgeTransformerConfig {
@@ -53,7 +51,7 @@ impl EdgeTransformerConfig {
 /// ```
 /// use gfn::{env::Env, policy::{GraphPolicy, Policy}, objective::Quantities};
 /// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
-/// let env = BayesianStructure::new(StructureConfig::new(4))?;
+/// let env = BayesianStructure::new(StructureConfig::new(4))?.into_env();
 /// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
 /// let network = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(network).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
@@ -62,7 +60,7 @@ impl EdgeTransformerConfig {
 /// ```
 #[derive(Debug)]
 pub struct EdgeTransformer {
-    env: GraphEnv<BayesianStructure>,
+    env: GraphEnv,
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
@@ -81,7 +79,7 @@ impl EdgeTransformer {
     /// # Errors
     /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, and for conditions, which it doesn't take.
     pub fn new(
-        env: &GraphEnv<BayesianStructure>,
+        env: &GraphEnv,
         config: EdgeTransformerConfig,
         device: Device,
         kind: Kind,
@@ -92,7 +90,7 @@ impl EdgeTransformer {
             let expected = "an embedding above 0 that is even and a multiple of the heads";
             return Err(Error::config("embedding and heads", format!("{embedding} and {heads}"), expected));
         }
-        let half = [env.n_nodes() as i64, embedding / 2];
+        let half = [env.schema().max_nodes as i64, embedding / 2];
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let source = scope.normal("source", &half, 1.0);
@@ -108,7 +106,7 @@ impl EdgeTransformer {
     /// The pairs that are edges, and those that may be added, `[B, d^2]` each. The softmax over edges needs the latter before there are
     /// masks.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
-        let (b, n) = (batch.len(), self.env.n_nodes());
+        let (b, n) = (batch.len(), self.env.schema().max_nodes);
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
             let remedy = "give graphs of the environment that it was made for";
             return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
@@ -127,7 +125,7 @@ impl EdgeTransformer {
 
     /// Bits `[B, d^2]` to logits of edges `[B, d^2]` and numbers of graphs `[B, 1 or 2]`.
     fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
-        let (b, d) = (present.size()[0], self.env.n_nodes() as i64);
+        let (b, d) = (present.size()[0], self.env.schema().max_nodes as i64);
         let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);

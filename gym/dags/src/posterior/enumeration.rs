@@ -4,7 +4,7 @@ use gfn::graph::{GraphEnv, GraphStates};
 use gfn::tensor::log_sum_exp;
 
 use super::{Marginals, most_probable};
-use crate::{BayesianStructure, DagReward, LocalScore};
+use crate::{DagReward, LocalScore};
 
 /// The posterior of every graph of an environment, by listing all of them.
 ///
@@ -18,7 +18,7 @@ use crate::{BayesianStructure, DagReward, LocalScore};
 /// let rows = [[0.5, 1.0, -0.2], [-1.0, -0.5, 0.3], [0.2, 0.8, 1.1], [1.5, 0.1, -0.7], [-0.3, 0.6, 0.4]];
 /// let bge = Bge::new(&ContinuousData::from_rows(&rows)?, BgeConfig::default())?;
 /// let reward = DagReward::new(bge, StructurePrior::Uniform)?;
-/// let env = BayesianStructure::new(StructureConfig::new(3))?;
+/// let env = BayesianStructure::new(StructureConfig::new(3))?.into_env();
 /// let posterior = ExactPosterior::enumerate(&env, &reward, 100)?;
 /// assert_eq!(posterior.probs().len(), 25);
 /// assert!((posterior.log_z() + 18.09036457170277).abs() < 1e-9);
@@ -36,11 +36,7 @@ impl ExactPosterior {
     ///
     /// # Errors
     /// [`Error::TooManyStates`](gfn::Error::TooManyStates) beyond `limit` graphs; those of the reward.
-    pub fn enumerate<S: LocalScore>(
-        env: &GraphEnv<BayesianStructure>,
-        reward: &DagReward<S>,
-        limit: usize,
-    ) -> Result<Self> {
+    pub fn enumerate<S: LocalScore>(env: &GraphEnv, reward: &DagReward<S>, limit: usize) -> Result<Self> {
         Self::of(StateGraph::build(env, limit)?.states(), reward)
     }
 

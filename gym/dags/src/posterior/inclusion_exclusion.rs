@@ -51,7 +51,7 @@ pub struct EdgeMarginals {
 }
 
 impl EdgeMarginals {
-    /// Sums over all graphs of an environment (which reads like its rules): those with the required edges, without the forbidden ones, and of no more parents than it
+    /// Sums over all graphs of an environment: those with the required edges, without the forbidden ones, and of no more parents than it
     /// allows.
     ///
     /// # Errors

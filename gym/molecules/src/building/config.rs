@@ -15,7 +15,7 @@ use crate::{BondOrder, Element, ValenceTable};
 ///     max_ring_size: Some(7),
 ///     ..MoleculeConfig::new(12)
 /// };
-/// let env = MoleculeEnv::new(config)?;
+/// let molecules = MoleculeEnv::new(config)?;
 /// let none = MoleculeConfig { elements: Vec::new(), ..MoleculeConfig::new(12) };
 /// assert!(MoleculeEnv::new(none).unwrap_err().to_string().starts_with("elements is []"));
 /// # Ok::<(), gfn::Error>(())

@@ -42,22 +42,27 @@ use crate::Molecule;
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
 /// use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};
-/// let env = MoleculeEnv::new(MoleculeConfig::new(9))?;
-/// let samples = Sampler::new(&env, &UniformPolicy).forward(16, &mut Rng::seeded(0))?;
+/// let molecules = MoleculeEnv::new(MoleculeConfig::new(9))?;
+/// let samples = Sampler::new(molecules.env(), &UniformPolicy).forward(16, &mut Rng::seeded(0))?;
 /// for graph in samples.terminal_states().graphs() {
-///     let molecule = env.codec().molecule(graph)?;
+///     let molecule = molecules.codec().molecule(graph)?;
 ///     assert_eq!(Molecule::from_smiles(&molecule.smiles())?.key(), molecule.key());
 /// }
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MoleculeEnv {
+    env: GraphEnv,
+    codec: MoleculeCodec,
+}
+
+/// The rules of valence, rings and signs.
+struct Chemistry {
     codec: MoleculeCodec,
     kinds: Kinds,
 }
 
 /// The places of the action types.
-#[derive(Debug)]
 struct Kinds {
     attach: Option<ActionKind>,
     close: Option<ActionKind>,
@@ -73,7 +78,7 @@ impl MoleculeEnv {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no atom, no element, an element or a charge without
     /// a valence, rings of fewer than three atoms.
-    pub fn new(config: MoleculeConfig) -> Result<GraphEnv<Self>> {
+    pub fn new(config: MoleculeConfig) -> Result<Self> {
         config.check()?;
         let codec = MoleculeCodec::new(config);
         let rules = codec.rules();
@@ -118,11 +123,24 @@ impl MoleculeEnv {
                 actions = actions.with(SetSign { codec: codec.clone(), of_bonds });
             }
         }
-        let mut env = GraphEnv::new(Self { kinds, codec }, actions, start)?;
+        let mut env = GraphEnv::new(Chemistry { kinds, codec: codec.clone() }, actions, start)?;
         if let Some(treatment) = treatment {
             env = env.with_scaffold(treatment)?;
         }
-        Ok(env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry))
+        let env = env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry);
+        Ok(Self { env, codec })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// Reads states as molecules and writes molecules as states.
@@ -136,7 +154,9 @@ impl MoleculeEnv {
     pub fn config(&self) -> &MoleculeConfig {
         self.codec.config()
     }
+}
 
+impl Chemistry {
     /// The molecule whose Kekule forms are the states that are one object.
     fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.codec.rules();
@@ -223,7 +243,7 @@ const COUNTED: &str = "one whose forms can be counted: ring systems with at most
 const LISTED: &str = "one whose forms can be listed: at most 65,536 placements of the double bonds of all its rings, which aren't so large \
      that the search for them is given up";
 
-impl GraphRules for MoleculeEnv {
+impl GraphRules for Chemistry {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
         if self.is_of_sign_or_marked(graph, moves) {

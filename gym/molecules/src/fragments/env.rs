@@ -39,7 +39,7 @@ const MAX_FRAGMENTS: usize = 1_000;
 /// use gfn::env::{Direction, DiscreteEnv, Env};
 /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 /// let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?;
-/// let env = Fragments::new(&library, 4)?;
+/// let env = Fragments::new(&library, 4)?.into_env();
 /// let mut states = env.initial(&[0]);
 /// // Benzene, then a methyl group on one of its six atoms.
 /// env.step(Direction::Forward, &mut states, &gfn::env::Slots(vec![0]))?;
@@ -48,6 +48,13 @@ const MAX_FRAGMENTS: usize = 1_000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Fragments {
+    env: GraphEnv,
+    trees: Trees,
+}
+
+/// Trees of the fragments of a library.
+#[derive(Clone, Debug)]
+struct Trees {
     library: FragmentLibrary,
     max_fragments: usize,
 }
@@ -57,7 +64,7 @@ impl Fragments {
     ///
     /// # Errors
     /// [`Error::Config`] for no fragment, or more than 1,000.
-    pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<GraphEnv<Self>> {
+    pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<Self> {
         if !(1..=MAX_FRAGMENTS).contains(&max_fragments) {
             let (setting, got) = ("max_fragments", max_fragments.to_string());
             return Err(Error::config(setting, got, "1 to 1,000 fragments"));
@@ -71,10 +78,22 @@ impl Fragments {
         }
         let kind = GraphKind::Directed;
         let schema = GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) };
-        let rules = Self { library: library.clone(), max_fragments };
-        Ok(GraphEnv::new(rules, actions, GraphState::new(kind))
-            .and_then(|env| env.with_schema(schema))?
-            .with_backward(BackwardRule::ByType))
+        let trees = Trees { library: library.clone(), max_fragments };
+        let env =
+            GraphEnv::new(trees.clone(), actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema))?;
+        Ok(Self { env: env.with_backward(BackwardRule::ByType), trees })
+    }
+
+    /// Returns the environment, as trainers and samplers take it.
+    #[must_use]
+    pub fn env(&self) -> &GraphEnv {
+        &self.env
+    }
+
+    /// Returns the environment by value.
+    #[must_use]
+    pub fn into_env(self) -> GraphEnv {
+        self.env
     }
 
     /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.
@@ -87,8 +106,9 @@ impl Fragments {
     /// let arc = |stems: [u8; 2]| Attributes::new(&stems).map(|attributes| Edge { class: 0, attributes });
     /// let arcs = [(0, 1, arc([6, 1])?), (1, 0, arc([1, 6])?)];
     /// let graph = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(0), Node::of_class(1)], &arcs)?;
-    /// assert!(!env.is_reachable(&graph));
-    /// assert!(env.is_reachable(&env.state(&graph)?));
+    /// let rules = env.env().rules();
+    /// assert!(!rules.is_reachable(&graph));
+    /// assert!(rules.is_reachable(&env.state(&graph)?));
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
@@ -96,18 +116,7 @@ impl Fragments {
     /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for more fragments than trees
     /// may have.
     pub fn state(&self, graph: &GraphState) -> Result<GraphState> {
-        let mut out = graph.clone();
-        if is_empty(&out) {
-            return Ok(out);
-        }
-        let (n, most) = (out.n_nodes(), self.max_fragments);
-        if n > most {
-            let (setting, got) =
-                ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
-            return Err(Error::config(setting, got, "at most `max_fragments` fragments"));
-        }
-        normalise(&self.library, &mut out)?;
-        Ok(out)
+        self.trees.state(graph)
     }
 
     /// The states that a molecule is: its trees of at most `max_fragments`, as [`FragmentLibrary::trees`] gives them. `most` bounds the
@@ -125,19 +134,36 @@ impl Fragments {
     /// # Errors
     /// None in practice: what is put together is a tree of fragments.
     pub fn trees(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
-        self.library.trees_within(molecule, self.max_fragments, most)
+        self.trees.library.trees_within(molecule, self.trees.max_fragments, most)
     }
 
     /// The fragments that trees are made of.
     #[must_use]
     pub fn library(&self) -> &FragmentLibrary {
-        &self.library
+        &self.trees.library
     }
 
     /// The most fragments that a tree may have.
     #[must_use]
     pub fn max_fragments(&self) -> usize {
-        self.max_fragments
+        self.trees.max_fragments
+    }
+}
+
+impl Trees {
+    fn state(&self, graph: &GraphState) -> Result<GraphState> {
+        let mut out = graph.clone();
+        if is_empty(&out) {
+            return Ok(out);
+        }
+        let (n, most) = (out.n_nodes(), self.max_fragments);
+        if n > most {
+            let (setting, got) =
+                ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
+            return Err(Error::config(setting, got, "at most `max_fragments` fragments"));
+        }
+        normalise(&self.library, &mut out)?;
+        Ok(out)
     }
 }
 
@@ -146,7 +172,7 @@ fn is_empty(graph: &GraphState) -> bool {
     graph.is_directed() && graph.n_nodes() == 0
 }
 
-impl GraphRules for Fragments {
+impl GraphRules for Trees {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }

@@ -15,9 +15,9 @@ use crate::{Molecule, MoleculeScore, checked_logs};
 /// use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 /// use gfn_molecules::Molecule;
 ///
-/// let env = Fragments::new(&FragmentLibrary::standard()?, 5)?;
-/// let reward = FragmentReward::new(env.library(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
-/// let samples = Sampler::new(&env, &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
+/// let trees = Fragments::new(&FragmentLibrary::standard()?, 5)?;
+/// let reward = FragmentReward::new(trees.library(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
+/// let samples = Sampler::new(trees.env(), &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
 /// assert!(reward.log_reward(samples.terminal_states(), None)?.iter().all(|log| log.is_finite()));
 /// # Ok::<(), gfn::Error>(())
 /// ```

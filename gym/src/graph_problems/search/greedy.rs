@@ -4,7 +4,6 @@ use gfn::env::Direction;
 use gfn::graph::{GraphActionType, GraphState, Move};
 use gfn::{Error, Result};
 
-use crate::graph_problems::env::solution;
 use crate::graph_problems::{Mark, MarkNode, Problem};
 
 /// A solution made by one rule: the node that looks best comes next, the first of several that do.
@@ -45,7 +44,7 @@ pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
             Problem::DominatingSet => graph.degree(a),
             Problem::IndependentSet | Problem::Cut => near(a),
         });
-        let Some(a) = best else { return Ok(solution(problem, &state)) };
+        let Some(a) = best else { return Ok(problem.solution(&state)) };
         choose(problem, &mut state, a)?;
     }
 }

@@ -9,7 +9,7 @@ use gfn::{Error, Result, Rng};
 use rayon::prelude::*;
 
 use super::SolutionSearch;
-use crate::graph_problems::GraphProblem;
+use crate::graph_problems::Problem;
 use crate::graph_problems::env::finished;
 
 /// A source of trajectories to better solutions than the policy's: its samples, drawn without exploration, each after so many rounds of
@@ -26,32 +26,33 @@ use crate::graph_problems::env::finished;
 /// use tch::{Device, Kind};
 /// let mut rng = Rng::seeded(0);
 /// let graph = Instances::new(vec![erdos_renyi(12, 0.3, &mut rng)?])?;
-/// let env = GraphProblem::new(Problem::IndependentSet, &graph)?;
+/// let env = GraphProblem::new(Problem::IndependentSet, &graph)?.into_env();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, &mut rng)?;
 /// let reward = SizeReward::new(Problem::IndependentSet, 1.0)?;
 /// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
-///     .with_source(0.5, Improving::new(20)?)?;
+///     .with_source(0.5, Improving::new(Problem::IndependentSet, 20)?)?;
 /// trainer.step()?;
 /// assert_eq!(trainer.n_fresh(), 4);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Improving {
+    problem: Problem,
     rounds: usize,
     back_by_policy: bool,
 }
 
 impl Improving {
-    /// So many rounds for each sample, and uniform steps back.
+    /// `rounds` of search for each sample of this problem, which must be the environment's, and uniform steps back.
     ///
     /// # Errors
     /// [`Error::Config`] for no round.
-    pub fn new(rounds: usize) -> Result<Self> {
+    pub fn new(problem: Problem, rounds: usize) -> Result<Self> {
         if rounds == 0 {
             return Err(Error::config("rounds of local search", rounds, "at least one for each sample"));
         }
-        Ok(Self { rounds, back_by_policy: false })
+        Ok(Self { problem, rounds, back_by_policy: false })
     }
 
     /// The same with steps back by P_B: what objectives that train it ask for.
@@ -62,14 +63,14 @@ impl Improving {
     }
 
     /// The finished states that local search finds from these.
-    fn improved(&self, env: &GraphEnv<GraphProblem>, found: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
-        let (problem, instances) = (env.rules().problem(), env.instances(found));
+    fn improved(&self, env: &GraphEnv, found: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
+        let (problem, instances) = (self.problem, env.instances(found));
         // A stream for each, so that threads have no say.
         let streams: Vec<Rng> = (0..found.len()).map(|_| rng.split()).collect();
         let each = found.graphs().par_iter().zip(instances).zip(streams);
         let improved = each.map(|((state, instance), mut rng)| {
             let start = &env.initial_graphs()[instance as usize];
-            let mut search = SolutionSearch::starting_at(problem, start, &env.rules().solution(state), &mut rng)?;
+            let mut search = SolutionSearch::starting_at(problem, start, &problem.solution(state), &mut rng)?;
             search.run(self.rounds, &mut rng);
             finished(problem, start, search.best())
         });
@@ -77,7 +78,7 @@ impl Improving {
     }
 }
 
-impl Persist<GraphEnv<GraphProblem>> for Improving {
+impl Persist<GraphEnv> for Improving {
     fn name(&self) -> &str {
         "improving"
     }
@@ -86,17 +87,17 @@ impl Persist<GraphEnv<GraphProblem>> for Improving {
     }
 }
 
-impl Source<GraphEnv<GraphProblem>> for Improving {
-    fn facts(&self, _: &Context<GraphEnv<GraphProblem>>) -> Facts {
+impl Source<GraphEnv> for Improving {
+    fn facts(&self, _: &Context<GraphEnv>) -> Facts {
         Facts { on_policy: false, has_way: self.back_by_policy, sees_losses: false }
     }
 
     fn draw(
         &mut self,
         wanted: Wanted,
-        context: &Context<GraphEnv<GraphProblem>>,
+        context: &Context<GraphEnv>,
         rng: &mut Rng,
-    ) -> Result<Option<Trajectories<GraphEnv<GraphProblem>>>> {
+    ) -> Result<Option<Trajectories<GraphEnv>>> {
         let (env, max_steps) = (&context.env, context.config.max_steps);
         let sampler = Sampler::new(env, context.policy()).max_steps(max_steps);
         let conditions = context.conditions.as_ref().map(|one| one.draw(wanted.most, rng)).transpose()?;

@@ -26,9 +26,9 @@ const ROUNDS_AT_ONCE: usize = 64;
 /// let mut rng = Rng::seeded(0);
 /// let env = GraphProblem::for_size(Problem::IndependentSet, &Instances::all(4)?)?;
 /// let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
-/// let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
+/// let policy = GraphPolicy(GraphNet::new(env.env(), config, Device::Cpu, Kind::Float, &mut rng)?);
 /// let graph = RbModel::medium().draw(&mut rng)?;
-/// let by_both = Solver::new(*env.rules(), &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
+/// let by_both = Solver::new(&env, &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
 /// let by_search = Solver::search_alone(Problem::IndependentSet).seconds(0.1).solve(&graph, &mut rng, |_| ())?;
 /// assert_eq!(Problem::IndependentSet.check(&graph, &by_both.nodes)?, by_both.size);
 /// assert!(by_search.history.last().is_some_and(|last| last.size == by_search.size));
@@ -37,7 +37,7 @@ const ROUNDS_AT_ONCE: usize = 64;
 pub struct Solver<'a> {
     problem: Problem,
     /// The policy, and the rules that it was trained under.
-    policy: Option<(GraphProblem, &'a dyn Policy<GraphEnv<GraphProblem>>)>,
+    policy: Option<(&'a GraphProblem, &'a dyn Policy<GraphEnv>)>,
     budget: Budget,
     at_once: usize,
     rounds: usize,
@@ -98,7 +98,7 @@ impl Solver<'static> {
 impl<'a> Solver<'a> {
     /// One second of a policy's samples and local search. `rules` are those of the environment that the policy was trained on.
     #[must_use]
-    pub fn new(rules: GraphProblem, policy: &'a dyn Policy<GraphEnv<GraphProblem>>) -> Self {
+    pub fn new(rules: &'a GraphProblem, policy: &'a dyn Policy<GraphEnv>) -> Self {
         let Solver { problem, budget, at_once, rounds, .. } = Solver::search_alone(rules.problem());
         Self { problem, policy: Some((rules, policy)), budget, at_once, rounds }
     }
@@ -141,10 +141,10 @@ impl<'a> Solver<'a> {
     pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<Solved> {
         let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
         let Some((rules, policy)) = self.policy else { return self.run(started, graph, rng, None, progress) };
-        let env = rules.on(&instances)?;
+        let problem = rules.on(&instances)?;
         let mut draw = |n: usize, rng: &mut Rng| {
-            let walks = Sampler::new(&env, policy).walks(n, rng)?;
-            Ok(walks.terminal.graphs().iter().map(|state| env.rules().solution(state)).collect())
+            let walks = Sampler::new(problem.env(), policy).walks(n, rng)?;
+            Ok(walks.terminal.graphs().iter().map(|state| rules.problem().solution(state)).collect())
         };
         self.run(started, graph, rng, Some(&mut draw), progress)
     }

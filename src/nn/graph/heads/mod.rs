@@ -11,7 +11,7 @@ pub(in crate::nn) use pairs::{
 
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphEnv, GraphRules, GraphSchema, MoveSymmetries};
+use crate::graph::{Anchor, GraphEnv, GraphSchema, MoveSymmetries};
 use crate::nn::graph::GraphNetConfig;
 use crate::nn::graph::engine::Engine;
 use crate::nn::graph::torso::Embedded;
@@ -46,9 +46,9 @@ enum AnchorHead {
 
 impl Heads {
     /// Heads on embeddings of nodes and of graphs with the given widths.
-    pub(crate) fn new<R: GraphRules>(
+    pub(crate) fn new(
         scope: &mut Scope<'_>,
-        env: &GraphEnv<R>,
+        env: &GraphEnv,
         direction: Direction,
         width: i64,
         of_graph: i64,

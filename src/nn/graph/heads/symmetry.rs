@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::env::Direction;
-use crate::graph::{GraphEnv, GraphRules, MoveSymmetries, Semantics, SymmetryCount};
+use crate::graph::{GraphEnv, MoveSymmetries, Semantics, SymmetryCount};
 use crate::nn::graph::engine::Engine;
 use crate::nn::graph::torso::Embedded;
 use crate::nn::{Linear, Scope};
@@ -52,7 +52,7 @@ impl Symmetry {
     }
 
     /// The choice in an environment, which is never [`Auto`](Self::Auto).
-    pub(in crate::nn) fn chosen<R: GraphRules>(self, env: &GraphEnv<R>) -> Result<Self> {
+    pub(in crate::nn) fn chosen(self, env: &GraphEnv) -> Result<Self> {
         let labelled = env.actions().semantics() == Semantics::Labelled;
         match self {
             Self::Seen | Self::Refined if labelled => Err(Error::config(
@@ -69,7 +69,7 @@ impl Symmetry {
 }
 
 /// `true` if looking at what each move leads to would cost more than a default may.
-fn is_dear<R: GraphRules>(env: &GraphEnv<R>) -> bool {
+fn is_dear(env: &GraphEnv) -> bool {
     env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes) > MAX_SLOTS
 }
 

@@ -2,8 +2,9 @@
 
 PYTHON ?= python3
 CARGO ?= cargo
-# The Python package is built by pip: it needs the headers of Python.
-ALL = --workspace --exclude gfn-python
+# One profile for `demo` and `test`, so that nothing is compiled twice: the core optimised, with debug assertions, tests and examples compiled
+# quickly. The packages are the default members of Cargo.toml: all but the Python package, which pip builds.
+PROFILE = --profile ci
 
 .PHONY: help setup demo test fuzz audit lint bench doc doctor python
 .DEFAULT_GOAL := help
@@ -17,29 +18,28 @@ setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
 	@$(PYTHON) scripts/fetch_libtorch.py
 
 demo: setup ## train on rings, print exact probabilities beside the target, draw them in out/ring.svg
-	$(CARGO) run --release -p gfn-examples --no-default-features --example ring
+	$(CARGO) run $(PROFILE) --example ring
 
-# In the profile `ci`, as `.ci/run` does it: the core optimised, with debug assertions, and the tests compiled quickly.
-# Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
+# Examples aren't tests: `.ci/run` runs each of them.
 test: setup ## all tests of all packages
-	$(CARGO) test --profile ci $(ALL) --lib --tests
-	$(CARGO) test --profile ci $(ALL) --doc
+	$(CARGO) test $(PROFILE) --lib --tests
+	$(CARGO) test $(PROFILE) --doc
 
 fuzz: setup ## half a million attacks on each reader, environment and distribution; GFN_FUZZ_SEED chooses others
-	GFN_FUZZ_EXECUTIONS=500000 $(CARGO) test --release -p gfn-fuzz -- --nocapture
+	GFN_FUZZ_EXECUTIONS=500000 $(CARGO) test --release -p gfn-fuzz --features descriptors -- --nocapture
 
 audit: ## licences, sources and known faults of the dependencies; needs `cargo install cargo-deny`, and a way to the database of faults
 	$(CARGO) deny check
 
 lint: setup ## rustfmt and clippy, warnings denied
 	$(CARGO) fmt --all -- --check
-	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+	$(CARGO) clippy --all-targets -- -D warnings
 
 bench: setup ## all criterion benches
-	$(CARGO) bench $(ALL)
+	$(CARGO) bench
 
 doc: setup ## the API documentation, in target/doc
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
 
 python: setup ## install the Python package into an environment of its own, and test it there
 	$(PYTHON) scripts/check_python.py

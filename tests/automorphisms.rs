@@ -275,11 +275,11 @@ fn an_environment_hands_the_error_on() {
     let kind = GraphKind::Undirected;
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
     let known = GraphStates::from(vec![flower(2), graph(100, [])]);
-    let found = env.log_symmetry(&known).unwrap().unwrap();
+    let found = env.symmetry().log_symmetry(&known).unwrap().unwrap();
     assert_close(found[0], 8_f64.ln(), "a flower of two petals");
     assert_close(found[1], log_factorial(100), "isolated nodes");
     let unknown = GraphStates::from(vec![flower(2), flower(400)]);
-    assert!(matches!(env.log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
+    assert!(matches!(env.symmetry().log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
 }
 
 /// Edges that arrive at a node tell it from others as much as those that leave it.

@@ -64,9 +64,10 @@ fn renamed_actions_lead_to_isomorphic_children() {
     let env = ColoredGraphs::new(5).unwrap().into_env();
     let walked = Sampler::new(&env, &policy(&env)).forward(64, &mut Rng::seeded(4)).unwrap();
     let states = walked.states().clone();
-    let classes = env.classes(&states).unwrap();
+    let classes = env.symmetry().classes(&states).unwrap();
     let rows: Vec<usize> = (0..walked.n_transitions()).collect();
-    let renamed = env.translate(Direction::Forward, &states, &classes, &rows, walked.actions(), false).unwrap();
+    let renamed =
+        env.symmetry().translate(Direction::Forward, &states, &classes, &rows, walked.actions(), false).unwrap();
     let firsts: Vec<usize> = rows.iter().map(|&row| classes.grouping.first[classes.grouping.of[row]]).collect();
     let (mut own, mut other) = (states.clone(), gfn::env::Rows::select(&states, &firsts));
     env.step(Direction::Forward, &mut own, walked.actions()).unwrap();
@@ -78,7 +79,7 @@ fn renamed_actions_lead_to_isomorphic_children() {
 #[test]
 fn large_or_labelled_graphs_are_left_alone() {
     let large = ColoredGraphs::new(9).unwrap().into_env();
-    assert!(large.classes(&large.initial(&[0; 3])).is_none());
+    assert!(large.symmetry().classes(&large.initial(&[0; 3])).is_none());
     let ring = gfn_gym::ring::Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env();
-    assert!(ring.classes(&ring.initial(&[0; 3])).is_none());
+    assert!(ring.symmetry().classes(&ring.initial(&[0; 3])).is_none());
 }

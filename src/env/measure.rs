@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph, describe_state};
 use crate::{Error, Result};
 
-/// All states that are the same objects as some states ([`Env::forms`]).
+/// All states that are the same objects as some states ([`Symmetry::forms`](crate::env::Symmetry::forms)).
 #[derive(Clone, Debug)]
 pub struct Forms<S> {
     /// The forms of the first state, then those of the second, and so on.
@@ -17,10 +17,10 @@ pub struct Forms<S> {
 /// What training takes for log R of these states: of what an object's reward is, each state's share, times |Aut| where states are
 /// classes. Rewards say nothing of either; it is done here, once, for all of them.
 pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
-    if let Some(several) = env.log_multiplicity(states)? {
+    if let Some(several) = env.symmetry().log_multiplicity(states)? {
         log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
     }
-    if let Some(symmetry) = env.log_symmetry(states)? {
+    if let Some(symmetry) = env.symmetry().log_symmetry(states)? {
         log_rewards.iter_mut().zip(symmetry).for_each(|(log_reward, log_aut)| *log_reward += log_aut);
     }
     Ok(log_rewards)
@@ -30,7 +30,7 @@ pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_
 pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> Result<Option<Vec<f64>>> {
     let mut found = None;
     for ends in graph.ends().chunks(CHUNK) {
-        if let Some(logs) = env.log_multiplicity(&graph.states().select(ends))? {
+        if let Some(logs) = env.symmetry().log_multiplicity(&graph.states().select(ends))? {
             let found = found.get_or_insert_with(|| vec![0.0; graph.len()]);
             ends.iter().zip(&logs).for_each(|(&state, log)| found[state] = *log);
             let several = ends.iter().zip(&logs).filter(|(_, log)| **log != 0.0).map(|(&state, _)| state);
@@ -43,11 +43,11 @@ pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> R
 /// Checks that all forms of these states are states: what falls to another one would be lost.
 fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usize]) -> Result<()> {
     let states = graph.states().select(several);
-    let Some(Forms { states: forms, .. }) = env.forms(&states)? else { return Ok(()) };
+    let Some(Forms { states: forms, .. }) = env.symmetry().forms(&states)? else { return Ok(()) };
     match graph.indices(env, &forms).iter().position(Option::is_none) {
         None => Ok(()),
         Some(row) => Err(Error::contract(
-            "all forms of a state are states, that trajectories come to (`Env::forms`): each has a share of the reward",
+            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a share of the reward",
             format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
         )),
     }
@@ -61,7 +61,7 @@ pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) ->
     for rows in rows.chunks(CHUNK) {
         let some = states.select(rows);
         // An object goes by the least key of its forms.
-        let keys: Vec<E::Key> = match env.forms(&some)? {
+        let keys: Vec<E::Key> = match env.symmetry().forms(&some)? {
             None => env.keys(&some),
             Some(Forms { states, offsets }) => {
                 let keys = env.keys(&states);

@@ -21,6 +21,7 @@ mod measure;
 mod moves;
 mod reward;
 mod state_graph;
+mod symmetry;
 mod topological;
 mod vector_env;
 
@@ -41,6 +42,8 @@ pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
+use symmetry::NoSymmetry;
+pub use symmetry::Symmetry;
 pub use vector_env::{VectorEnv, VectorRules};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
@@ -48,10 +51,10 @@ pub(crate) use checks::no_way_back;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use topological::topological;
 
+use crate::Result;
 pub use crate::direction::Direction;
 use crate::distribution::{Distribution, GraphActionCategorical};
 pub use crate::rows::{Block, Classes, Entry, Grouping, Masks, Reals, Rows, Slots, VectorStates, Vectors};
-use crate::{Result, Rng};
 
 /// The outcome of one step of a batch, one entry per row.
 #[derive(Clone, Debug)]
@@ -118,88 +121,9 @@ pub trait Env: Send + Sync {
     /// The exit action of each of these states, which are terminal; `None` in an environment whose trajectories end without.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
 
-    /// The number that must be added to the log-reward of each state so that training samples in proportion to R.
-    ///
-    /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
-    /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there. It is taken less that of the initial state, whose
-    /// automorphisms would be counted in log Z.
-    ///
-    /// # Errors
-    /// [`Error`](crate::Error) for a state whose symmetry isn't found.
-    fn log_symmetry(&self, _states: &Self::States) -> Result<Option<Vec<f64>>> {
-        Ok(None)
-    }
-
-    /// The log of the number of states that are the same object as each of these, itself among them (a molecule's Kekule forms); `None`
-    /// (the default) where every state is an object of its own.
-    ///
-    /// With [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward says R of the object, whichever of its states
-    /// it is shown; each state has an equal share of that in training and in the target, so that the object is sampled in proportion to R.
-    ///
-    /// # Errors
-    /// [`Error`](crate::Error) for a state whose object has more of them than can be counted.
-    fn log_multiplicity(&self, _states: &Self::States) -> Result<Option<Vec<f64>>> {
-        Ok(None)
-    }
-
-    /// The states that [`log_multiplicity`](Self::log_multiplicity) counts: for each of these all that are the same object, itself
-    /// among them; `None` where each is an object of its own. They have the same exits, and count each other.
-    ///
-    /// # Errors
-    /// [`Error`](crate::Error) for a state whose object has more of them than can be listed.
-    fn forms(&self, _states: &Self::States) -> Result<Option<Forms<Self::States>>> {
-        Ok(None)
-    }
-
-    /// The rows that are one object under different labels, so that a policy is asked about it once; `None` (the default) where
-    /// only equal rows are, or where looking costs more than it saves.
-    fn classes(&self, _states: &Self::States) -> Option<Classes> {
-        None
-    }
-
-    /// These states, and behind them each under other labels, drawn at random; with what [`translate`](Self::translate) needs to rename
-    /// actions of one as the other names them. `None` (the default) where no two states are one object.
-    ///
-    /// A trainer compares by them what a policy and a reward say of both.
-    fn relabelled(&self, _states: &Self::States, _rng: &mut Rng) -> Option<(Self::States, Classes)> {
-        None
-    }
-
-    /// Actions of `rows` as the first row of each one's class names them; with `back`, the other way round.
-    ///
-    /// Up to isomorphism a policy is equivariant: what it says of one row's action it says of the renamed one.
-    ///
-    /// # Errors
-    /// [`Error`](crate::Error) for actions that don't belong to these states.
-    fn translate(
-        &self,
-        _direction: Direction,
-        _states: &Self::States,
-        _classes: &Classes,
-        _rows: &[usize],
-        actions: &Self::Actions,
-        _back: bool,
-    ) -> Result<Self::Actions> {
-        Ok(actions.clone())
-    }
-
-    /// Walks that were taken backwards, renamed so that they can be replayed from the initial state. `None` where nothing needs
-    /// renaming.
-    ///
-    /// `states` and `actions` are trajectory-major: the state before each forward action and the action as it is named
-    /// there, `reverse` its undoing as it is named in the next row. Only environments whose states lose their labels on the
-    /// way back rename anything.
-    ///
-    /// # Errors
-    /// [`Error`](crate::Error) for actions that don't belong to these states.
-    fn to_insertion_order(
-        &self,
-        _states: &Self::States,
-        _actions: &Self::Actions,
-        _reverse: &Self::Actions,
-        _offsets: &[usize],
-    ) -> Result<Option<InsertionOrder<Self::Actions, Self::States>>> {
-        Ok(None)
+    /// Tells which states are one object; by default each state is an object of its own.
+    fn symmetry(&self) -> &dyn Symmetry<Self::States, Self::Actions> {
+        &NoSymmetry
     }
 
     /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
@@ -214,15 +138,6 @@ pub trait Env: Send + Sync {
     fn check_contract(&self) -> Result<()> {
         Ok(())
     }
-}
-
-/// Walks as their replay from the initial state names them ([`Env::to_insertion_order`]).
-#[derive(Clone, Debug)]
-pub struct InsertionOrder<A, S> {
-    /// The forward actions.
-    pub actions: A,
-    /// The terminal states.
-    pub terminal: S,
 }
 
 /// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its
@@ -259,10 +174,10 @@ pub trait EnumerableEnv: DiscreteEnv {
         Ok(self.keys(&children))
     }
 
-    /// The groups of these states that are one object: by key, and by [`Env::forms`] where an object has several.
+    /// The groups of these states that are one object: by key, and by [`Symmetry::forms`](crate::env::Symmetry::forms) where an object has several.
     ///
     /// # Errors
-    /// Those of [`Env::forms`].
+    /// Those of [`Symmetry::forms`](crate::env::Symmetry::forms).
     fn objects(&self, states: &Self::States) -> Result<Grouping> {
         measure::objects(self, states)
     }

@@ -49,7 +49,7 @@ pub struct StateGraph<E: EnumerableEnv> {
     move_ptr: Vec<usize>,
     /// The child of each legal forward slot, in the order of the slots.
     children: Vec<u32>,
-    /// [`Env::log_multiplicity`](crate::env::Env::log_multiplicity) of each state in which trajectories can end, 0 of others; `None`
+    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can end, 0 of others; `None`
     /// where every state is an object of its own.
     log_multiplicity: Option<Vec<f64>>,
 }

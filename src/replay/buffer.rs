@@ -346,7 +346,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// Finds out whether actions are stored: for draws, or because only these give nodes their labels when a file is read.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());
-        self.stores_paths = self.keeps_paths || env.to_insertion_order(&states, &actions, &actions, &[0])?.is_some();
+        self.stores_paths =
+            self.keeps_paths || env.symmetry().to_insertion_order(&states, &actions, &actions, &[0])?.is_some();
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Alike<S> {
 /// Groups the states that are one. Without `merges` each is one of its own: equal states differ where their conditions do, and asking
 /// about them costs nothing where there is no network.
 pub(crate) fn alike<E: Env>(env: &E, states: &E::States, merges: bool) -> Alike<E::States> {
-    let classes = if merges { env.classes(states) } else { None };
+    let classes = if merges { env.symmetry().classes(states) } else { None };
     let grouping = match &classes {
         Some(classes) => classes.grouping.clone(),
         None if merges => states.group(),
@@ -42,7 +42,7 @@ impl<S: Rows> Alike<S> {
         back: bool,
     ) -> Result<E::Actions> {
         match &self.classes {
-            Some(classes) => env.translate(direction, states, classes, rows, &actions, back),
+            Some(classes) => env.symmetry().translate(direction, states, classes, rows, &actions, back),
             None => Ok(actions),
         }
     }

@@ -80,8 +80,8 @@ struct WalkLogs {
 impl<E: Env> Sampler<'_, E> {
     /// Runs a local search from each of these objects; returns the resulting objects and their log-rewards.
     ///
-    /// Acceptance uses rewards by the environment's measure over states, as in training ([`Env::log_symmetry`],
-    /// [`Env::log_multiplicity`]).
+    /// Acceptance uses rewards by the environment's measure over states, as in training ([`Symmetry::log_symmetry`](crate::env::Symmetry::log_symmetry),
+    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, testing::{Chain, Positions}, Rng};

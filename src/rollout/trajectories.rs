@@ -5,9 +5,7 @@ use super::container::pick;
 use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
-use crate::env::{
-    Direction, Env, InsertionOrder, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards,
-};
+use crate::env::{Direction, Env, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards};
 use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.
@@ -140,13 +138,10 @@ impl<E: Env> Trajectories<E> {
     /// Up to isomorphism both use labels in the order of insertion.
     ///
     /// # Errors
-    /// Those of [`Env::to_insertion_order`].
+    /// Those of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
-        let (actions, terminal) = match renamed {
-            Some(InsertionOrder { actions, terminal }) => (actions, terminal),
-            None => (self.actions.clone(), self.terminal.clone()),
-        };
+        let renamed = env.symmetry().to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
+        let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
         Ok(Walks { actions, terminal, offsets: self.offsets.clone(), conditions: self.conditions.clone() })
     }
 }

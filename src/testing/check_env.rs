@@ -318,15 +318,15 @@ pub(super) fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, back
 /// The states that are one object: as many as the measure says, each once, and the same for all of them.
 fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
     let fail = |row, what| Err(miscounted(env, states, row, what));
-    let logs = env.log_multiplicity(states)?;
-    let Some(Forms { states: forms, offsets }) = env.forms(states)? else {
+    let logs = env.symmetry().log_multiplicity(states)?;
+    let Some(Forms { states: forms, offsets }) = env.symmetry().forms(states)? else {
         return match logs.and_then(|logs| logs.iter().position(|log| *log != 0.0)) {
             None => Ok(()),
             Some(row) => fail(row, "is counted among several states of one object, and alone among its forms"),
         };
     };
     let (own, keys) = (env.keys(states), env.keys(&forms));
-    let of_forms = env.log_multiplicity(&forms)?.unwrap_or_else(|| vec![0.0; forms.len()]);
+    let of_forms = env.symmetry().log_multiplicity(&forms)?.unwrap_or_else(|| vec![0.0; forms.len()]);
     for (row, ends) in offsets.windows(2).enumerate() {
         let range = ends[0]..ends[1];
         let distinct: HashSet<&E::Key> = keys[range.clone()].iter().collect();

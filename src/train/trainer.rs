@@ -90,7 +90,7 @@ impl<E: ReplayEnv> Trainer<E> {
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory if the objective compares
     /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
     /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
-    /// labels if states that differ in labels alone are one object ([`Env::relabelled`]): it is evaluated on some states of random
+    /// labels if states that differ in labels alone are one object ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)): it is evaluated on some states of random
     /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
     pub fn new(
         env: E,
@@ -152,7 +152,7 @@ impl<E: ReplayEnv> Trainer<E> {
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
     /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`], by the
     /// first step, the eleventh and the 101st, for a policy as for [`new`](Self::new), and for a reward that gives the same object another
-    /// value under other labels, where labels mean nothing ([`Env::relabelled`]; it is asked about at most 16 objects more, which aren't
+    /// value under other labels, where labels mean nothing ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled); it is asked about at most 16 objects more, which aren't
     /// counted); [`Error::Warned`] where [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     /// Step 10 and every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
     /// either; if the reward fails there, the step has been made.

@@ -270,11 +270,11 @@ fn forms_share_the_reward_at_any_temperature() {
         for (smiles, n_forms) in [("CCc1ccccc1", 1), ("Cc1ccccc1C", 2), ("Cc1ccc2ccccc2c1C", 3)] {
             let molecule = Molecule::from_smiles(smiles).unwrap();
             let one = GraphStates::from(vec![molecules.codec().graph(&molecule).unwrap()]);
-            let forms = env.forms(&one).unwrap().map_or(one, |forms| forms.states);
+            let forms = env.symmetry().forms(&one).unwrap().map_or(one, |forms| forms.states);
             assert_eq!(forms.len(), n_forms);
             let told = vec![Condition { beta, preferences: vec![1.0], focus: None }; n_forms];
             let logs = reward.log_reward(&forms, Some(&conditioning.encode(&told).unwrap())).unwrap();
-            let shares = env.log_multiplicity(&forms).unwrap().unwrap_or(vec![0.0; n_forms]);
+            let shares = env.symmetry().log_multiplicity(&forms).unwrap().unwrap_or(vec![0.0; n_forms]);
             let sum: f64 = logs.iter().zip(shares).map(|(log, share)| (log - share).exp()).sum();
             assert!((sum / score(&molecule).powf(beta) - 1.0).abs() < 1e-9);
         }

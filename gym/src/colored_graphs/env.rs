@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn the_correction_can_be_switched_off() {
         let env = ColoredGraphs::new(3).unwrap().into_env();
-        assert!(env.log_symmetry(&env.initial(&[0])).unwrap().is_some());
+        assert!(env.symmetry().log_symmetry(&env.initial(&[0])).unwrap().is_some());
         let env = env.with_symmetry_correction(false);
-        assert!(env.log_symmetry(&env.initial(&[0])).unwrap().is_none());
+        assert!(env.symmetry().log_symmetry(&env.initial(&[0])).unwrap().is_none());
     }
 }

@@ -155,7 +155,7 @@ where
     })?;
     let n = objects.len();
     // An object is drawn as any of its states.
-    let Forms { states, offsets } = match env.forms(&objects)? {
+    let Forms { states, offsets } = match env.symmetry().forms(&objects)? {
         Some(forms) => forms,
         None => Forms { states: objects, offsets: (0..=n).collect() },
     };

@@ -18,7 +18,7 @@ pub(crate) fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, most: 
     env.step(Direction::Forward, &mut after, &slots)?;
     let keys_after = env.keys(&after);
     let symmetry = |states: &E::States| -> Result<Option<Vec<f64>>> {
-        Ok(match env.log_symmetry(states)? {
+        Ok(match env.symmetry().log_symmetry(states)? {
             None if env.merges_isomorphic() => None,
             None => Some(vec![0.0; states.len()]),
             known => known,

@@ -168,7 +168,7 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     const WALKS: usize = 1024;
     const MAX_STEPS: usize = 200;
     // What isn't known, such as the symmetry of a large graph, leaves doubt.
-    let symmetry = |states: &E::States| match env.log_symmetry(states) {
+    let symmetry = |states: &E::States| match env.symmetry().log_symmetry(states) {
         Ok(None) if env.merges_isomorphic() => None,
         Ok(known) => Some(known.unwrap_or_else(|| vec![0.0; states.len()])),
         Err(_) => None,

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// `[n, C]` of the trajectories, if there are any. A network's output is moved to the host once.
 ///
 /// R is that of the object. Symmetry, and how many states the object has, are the environment's business
-/// ([`Env::log_symmetry`](super::Env::log_symmetry), [`Env::log_multiplicity`](super::Env::log_multiplicity)).
+/// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry), [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
 ///
 /// ```
 /// use gfn::{env::{Reward, Slots}, Result};

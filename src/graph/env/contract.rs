@@ -76,7 +76,7 @@ pub(crate) fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> 
 
 /// Checks that the same is legal in a graph whatever its labels are, up to isomorphism; of `most` moves of each, where there are more.
 pub(crate) fn check_relabelled(env: &GraphEnv, states: &GraphStates, most: usize, rng: &mut Rng) -> Result<()> {
-    let Some((both, classes)) = env.relabelled(states, rng) else { return Ok(()) };
+    let Some((both, classes)) = env.symmetry().relabelled(states, rng) else { return Ok(()) };
     let n = states.len();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &both);
@@ -85,7 +85,8 @@ pub(crate) fn check_relabelled(env: &GraphEnv, states: &GraphStates, most: usize
                 let apart = masks.n_legal(from).div_ceil(most).max(1);
                 let legal: Vec<u32> = masks.legal_slots(from).step_by(apart).collect();
                 let twins = vec![n + row; legal.len()];
-                let renamed = env.translate(direction, &both, &classes, &twins, &Slots(legal.clone()), back)?;
+                let renamed =
+                    env.symmetry().translate(direction, &both, &classes, &twins, &Slots(legal.clone()), back)?;
                 let Some(k) = renamed.0.iter().position(|&slot| masks.row(to).get(slot as usize) != Some(&true)) else {
                     continue;
                 };

@@ -7,8 +7,7 @@ use super::backward::fill;
 use super::{GraphEnv, GraphRules, classes, contract, relabel};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
-    Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step,
-    restrict,
+    Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, Masks, Rows, Slots, Step, Symmetry, restrict,
 };
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
@@ -95,6 +94,16 @@ impl Env for GraphEnv {
         Some(Slots(states.graphs().iter().map(last).collect()))
     }
 
+    fn symmetry(&self) -> &dyn Symmetry<GraphStates, Slots> {
+        self
+    }
+
+    fn check_contract(&self) -> Result<()> {
+        contract::check_sampled(self)
+    }
+}
+
+impl Symmetry<GraphStates, Slots> for GraphEnv {
     fn log_symmetry(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
         if !self.merges_isomorphic() || !self.corrects_symmetry() {
             return Ok(None);
@@ -158,13 +167,9 @@ impl Env for GraphEnv {
         actions: &Slots,
         reverse: &Slots,
         offsets: &[usize],
-    ) -> Result<Option<InsertionOrder<Slots, GraphStates>>> {
+    ) -> Result<Option<(Slots, GraphStates)>> {
         let renamed = || relabel::to_insertion_order(self, states, actions, reverse, offsets);
         self.merges_isomorphic().then(renamed).transpose()
-    }
-
-    fn check_contract(&self) -> Result<()> {
-        contract::check_sampled(self)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::env::{Classes, Direction, Grouping, InsertionOrder, Rows, Slots};
+use crate::env::{Classes, Direction, Grouping, Rows, Slots};
 use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
 use crate::{Error, Result, Rng};
 
@@ -38,7 +38,7 @@ pub(crate) fn to_insertion_order(
     actions: &Slots,
     reverse: &Slots,
     offsets: &[usize],
-) -> Result<InsertionOrder<Slots, GraphStates>> {
+) -> Result<(Slots, GraphStates)> {
     let set = env.actions();
     let mut out = Vec::with_capacity(actions.len());
     let mut terminal = Vec::with_capacity(offsets.len());
@@ -77,7 +77,7 @@ pub(crate) fn to_insertion_order(
         }
         terminal.push(replayed);
     }
-    Ok(InsertionOrder { actions: Slots(out), terminal: terminal.into() })
+    Ok((Slots(out), terminal.into()))
 }
 
 /// The names that are left when the nodes `gone` are: names and labels behind them shift down.

@@ -63,7 +63,7 @@ pub trait GraphRules: Send + Sync {
 
     /// The log of the number of states that are the same object as a graph, itself among them; 0, by default.
     ///
-    /// Where it isn't, each state has that share of its object's reward ([`Env::log_multiplicity`](crate::env::Env::log_multiplicity)).
+    /// Where it isn't, each state has that share of its object's reward ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     /// Trajectories must come to all of them: an initial graph that fixes one form of a ring takes the others' share away.
     ///
     /// # Errors

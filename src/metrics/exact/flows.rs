@@ -80,7 +80,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
 
     /// Checks that the mass of all rewards has reached the initial state.
     fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
-        let all = match env.log_symmetry(&self.states().select(&[0]))? {
+        let all = match env.symmetry().log_symmetry(&self.states().select(&[0]))? {
             None if env.merges_isomorphic() => None,
             known => Some(log_z + known.map_or(0.0, |values| values[0])),
         };

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once; states that are one object
-    /// ([`Env::forms`](crate::env::Env::forms)) have equal shares of R.
+    /// ([`Symmetry::forms`](crate::env::Symmetry::forms)) have equal shares of R.
     pub probs: Vec<f64>,
     /// log R(x) of each state, as the reward says it of the object; minus infinity where no trajectory ends.
     pub log_rewards: Vec<f64>,

@@ -16,7 +16,7 @@ use crate::{Error, Result, Rng};
 /// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
 /// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
 /// isomorphism x is a class, and the ratio is divided by |Aut(x)| (over that of the initial state), just as the training reward
-/// is multiplied by it. Where several states are one object ([`Env::forms`]), x is the object: paths to each of its states are
+/// is multiplied by it. Where several states are one object ([`Symmetry::forms`](crate::env::Symmetry::forms)), x is the object: paths to each of its states are
 /// drawn, and p(x) is the sum of theirs.
 ///
 /// ```
@@ -29,7 +29,7 @@ use crate::{Error, Result, Rng};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no objects or no paths; those of [`Env::forms`], of sampling and scoring.
+/// [`Error::Config`] for no objects or no paths; those of [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and scoring.
 pub fn estimate_log_probs<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -66,7 +66,7 @@ pub(in crate::metrics) fn path_ratios<E: Env>(
     if paths == 0 {
         return Err(Error::config("paths per object", "0", "at least one"));
     }
-    let Forms { states, offsets } = match env.forms(objects)? {
+    let Forms { states, offsets } = match env.symmetry().forms(objects)? {
         Some(forms) => forms,
         None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
     };

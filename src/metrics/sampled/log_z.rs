@@ -125,7 +125,7 @@ pub(in crate::metrics) fn target_log_weights<E: Env>(
     objects: &E::States,
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
-    let drawn = env.forms(objects)?.map(|Forms { states, offsets }| {
+    let drawn = env.symmetry().forms(objects)?.map(|Forms { states, offsets }| {
         let rows = offsets.windows(2).map(|ends| ends[0] + rng.below(ends[1] - ends[0]));
         states.select(&rows.collect::<Vec<_>>())
     });

@@ -112,9 +112,11 @@ impl<E: ReplayEnv> Examined<'_, E> {
     /// Checks that the policy gives the same probabilities for a state under other labels, where labels mean nothing.
     fn check_equivariance(&self, taken: &Taken<E>, mine: &[f64]) -> Result<()> {
         let env = self.env;
-        let Some((both, classes)) = env.relabelled(&taken.states, &mut Rng::seeded(0)) else { return Ok(()) };
+        let Some((both, classes)) = env.symmetry().relabelled(&taken.states, &mut Rng::seeded(0)) else {
+            return Ok(());
+        };
         let twins: Vec<usize> = (taken.len()..both.len()).collect();
-        let actions = env.translate(self.part.direction(), &both, &classes, &twins, &taken.actions, true)?;
+        let actions = env.symmetry().translate(self.part.direction(), &both, &classes, &twins, &taken.actions, true)?;
         let renamed = Taken { states: both.select(&twins), actions };
         let rule = "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                     (leave node identity, the order of nodes and chance out of the network)";

@@ -31,7 +31,9 @@ pub(in crate::train) fn check_reward<E: ReplayEnv>(
     let distinct = objects.group().first.into_iter().filter(|&row| row < fresh);
     let distinct: Vec<usize> = distinct.take(2 * ASKED).collect();
     let tried: Vec<usize> = distinct.into_iter().cycle().take(LABELLINGS).collect();
-    let Some((both, _)) = env.relabelled(&objects.select(&tried), &mut Rng::seeded(0)) else { return Ok(()) };
+    let Some((both, _)) = env.symmetry().relabelled(&objects.select(&tried), &mut Rng::seeded(0)) else {
+        return Ok(());
+    };
     let (of, n) = (both.group().of, tried.len());
     let mut twins = HashSet::new();
     let is_new = |&k: &usize| of[k] != of[n + k] && twins.insert(of[n + k]);

@@ -32,7 +32,7 @@ use crate::Molecule;
 /// states are exact. What can't exist for want of room (in, out isomers of small bicycles) is built, too.
 ///
 /// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
-/// ([`Env::log_multiplicity`](gfn::env::Env::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
+/// ([`Symmetry::log_multiplicity`](gfn::env::Symmetry::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
 /// that molecules are sampled in proportion to it.
 ///
 /// *Scaffolds.* With [`MoleculeConfig::scaffold`] growth starts from a molecule, at its stems. Objects are its decorations: a molecule that

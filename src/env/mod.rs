@@ -174,10 +174,10 @@ pub trait EnumerableEnv: DiscreteEnv {
         Ok(self.keys(&children))
     }
 
-    /// The groups of these states that are one object: by key, and by [`Symmetry::forms`](crate::env::Symmetry::forms) where an object has several.
+    /// The groups of these states that are one object: by key, and by [`Symmetry::forms`] where an object has several.
     ///
     /// # Errors
-    /// Those of [`Symmetry::forms`](crate::env::Symmetry::forms).
+    /// Those of [`Symmetry::forms`].
     fn objects(&self, states: &Self::States) -> Result<Grouping> {
         measure::objects(self, states)
     }

@@ -17,7 +17,7 @@ const LABELLINGS: usize = 8;
 /// - Up to isomorphism the same is legal in a graph and in the same under other labels, of which 8 are drawn.
 /// - No move gives back what moves before it took of the initial graph.
 /// - Every graph is reachable by what the environment says of it.
-/// - Moves are at nodes that stay in [`GraphRules::reduced`].
+/// - Moves are at nodes that stay in [`GraphRules::reduced`](crate::graph::GraphRules::reduced).
 /// - Backward masks that are given by type ([`BackwardRule::ByType`](crate::graph::BackwardRule::ByType)) are those that derivation
 ///   finds.
 ///

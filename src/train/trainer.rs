@@ -87,9 +87,9 @@ impl<E: ReplayEnv> Trainer<E> {
     /// and objective may be boxed, if they are chosen at run time.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory if the objective compares
+    /// [`Error::Config`](crate::Error::Config) for settings that make no sense, [`Error::Missing`](crate::Error::Missing) for batches of one trajectory if the objective compares
     /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
-    /// [`Error::Contract`] for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
+    /// [`Error::Contract`](crate::Error::Contract) for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
     /// labels if states that differ in labels alone are one object ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)): it is evaluated on some states of random
     /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
     pub fn new(
@@ -148,12 +148,12 @@ impl<E: ReplayEnv> Trainer<E> {
     /// One training step.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
+    /// [`Error::NonFinite`](crate::Error::NonFinite) for a loss that isn't finite, [`Error::Shape`](crate::Error::Shape) for one that isn't one number, [`Error::Missing`](crate::Error::Missing) for one without
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
-    /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`], by the
+    /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`](crate::Error::Contract), by the
     /// first step, the eleventh and the 101st, for a policy as for [`new`](Self::new), and for a reward that gives the same object another
     /// value under other labels, where labels mean nothing ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled); it is asked about at most 16 objects more, which aren't
-    /// counted); [`Error::Warned`] where [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
+    /// counted); [`Error::Warned`](crate::Error::Warned) where [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     /// Step 10 and every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
     /// either; if the reward fails there, the step has been made.
     pub fn step(&mut self) -> Result<StepStats> {
@@ -348,7 +348,7 @@ impl<E: ReplayEnv> Trainer<E> {
     /// few samples of the target.
     ///
     /// # Errors
-    /// [`Error::Warned`] as for [`step`](Self::step).
+    /// [`Error::Warned`](crate::Error::Warned) as for [`step`](Self::step).
     pub fn look_at_end(&mut self) -> Result<()> {
         self.sentinel.look_at_end(self.context.step, self.context.config.on_warning)
     }

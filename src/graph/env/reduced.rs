@@ -7,7 +7,7 @@ use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphState, GraphStates, Node};
 use crate::{Error, Result, parallel};
 
-/// The part of a graph that its future depends on: some of its nodes, and some edges between them ([`GraphRules::reduced`]).
+/// The part of a graph that its future depends on: some of its nodes, and some edges between them ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
 ///
 /// ```
 /// use gfn::graph::{GraphFormat, ReducedGraph};

@@ -14,7 +14,7 @@ pub enum SymmetryCount {
     Exact,
     /// By colour refinement (the first Weisfeiler-Leman test), holding one node after the other: an upper bound, in polynomial time.
     /// It is |Aut| wherever nodes that refinement can't tell apart are alike, as in all graphs of at most 7 nodes. It is
-    /// of the graph as it stands, whatever [`GraphRules::log_automorphisms`] counts.
+    /// of the graph as it stands, whatever [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) counts.
     Refined,
 }
 

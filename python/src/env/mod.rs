@@ -83,6 +83,7 @@ enum OtherSpec {
 
 /// An environment, by the states that it has.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one for each environment, and it isn't moved")]
 pub(crate) enum EnvKind {
     Graphs { env: GraphEnv, reading: Option<Reading> },
     Vectors(Vectors),
@@ -113,6 +114,7 @@ pub(crate) struct Walked {
 
 /// An environment, or what one is made of that asks rules of Python: each trainer has one of its own, so that what its rules raise is
 /// raised by it and no other.
+#[allow(clippy::large_enum_variant, reason = "there is one for each environment, and it isn't moved")]
 enum Made {
     Once(EnvKind),
     Anew(OtherSpec, Own),

@@ -86,14 +86,6 @@ pub enum Finding {
         /// Their share of the rewards of all objects that were found.
         mass: f64,
     },
-    /// Estimated probabilities don't follow rewards: the lower end of flow consistency is above 0.01. This is an
-    /// estimate. It is made only if there is no [`Limit`].
-    Inconsistent {
-        /// Flow consistency.
-        fcs: f64,
-        /// The value that noise alone would make.
-        floor: f64,
-    },
 }
 
 /// A reason why a certificate doesn't give a figure. It says nothing against the policy.
@@ -169,9 +161,6 @@ impl fmt::Display for Finding {
             Self::Neglected { objects, mass } => {
                 let percent = 100.0 * mass;
                 write!(f, "{objects} objects with {percent:.2} % of all rewards found are hardly ever sampled")
-            }
-            Self::Inconsistent { fcs, floor } => {
-                write!(f, "probabilities don't follow rewards: flow consistency is about {fcs:.3}, noise {floor:.3}")
             }
         }
     }

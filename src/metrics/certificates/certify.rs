@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::consistency::{FlowConsistency, subset_distance};
-use super::found_objects::{FoundObjects, MIN_REPORTED, RISK};
+use super::found_objects::{FoundObjects, RISK};
 use super::interval::log_mean_at_least;
 use super::log_prob::{PARTS, Parted};
-use super::{Certificate, Finding, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds};
+use super::{Certificate, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds};
 use crate::env::{EnumerableEnv, Reward, Rows, check_one_instance, log_rewards};
 use crate::metrics::importance_log_z;
 use crate::metrics::sampled::{batches, log_weights, path_ratios, target_log_weights};
@@ -144,12 +144,7 @@ where
     let is_consistency_known = nats < MAX_NATS && 2 * probes.uncertain() <= probes.probes.len();
     let consistency = if is_consistency_known { Some(probes.consistency(per_source, budget)?) } else { None };
 
-    let (at_least, mut findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
-    // An estimate accuses nobody if anything says that it may be off.
-    let accusing = consistency.filter(|known| known.fcs.low > MIN_REPORTED && limits.is_empty());
-    if let Some(FlowConsistency { fcs, floor, .. }) = accusing {
-        findings.push(Finding::Inconsistent { fcs: fcs.estimate, floor });
-    }
+    let (at_least, findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
     // 1 - max(0, 1 - w / Z) falls if Z rises, and so does the bound on its mean.
     let tv_at_most = |log_z: f64| {
         let shares: Vec<f64> = own.log_weights.iter().map(|log_w| (log_w - log_z).min(0.0)).collect();

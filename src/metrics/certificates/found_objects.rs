@@ -9,8 +9,8 @@ use crate::tensor::log_sum_exp;
 /// The probability that a bound on log Z is false. For a bound on the probability of a set of objects it is
 /// half of that.
 pub(super) const RISK: f64 = 0.01;
-/// Total variation, mass and flow consistency below which nothing is reported.
-pub(super) const MIN_REPORTED: f64 = 0.01;
+/// Total variation and mass below which nothing is reported.
+const MIN_REPORTED: f64 = 0.01;
 /// An object is neglected if it has less of its probability than this share.
 const NEGLECTED_SHARE: f64 = 0.1;
 

@@ -18,7 +18,7 @@ impl Thompson {
     pub(in crate::train) fn new<E: Env>(policy: &dyn Policy<E>, share: f64) -> Result<Self> {
         let n_heads = policy.heads().map_or(1, MultiHead::n_heads);
         if n_heads < 2 {
-            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`; a policy that wraps another one forwards `Policy::heads`)";
+            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`; a policy that wraps another one must forward its heads)";
             return Err(Error::config("the heads of Thompson sampling", n_heads, expected));
         }
         if !(share > 0.0 && share <= 1.0) {

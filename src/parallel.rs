@@ -3,7 +3,8 @@
 //! Handing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
 //! calling thread. If other programs use the cores, the pool can be slower than one thread for larger batches, too,
 //! because the calling thread waits for workers that have no core. So each place in the code that splits work compares
-//! the pool with the calling thread in short trials. Results don't depend on the choice.
+//! the pool with the calling thread in trials of a few calls. Very large calls use the pool without a trial. Results
+//! don't depend on the choice.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -178,6 +178,16 @@ fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
     assert!(Improving::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
+/// Solutions of another problem than the environment's are no states of it.
+#[test]
+fn a_source_for_another_problem_is_refused() {
+    let mut source = Improving::new(Problem::Cut, 5).unwrap();
+    let trainer = trainer(Problem::IndependentSet, DetailedBalance::default(), 5).unwrap();
+    let drawn = source.draw(Wanted::exactly(8), trainer.context(), &mut Rng::seeded(0));
+    let message = drawn.map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("the problem of the environment"), "{message}");
+}
+
 /// Every improved solution is a state that the environment builds, on a way that it allows, forwards and backwards.
 #[test]
 fn improved_solutions_end_legal_trajectories() {

@@ -3,7 +3,7 @@
 use gfn::distribution::Distribution;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
-use gfn::graph::GraphEnv;
+use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphState, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::EstimatorsConfig;
 use gfn::nn::GraphNetwork;
@@ -139,4 +139,18 @@ where
 fn it_learns_a_posterior() {
     let [before, after] = trained(|env| small(env, false));
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
+}
+
+/// Any graph environment can be given; the network holds for all ordered pairs of a fixed number of nodes.
+#[test]
+fn environments_without_all_pairs_as_actions_are_refused() {
+    let config = || EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
+    let made = |env: &GraphEnv| EdgeTransformer::new(env, config(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let grown = ActionSet::new(Semantics::Labelled).with(AddNode::free(1, 3)).with(AddEdge::new(1));
+    let grown = GraphEnv::free(grown, GraphState::directed(1)).unwrap();
+    for env in [gfn::testing::Triangles::env(), grown] {
+        let message = made(&env).unwrap_err().to_string();
+        assert!(message.contains("the environment of an edge transformer"), "{message}");
+    }
+    made(BayesianStructure::new(StructureConfig::new(3)).unwrap().env()).unwrap();
 }

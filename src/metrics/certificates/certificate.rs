@@ -18,8 +18,8 @@ pub struct LogZBounds {
     pub at_least: f64,
     /// An upper bound, false with a probability of at most 1 %, whatever the policy is: by
     /// `E[1 / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It
-    /// includes the mass that n objects can't exclude, about 5 / n. `None` without such objects: the policy's
-    /// own samples have no upper bound.
+    /// includes the mass that n objects can't exclude, about 5 / n, and is never below `at_least`. `None` without
+    /// such objects: the policy's own samples have no upper bound.
     pub at_most: Option<f64>,
     /// An estimate, and no bound: the mean of log w over the policy's trajectories (ELBO), with a normal
     /// interval. Its expectation is at most log Z.

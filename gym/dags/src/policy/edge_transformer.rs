@@ -1,6 +1,6 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
-use gfn::env::{Direction, DiscreteEnv};
+use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphState, Node};
 use gfn::nn::{
     Activation, Estimators, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput,
@@ -74,10 +74,11 @@ pub struct EdgeTransformer {
 }
 
 impl EdgeTransformer {
-    /// A network for the graphs of an environment, with weights drawn from `rng`.
+    /// A network for the graphs of a [`BayesianStructure`](crate::BayesianStructure)'s environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, and for conditions, which it doesn't take.
+    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, for conditions, which it doesn't take, and for an
+    /// environment whose graphs aren't directed ones of a fixed number of nodes, with one action for each ordered pair and an exit.
     pub fn new(
         env: &GraphEnv,
         config: EdgeTransformerConfig,
@@ -90,7 +91,15 @@ impl EdgeTransformer {
             let expected = "an embedding above 0 that is even and a multiple of the heads";
             return Err(Error::config("embedding and heads", format!("{embedding} and {heads}"), expected));
         }
-        let half = [env.schema().max_nodes as i64, embedding / 2];
+        let n = env.schema().max_nodes;
+        let start = env.initial(&[0]);
+        let has_all_pairs = env.masks(Direction::Forward, &start).row(0).len() == n * n + 1;
+        if env.schema().kind != GraphKind::Directed || start.graphs()[0].n_nodes() != n || !has_all_pairs {
+            let got = format!("one of {:?} graphs of at most {n} nodes", env.schema().kind).to_lowercase();
+            let expected = "that of a `BayesianStructure`: an action for each ordered pair of its nodes, and an exit";
+            return Err(Error::config("the environment of an edge transformer", got, expected));
+        }
+        let half = [n as i64, embedding / 2];
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let source = scope.normal("source", &half, 1.0);

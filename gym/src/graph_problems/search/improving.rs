@@ -44,7 +44,8 @@ pub struct Improving {
 }
 
 impl Improving {
-    /// `rounds` of search for each sample of this problem, which must be the environment's, and uniform steps back.
+    /// `rounds` of search for each sample of this problem, which must be the environment's (a step fails otherwise), and uniform steps
+    /// back.
     ///
     /// # Errors
     /// [`Error::Config`] for no round.
@@ -72,7 +73,12 @@ impl Improving {
             let start = &env.initial_graphs()[instance as usize];
             let mut search = SolutionSearch::starting_at(problem, start, &problem.solution(state), &mut rng)?;
             search.run(self.rounds, &mut rng);
-            finished(problem, start, search.best())
+            let end = finished(problem, start, search.best())?;
+            if env.rules().is_reachable(&end) {
+                return Ok(end);
+            }
+            let rule = "a source of improved solutions is for the problem of the environment";
+            Err(Error::contract(rule, format!("a solution of {problem} isn't a state of it")))
         });
         Ok(improved.collect::<Result<Vec<_>>>()?.into())
     }

@@ -152,7 +152,7 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
 fn grid(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
-        let env = HyperGrid::new(4, 16)?;
+        let env = HyperGrid::new(4, 16)?.env();
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![256; 2], ..MlpConfig::default() },
             backward: BackwardPolicy::SharedTorso,

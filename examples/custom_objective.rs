@@ -51,8 +51,8 @@ fn main() -> Result<()> {
 
 /// Trains on a grid of 8 x 8, and compares what the policy samples with R / Z: exactly, over all states.
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
-    let (env, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
-    let reward = OriginalReward::standard(&env)?;
+    let (grid, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
+    let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;
     let config = TrainerConfig {

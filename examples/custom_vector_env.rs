@@ -14,8 +14,6 @@ struct Permutations;
 const N: usize = 5;
 
 impl VectorRules for Permutations {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         N
     }
@@ -39,14 +37,11 @@ impl VectorRules for Permutations {
         }
         Some(0)
     }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
-    }
 }
 
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    let env = VectorEnv(Permutations);
+    let env = VectorEnv::new(Permutations);
     check_env(&env, 100, &mut rng)?;
     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64).collect())

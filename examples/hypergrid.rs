@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::env::{EnumerableEnv, Rows, StateGraph};
+use gfn::env::{Rows, StateGraph};
 use gfn::metrics::{Distances, NoiseFloor};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
@@ -22,13 +22,14 @@ const SAMPLES: usize = 10_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    let env = HyperGrid::new(2, 8)?;
-    let reward = OriginalReward::standard(&env)?;
+    let grid = HyperGrid::new(2, 8)?;
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid)?;
     // All 64 points, each with the probability that the reward asks for.
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
 
-    let features = KHot::new(env.ndim(), env.height());
+    let features = KHot::new(grid.ndim(), grid.height());
     let policy =
         MlpPolicy::new(&env, features, MlpPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?;
+    let mut trainer = Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, rng)?;
     let mut table = Table::new(["step", "loss", "log Z", "total variation"]);
     while trainer.steps_done() < STEPS {
         let stats = trainer.step()?;
@@ -62,14 +63,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let learned = space.terminating_distribution(&env, trainer.policy(), None)?.probs;
     let max = target.probs.iter().chain(&learned).copied().fold(0.0, f64::max);
-    // States are listed as they are reached; cells are drawn by key.
-    let keys = env.keys(space.states());
     let mut figure = Figure::new("grid of 8 x 8");
     for (title, probs) in [("target", &target.probs), ("learned", &learned)] {
         let mut cells = vec![0.0; probs.len()];
-        keys.iter().zip(probs).for_each(|(&key, &p)| cells[key as usize] = p);
-        figure =
-            figure.panel(Panel::heat_map(title, env.height(), cells, max).labels("x", "y").colour_label("probability"));
+        space.states().rows().zip(probs).for_each(|(point, &p)| cells[grid.index(point) as usize] = p);
+        figure = figure
+            .panel(Panel::heat_map(title, grid.height(), cells, max).labels("x", "y").colour_label("probability"));
     }
     fs::create_dir_all("out")?;
     figure.write("out/hypergrid.svg")?;

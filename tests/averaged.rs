@@ -18,7 +18,7 @@ fn trainer(seed: u64, purpose: AverageFor) -> GridTrainer {
     hypergrid(Setting::new(seed, ReplayPath::UniformBackward)).with_average(DECAY, purpose).unwrap()
 }
 
-fn values(policy: &dyn Policy<VectorEnv<HyperGrid>>) -> Vec<Tensor> {
+fn values(policy: &dyn Policy<VectorEnv>) -> Vec<Tensor> {
     let values = policy.parameters().map(Parameters::iter).into_iter().flatten();
     values.map(|parameter| parameter.tensor.detach().copy()).collect()
 }
@@ -84,10 +84,11 @@ fn what_makes_no_sense_is_refused() {
     assert!(matches!(nothing.unwrap().with_average(0.9, AverageFor::Sampling), Err(Error::Missing { .. })));
 
     let on_policy = |purpose, decay| {
-        let (env, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(0));
+        let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(0));
+        let env = grid.env();
         let network = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
         let policy = MlpPolicy::new(&env, KHot::new(2, 4), network, Device::Cpu, Kind::Float, &mut rng).unwrap();
-        let reward = OriginalReward::standard(&env).unwrap();
+        let reward = OriginalReward::standard(&grid).unwrap();
         Trainer::new(env, reward, policy, objective(), config.clone(), rng).unwrap().with_average(decay, purpose)
     };
     assert!(matches!(on_policy(AverageFor::Sampling, 1.0), Err(Error::Config { .. })));

@@ -13,7 +13,7 @@ use gfn::objective::{
 };
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
@@ -167,7 +167,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
         ),
     ];
     let make = |objective: Box<dyn Objective>| {
-        let env = Words::new(2, 2);
+        let env = word_env(2, 2);
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() },
             estimators: EstimatorsConfig::with_flow(true),

@@ -83,7 +83,7 @@ fn steps_that_a_state_cannot_take_are_refused() {
     refused!(step(&mut env.initial(&[0]), Direction::Backward, &[0]), Error::IllegalAction { .. }, "backward");
     refused!(step(&mut env.initial(&[0]), Direction::Forward, &[0]), Error::Contract { .. }, "edge (0, 0)");
     let grid = HyperGrid::new(2, 3).unwrap();
-    let back = grid.step(Direction::Backward, &mut grid.initial(&[0]), &Slots(vec![1]));
+    let back = grid.env().step(Direction::Backward, &mut grid.env().initial(&[0]), &Slots(vec![1]));
     refused!(back, Error::IllegalAction { .. }, "action 1", "backward");
 }
 

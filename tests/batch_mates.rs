@@ -4,12 +4,12 @@
 use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Rows, StateGraph, VectorStates};
+use gfn::env::{Rows, StateGraph, VectorEnv, VectorStates};
 use gfn::graph::{GraphKind, GraphState, PerGraph};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig, NormKind};
 use gfn::objective::{DetailedBalance, LogPartitionVariance, Quantities};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
@@ -29,10 +29,10 @@ enum Factor {
 /// A policy whose logits depend on the batch.
 struct Mates(MlpPolicy<KHot>, Cell<Factor>);
 
-impl Policy<Words> for Mates {
+impl Policy<VectorEnv> for Mates {
     fn evaluate(
         &self,
-        env: &Words,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -51,12 +51,12 @@ impl Policy<Words> for Mates {
     }
 
     fn parameters(&self) -> Option<&gfn::nn::Parameters> {
-        Policy::<Words>::parameters(&self.0)
+        Policy::<VectorEnv>::parameters(&self.0)
     }
 }
 
-fn words() -> Words {
-    Words::new(2, LETTERS)
+fn words() -> VectorEnv {
+    word_env(2, LETTERS)
 }
 
 fn mates(factor: Factor, seed: u64) -> Mates {
@@ -68,7 +68,7 @@ fn mates(factor: Factor, seed: u64) -> Mates {
     Mates(policy.unwrap(), Cell::new(factor))
 }
 
-fn trainer(policy: Mates) -> Result<Trainer<Words>> {
+fn trainer(policy: Mates) -> Result<Trainer<VectorEnv>> {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
     };

@@ -3,7 +3,7 @@
 
 use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::Quantities;
 use gfn::objective::Scores;
@@ -13,7 +13,6 @@ use gfn::objective::{
 };
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::rollout::Sampler;
-use gfn::testing::Words;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -24,10 +23,10 @@ struct Column {
     log_z: bool,
 }
 
-impl Policy<Words> for Column {
+impl Policy<VectorEnv> for Column {
     fn evaluate(
         &self,
-        env: &Words,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -39,12 +38,12 @@ impl Policy<Words> for Column {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        let log_z = Policy::<Words>::log_z(&self.inner, conditions, n)?;
+        let log_z = Policy::<VectorEnv>::log_z(&self.inner, conditions, n)?;
         Some(if self.log_z { log_z.unsqueeze(-1) } else { log_z })
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<Words>::parameters(&self.inner)
+        Policy::<VectorEnv>::parameters(&self.inner)
     }
 }
 

@@ -165,12 +165,12 @@ fn waves(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 
 #[test]
 fn exact_policies_that_prefer_an_order_are_not_accused_on_grids() {
-    assert!(certify_ordered("grid", &HyperGrid::new(2, 8).unwrap(), &waves, &SCALES) >= 8);
+    assert!(certify_ordered("grid", &HyperGrid::new(2, 8).unwrap().env(), &waves, &SCALES) >= 8);
 }
 
 #[test]
 fn exact_policies_that_prefer_an_order_are_not_accused_on_sets() {
-    assert!(certify_ordered("sets", &SetAddition::new(8, 4, true).unwrap(), &waves, &SCALES) >= 8);
+    assert!(certify_ordered("sets", &SetAddition::new(8, 4, true).unwrap().env(), &waves, &SCALES) >= 8);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn exact_policies_that_prefer_an_order_are_not_accused_on_coloured_graphs() {
 /// The target has a needle of this mass, the policy is exact but for it: the needle's mass is the total
 /// variation. Returns the number of bounds, and of false ones.
 fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
-    let env = HyperGrid::new(3, 6).unwrap();
+    let env = HyperGrid::new(3, 6).unwrap().env();
     let is_needle = |row: &[u16]| row.iter().all(|&x| x == 5);
     let log_needle = (215f64 * mass / (1.0 - mass)).ln();
     let reward = |log_r: f64| {

@@ -12,9 +12,10 @@ use tch::Tensor;
 const BUDGET: Budget = Budget { samples: 2_000, subsets: 32, size: 12, paths: 64 };
 
 /// A grid with four modes, and its reward.
-fn grid() -> (VectorEnv<HyperGrid>, StateGraph<VectorEnv<HyperGrid>>, OriginalReward) {
-    let env = HyperGrid::new(2, 8).unwrap();
-    let reward = OriginalReward::new(&env, 0.01, 0.5, 2.0).unwrap();
+fn grid() -> (VectorEnv, StateGraph<VectorEnv>, OriginalReward) {
+    let grid = HyperGrid::new(2, 8).unwrap();
+    let env = grid.env();
+    let reward = OriginalReward::new(&grid, 0.01, 0.5, 2.0).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
     (env, graph, reward)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::words::{count, fresh, policy, says, with_flow, words};
-use gfn::env::{Rows, VectorStates};
+use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::error::Warning;
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::TrajectoryBalance;
@@ -13,12 +13,11 @@ use gfn::optim::Schedule;
 use gfn::policy::{MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::testing::Words;
 use gfn::train::{Context, OnWarning, Persist, Source, Trainer, TrainerConfig, Wanted};
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-type Learner = Trainer<Words>;
+type Learner = Trainer<VectorEnv>;
 
 /// Half of each batch of 32 is replayed.
 fn config() -> TrainerConfig {
@@ -26,7 +25,7 @@ fn config() -> TrainerConfig {
     TrainerConfig { source, replay_after: 2, on_warning: OnWarning::Keep, ..fresh(32) }
 }
 
-fn buffer() -> ReplayBuffer<Words> {
+fn buffer() -> ReplayBuffer<VectorEnv> {
     ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
@@ -154,14 +153,19 @@ fn schedules_and_conditions_of_the_trainer_are_no_change() {
 /// Objects from elsewhere, with log-rewards that the trainer's reward doesn't give.
 struct Measured;
 
-impl Persist<Words> for Measured {
+impl Persist<VectorEnv> for Measured {
     fn name(&self) -> &str {
         "measured"
     }
 }
 
-impl Source<Words> for Measured {
-    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, rng: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+impl Source<VectorEnv> for Measured {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<VectorEnv>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<VectorEnv>>> {
         let drawn = Sampler::new(&context.env, &UniformPolicy).forward(wanted.most, rng)?;
         let n = drawn.len();
         drawn.with_log_rewards(vec![7.0; n]).map(Some)

@@ -7,7 +7,7 @@ use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
 use gfn::env::StateGraph;
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
@@ -15,7 +15,7 @@ use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_molecules::pareto::focus_accuracy;
@@ -25,8 +25,8 @@ const LETTERS: u16 = 2;
 const LENGTH: usize = 3;
 const STEPS: usize = 300;
 
-fn words() -> Words {
-    Words::new(LETTERS, LENGTH)
+fn words() -> VectorEnv {
+    word_env(LETTERS, LENGTH)
 }
 
 /// A reward of words by how often a letter is in them.
@@ -64,7 +64,7 @@ fn policy(conditioning: &Conditioning, logit_scale: bool, seed: u64) -> MlpPolic
     MlpPolicy::new(&words(), features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap()
 }
 
-type WordTrainer = Trainer<Words>;
+type WordTrainer = Trainer<VectorEnv>;
 
 fn trainer(reward: &ConditionedReward<VectorStates>, policy: MlpPolicy<KHot>, source: DataSource) -> WordTrainer {
     tch::set_num_threads(1);
@@ -76,7 +76,7 @@ fn trainer(reward: &ConditionedReward<VectorStates>, policy: MlpPolicy<KHot>, so
         .with_conditions(reward.conditioning().clone())
 }
 
-fn buffer() -> ReplayBuffer<Words> {
+fn buffer() -> ReplayBuffer<VectorEnv> {
     ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
@@ -98,7 +98,7 @@ fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Ve
         let learned = graph.terminating_distribution(&words(), trainer.policy(), Some(&vector)).unwrap();
         let tv = |target: &[f64]| Distances::between(&learned.probs, target).unwrap().tv;
         distances.push(targets.iter().map(|target| tv(&target.probs)).collect());
-        let log_z = Policy::<Words>::log_z(trainer.policy(), Some(&vector), 1).unwrap().double_value(&[0]);
+        let log_z = Policy::<VectorEnv>::log_z(trainer.policy(), Some(&vector), 1).unwrap().double_value(&[0]);
         of_log_z.push((log_z - target.log_z).abs());
     }
     (distances, of_log_z)

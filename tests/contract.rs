@@ -1,7 +1,11 @@
 //! What is found before the first step: masks that contradict the environment, schemas that no graph keeps to, slots that 32 bits
 //! can't number.
 
-use gfn::env::{Direction, Env, Rows, Slots, StateGraph, VectorEnv, VectorRules, VectorStates};
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{
+    Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, StateGraph, Step, VectorEnv, VectorRules,
+    VectorStates,
+};
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Free, GraphActionType, GraphBatch, GraphEnv, GraphKind,
     GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, PerGraph, Semantics,
@@ -221,8 +225,6 @@ fn states_of_another_environment_are_refused() {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bits {
     Right,
-    /// One key for all states of as many set entries.
-    SharedKeys,
     /// Undoing a move is said to be another.
     WrongReverse,
     /// Setting what is set clears it, and nothing is an end.
@@ -230,7 +232,6 @@ enum Bits {
 }
 
 impl VectorRules for Bits {
-    type Key = Vec<u16>;
     fn width(&self) -> usize {
         3
     }
@@ -249,9 +250,6 @@ impl VectorRules for Bits {
         *entry = 1 - *entry;
         Some(if *self == Self::WrongReverse { (slot + 1) % 3 } else { slot })
     }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        if *self == Self::SharedKeys { vec![row.iter().sum()] } else { row.to_vec() }
-    }
 }
 
 #[test]
@@ -259,15 +257,50 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
     let trainer = |rules| {
         let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
         let config = TrainerConfig::default();
-        Trainer::new(VectorEnv(rules), reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))
+        Trainer::new(VectorEnv::new(rules), reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))
     };
     trainer(Bits::Right).unwrap();
     refused(trainer(Bits::WrongReverse), &["is a legal backward move of the child", "forward move", "check_env"]);
     refused(trainer(Bits::Endless), &["no sequence of forward moves leads back"]);
-    // Training doesn't read keys.
-    trainer(Bits::SharedKeys).unwrap();
-    assert_eq!(StateGraph::build(&VectorEnv(Bits::Right), 100).unwrap().len(), 8);
-    refused(StateGraph::build(&VectorEnv(Bits::SharedKeys), 100), &["have one key", "VectorRules::key"]);
+    assert_eq!(StateGraph::build(&VectorEnv::new(Bits::Right), 100).unwrap().len(), 8);
+    refused(StateGraph::build(&SharedKeys(VectorEnv::new(Bits::Right)), 100), &["have one key", "EnumerableEnv::keys"]);
+}
+
+/// An environment with one key for all states that have as many set entries.
+struct SharedKeys(VectorEnv);
+
+impl Env for SharedKeys {
+    type States = VectorStates;
+    type Actions = Slots;
+    type Dist = GraphActionCategorical;
+    fn initial(&self, instances: &[u32]) -> VectorStates {
+        self.0.initial(instances)
+    }
+    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
+        self.0.step(direction, states, actions)
+    }
+    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
+        self.0.is_initial(states)
+    }
+    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
+        self.0.exit_actions(states)
+    }
+}
+
+impl DiscreteEnv for SharedKeys {
+    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
+        self.0.masks(direction, states)
+    }
+    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
+        self.0.describe(direction, states, row, slot)
+    }
+}
+
+impl EnumerableEnv for SharedKeys {
+    type Key = u16;
+    fn keys(&self, states: &VectorStates) -> Vec<u16> {
+        states.rows().map(|row| row.iter().sum()).collect()
+    }
 }
 
 /// Nodes with an exit only where the first one has an edge, up to isomorphism: it depends on labels.

@@ -54,14 +54,14 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
 fn containers_come_back_from_every_kind_of_environment() {
     let folder = Folder::new("data-round");
     round_trip(&Chain::new(12), &folder);
-    round_trip(&HyperGrid::new(3, 5).unwrap(), &folder);
+    round_trip(&HyperGrid::new(3, 5).unwrap().env(), &folder);
     round_trip(&Ring::new(4, gfn::graph::GraphKind::Undirected).unwrap().into_env(), &folder);
     round_trip(&ColoredGraphs::new(5).unwrap().into_env(), &folder);
 }
 
 #[test]
 fn labelled_actions_come_back_as_they_were() {
-    let (folder, env) = (Folder::new("data-exact"), HyperGrid::new(3, 5).unwrap());
+    let (folder, env) = (Folder::new("data-exact"), HyperGrid::new(3, 5).unwrap().env());
     let path = folder.join("data");
     let trajectories = sampled(&env, 50, 0);
     trajectories.save(&env, &path).unwrap();
@@ -102,7 +102,7 @@ fn filled_buffer<E: EnumerableEnv + 'static>(
 
 #[test]
 fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
-    let env = HyperGrid::new(2, 9).unwrap();
+    let env = HyperGrid::new(2, 9).unwrap().env();
     let draw = Draw::LossPrioritised { exponent: 0.7 };
     for (eviction, conditional, paths) in [
         (Eviction::Fifo, false, true),
@@ -119,7 +119,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
         assert_eq!(first.len(), 20);
         let mut second = make();
         second.load_state(&env, &first.state(&env).unwrap()).unwrap();
-        let tensors = |buffer: &ReplayBuffer<VectorEnv<HyperGrid>>| buffer.state(&env).unwrap();
+        let tensors = |buffer: &ReplayBuffer<VectorEnv>| buffer.state(&env).unwrap();
         assert_eq!(tensors(&first), tensors(&second));
         let more = sampled(&env, 30, 8);
         let mut walks = more.walks(&env).unwrap();
@@ -228,7 +228,7 @@ fn data_sets_of_something_else_are_refused() {
     for n in [1, 2, 11, 13, 100] {
         refused(&Chain::new(n), &path, &["another environment", "of the same size"]);
     }
-    let error = Trajectories::load(&HyperGrid::new(2, 12).unwrap(), &path).unwrap_err();
+    let error = Trajectories::load(&HyperGrid::new(2, 12).unwrap().env(), &path).unwrap_err();
     assert!(matches!(error, Error::File { .. }) && error.to_string().contains("another environment"), "{error}");
     edit_manifest(&path, "\"format\": 2", "\"format\": 3");
     refused(&env, &path, &["data set format 3, this version reads format 2"]);

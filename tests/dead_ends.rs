@@ -41,8 +41,6 @@ struct Pairs {
 }
 
 impl VectorRules for Pairs {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         2
     }
@@ -63,10 +61,6 @@ impl VectorRules for Pairs {
         }
         let letter = std::mem::take(&mut row[place.checked_sub(1)?]);
         Some(usize::from(letter) - 1)
-    }
-
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
 
     fn can_end(&self, row: &[u16]) -> bool {
@@ -96,7 +90,7 @@ fn exact_figures_refuse_dead_ends() {
     }
     // With one letter alone the second move is missing; with two it isn't.
     for has_exit in [true, false] {
-        let one = VectorEnv(Pairs { letters: 1, has_exit });
+        let one = VectorEnv::new(Pairs { letters: 1, has_exit });
         told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
         told(check_env(&one, 10, &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
     }
@@ -113,7 +107,7 @@ fn a_roll_out_that_comes_to_a_dead_end_says_so() {
 #[test]
 fn states_that_end_without_an_exit_are_no_dead_ends() {
     for has_exit in [true, false] {
-        let env = VectorEnv(Pairs { letters: 3, has_exit });
+        let env = VectorEnv::new(Pairs { letters: 3, has_exit });
         assert_eq!(StateGraph::build(&env, 100).unwrap().ends().len(), 6);
         check_env(&env, 10, &mut Rng::seeded(0)).unwrap();
         let pruned = pruned_distribution(&env, &UniformPolicy, 0.0, 100).unwrap();

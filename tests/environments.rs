@@ -37,11 +37,10 @@ fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     GraphPolicy(GraphNet::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap())
 }
 
-fn grid_network(env: &VectorEnv<HyperGrid>) -> MlpPolicy<KHot> {
+fn grid_network(env: &VectorEnv, ndim: usize, height: usize) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
-    MlpPolicy::new(env, KHot::new(env.ndim(), env.height()), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5))
-        .unwrap()
+    MlpPolicy::new(env, KHot::new(ndim, height), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap()
 }
 
 struct Checkers;
@@ -56,7 +55,7 @@ impl Check for Checkers {
 fn checkers_pass() {
     each_graph_env(&Checkers);
     for (ndim, height) in [(1, 2), (2, 5), (3, 4)] {
-        check_env(&HyperGrid::new(ndim, height).unwrap(), 40, &mut Rng::seeded(0)).unwrap();
+        check_env(&HyperGrid::new(ndim, height).unwrap().env(), 40, &mut Rng::seeded(0)).unwrap();
     }
 }
 
@@ -216,7 +215,7 @@ fn exact_flows_leave_no_residual() {
     for (ndim, height) in [(1, 3), (2, 5), (3, 4)] {
         let (env, reward) = grid(ndim, height);
         let graph = StateGraph::build(&env, LIMIT).unwrap();
-        let network = grid_network(&env);
+        let network = grid_network(&env, ndim, height);
         check_backward("grid", &env, &graph, &UniformPolicy);
         check_backward("grid", &env, &graph, &network);
         check_exact("grid", &env, &graph, &UniformPolicy, &reward);
@@ -228,7 +227,7 @@ fn exact_flows_leave_no_residual() {
 fn backward_walks_are_forward_trajectories() {
     each_graph_env(&Conversion);
     let (env, reward) = grid(2, 5);
-    check_conversion("grid", &env, &grid_network(&env), &reward);
+    check_conversion("grid", &env, &grid_network(&env, 2, 5), &reward);
 }
 
 /// The forward policy that flows give whose P_B is taken for 1 at every move: each path carries the whole reward.

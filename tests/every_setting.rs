@@ -58,7 +58,7 @@ fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], ru
 }
 
 fn sets(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
-    let (env, mut rng) = (SetAddition::new(5, 3, false)?, Rng::seeded(3));
+    let (env, mut rng) = (SetAddition::new(5, 3, false)?.env(), Rng::seeded(3));
     let mlp = gfn::nn::MlpConfig { hidden: vec![8], ..Default::default() };
     let policy = MlpPolicyConfig { mlp, backward: BackwardPolicy::SharedTorso, ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(5, 2), policy, Device::Cpu, Kind::Float, &mut rng)?;

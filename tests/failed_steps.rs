@@ -4,20 +4,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::Folder;
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::Quantities;
 use gfn::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Checkpoint, StepStats, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
 type Learner = MlpPolicy<KHot>;
 
-fn policy(env: &Words) -> Learner {
+fn policy(env: &VectorEnv) -> Learner {
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
         estimators: EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() },
@@ -27,26 +27,26 @@ fn policy(env: &Words) -> Learner {
 }
 
 /// log R is `scale` and the number of ones.
-fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<Words> {
+fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<VectorEnv> {
     tch::set_num_threads(1);
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let reward = move |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(words.rows().map(|word| scale + word.iter().filter(|&&letter| letter == 1).count() as f64).collect())
     };
     let config = TrainerConfig { batch: 8, source: DataSource::default(), regression, ..TrainerConfig::default() };
     let policy = policy(&env);
-    Trainer::new(env, reward, policy, objective, config, Rng::seeded(1)).unwrap()
+    Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(1)).unwrap()
 }
 
-fn parameters(policy: &dyn Policy<Words>) -> &Parameters {
+fn parameters(policy: &dyn Policy<VectorEnv>) -> &Parameters {
     policy.parameters().unwrap()
 }
 
-fn values(policy: &dyn Policy<Words>) -> Vec<Tensor> {
+fn values(policy: &dyn Policy<VectorEnv>) -> Vec<Tensor> {
     parameters(policy).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
 }
 
-fn no_gradient(policy: &dyn Policy<Words>) -> bool {
+fn no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
     parameters(policy)
         .iter()
         .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
@@ -102,7 +102,7 @@ fn one_bad_gradient_spoils_one_step() {
 
 #[test]
 fn one_bad_gradient_of_a_teacher_spoils_one_step() {
-    let teacher = policy(&Words::new(2, 3));
+    let teacher = policy(&word_env(2, 3));
     let mut trainer = trainer(0.0, TrajectoryBalance, RegressionLoss::Squared);
     trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
     let mut results = vec![trainer.step()];
@@ -118,10 +118,10 @@ struct FailsOnce {
     differentiated: AtomicUsize,
 }
 
-impl Policy<Words> for FailsOnce {
+impl Policy<VectorEnv> for FailsOnce {
     fn evaluate(
         &self,
-        env: &Words,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -134,22 +134,22 @@ impl Policy<Words> for FailsOnce {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        Policy::<Words>::log_z(&self.inner, conditions, n)
+        Policy::<VectorEnv>::log_z(&self.inner, conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<Words>::parameters(&self.inner)
+        Policy::<VectorEnv>::parameters(&self.inner)
     }
 }
 
 #[test]
 fn a_teacher_that_fails_half_way_leaves_no_gradient() {
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let teacher = FailsOnce { inner: policy(&env), differentiated: AtomicUsize::new(0) };
     let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
     let source = DataSource::default();
     let config = TrainerConfig { batch: 8, chunk: Some(4), source, ..TrainerConfig::default() };
-    let trainer = Trainer::new(env, reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+    let trainer = Trainer::new(env.clone(), reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
     let mut trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
     let mut results = vec![trainer.step()];
     let teacher = trainer.teacher::<FailsOnce>().unwrap();
@@ -180,12 +180,13 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh).resume(&path).unwrap();
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
     // Clipped, the same run moves.
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let mut config = TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
     config.adam.max_norm = Some(10.0);
     let reward =
         |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![64.0; words.rows().count()]) };
-    let mut clipped = Trainer::new(env, reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+    let mut clipped =
+        Trainer::new(env.clone(), reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
     let log_z = [0, 1, 2].map(|_| clipped.step().unwrap().log_z);
     assert!(log_z[0] < log_z[1] && log_z[1] < log_z[2], "{log_z:?}");
 }
@@ -196,10 +197,10 @@ struct SpoiltOnce {
     asked: AtomicUsize,
 }
 
-impl Policy<Words> for SpoiltOnce {
+impl Policy<VectorEnv> for SpoiltOnce {
     fn evaluate(
         &self,
-        env: &Words,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -208,7 +209,7 @@ impl Policy<Words> for SpoiltOnce {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        let log_z = Policy::<Words>::log_z(&self.inner, conditions, n)?;
+        let log_z = Policy::<VectorEnv>::log_z(&self.inner, conditions, n)?;
         let exponential = log_z.exp();
         let out = exponential.log();
         if exponential.requires_grad() && self.asked.fetch_add(1, Ordering::SeqCst) == 1 {
@@ -218,7 +219,7 @@ impl Policy<Words> for SpoiltOnce {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<Words>::parameters(&self.inner)
+        Policy::<VectorEnv>::parameters(&self.inner)
     }
 }
 
@@ -227,12 +228,12 @@ impl Policy<Words> for SpoiltOnce {
 fn a_backward_pass_that_fails_spoils_one_step() {
     tch::set_num_threads(1);
     for (chunk, failed) in [(None, 1), (Some(12), 0)] {
-        let env = Words::new(2, 3);
+        let env = word_env(2, 3);
         let reward =
             |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
         let config = TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
         let policy = SpoiltOnce { inner: policy(&env), asked: AtomicUsize::new(0) };
-        let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+        let mut trainer = Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
         let mut results = Vec::new();
         for k in 0..4 {
             let before = values(trainer.policy());
@@ -271,13 +272,13 @@ fn a_first_step_that_fails_leaves_log_z_unset() {
     let mut config =
         MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
     config.estimators.initial_log_z = None;
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let reward =
         |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![50.0; words.rows().count()]) };
     let objective = Once { loss: true, calls: AtomicUsize::new(1) };
     let config = TrainerConfig { batch: 8, source: DataSource::default(), ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, reward, policy, objective, config, Rng::seeded(1)).unwrap();
+    let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(1)).unwrap();
     let before = values(trainer.policy());
     trainer.step().unwrap_err();
     assert_eq!(values(trainer.policy()), before);

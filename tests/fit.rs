@@ -16,7 +16,6 @@ use gfn::train::{
     TrainerConfig, Validation,
 };
 use gfn::{Error, Result};
-use gfn_gym::hypergrid::HyperGrid;
 use serde_json::Value;
 
 fn trainer(seed: u64) -> GridTrainer {
@@ -183,7 +182,7 @@ fn an_error_leaves_the_last_checkpoint() {
     let fit = Fit::new(9).observe(&mut fail).checkpoint(&path, Some(3)).unwrap();
     assert!(fit.run(&mut trainer).is_err());
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 6);
-    let never = Fit::<VectorEnv<HyperGrid>>::new(9).checkpoint(&path, Some(0));
+    let never = Fit::<VectorEnv>::new(9).checkpoint(&path, Some(0));
     assert!(matches!(never, Err(Error::Config { .. })));
     assert!(Validation::every(0, |_: &GridTrainer| Ok(Metrics::new())).is_err());
 }

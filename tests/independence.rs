@@ -152,10 +152,10 @@ fn policies_that_look_at_the_state_are_not() {
 /// P_F's logits, multiplied by the size of the batch.
 struct Mates(MlpPolicy<KHot>);
 
-impl Policy<VectorEnv<DiscreteEbm>> for Mates {
+impl Policy<VectorEnv> for Mates {
     fn evaluate(
         &self,
-        env: &VectorEnv<DiscreteEbm>,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -172,7 +172,7 @@ impl Policy<VectorEnv<DiscreteEbm>> for Mates {
 #[test]
 fn policies_are_looked_at_where_trajectories_are_long_too() {
     for spins in [60, 65, 100] {
-        let env = DiscreteEbm::new(spins).unwrap();
+        let env = DiscreteEbm::new(spins).unwrap().env();
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
             ..MlpPolicyConfig::default()

@@ -227,7 +227,6 @@ fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
 struct Meeting(Vec<Vec<u16>>);
 
 impl VectorRules for Meeting {
-    type Key = Vec<u16>;
     fn width(&self) -> usize {
         2
     }
@@ -240,9 +239,6 @@ impl VectorRules for Meeting {
         row[0] = next.filter(|&next| slot == 0 && next <= 3)?;
         Some(0)
     }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
-    }
     fn starts(&self) -> &[Vec<u16>] {
         &self.0
     }
@@ -253,7 +249,7 @@ impl VectorRules for Meeting {
 
 #[test]
 fn trajectories_start_where_the_rules_say() {
-    let env = VectorEnv(Meeting(vec![vec![0, 0], vec![3, 1]]));
+    let env = VectorEnv::new(Meeting(vec![vec![0, 0], vec![3, 1]]));
     let states = env.initial(&[1, 0, 1]);
     assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
     assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);

@@ -81,7 +81,7 @@ fn the_checkers_follow_every_way_back() {
 #[test]
 fn where_there_are_too_many_states_ways_back_are_drawn() {
     // Walks end in the corner, from which all of the 8,000 cells are on a way back.
-    let env = HyperGrid::new(3, 20).unwrap();
+    let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, 12, &mut Rng::seeded(0)).unwrap();
     let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
     assert_eq!(walks, 4 * coverage.visited);

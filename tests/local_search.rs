@@ -36,7 +36,7 @@ fn metropolis_hastings_samples_the_target() {
     // Some walks turn round at the origin, some between; trajectories differ in length. Short steps mix slowly.
     for (max_back, rounds) in [(3, 400), (6, 60)] {
         let setting = LocalSearch { rounds, max_back, acceptance: Acceptance::MetropolisHastings };
-        let (tv, floor) = search(&grid, &reward, setting).unwrap();
+        let (tv, floor) = search(&grid.env(), &reward, setting).unwrap();
         assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{max_back}: {tv} {floor:?}");
     }
     let graphs = ColoredGraphs::new(3).unwrap().into_env();
@@ -83,10 +83,10 @@ fn greedy_search_climbs() {
     let grid = HyperGrid::new(2, 5).unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
     let setting = LocalSearch { rounds: 60, max_back: 6, acceptance: Acceptance::Greedy };
-    let (tv, floor) = search(&grid, &reward, setting).unwrap();
+    let (tv, floor) = search(&grid.env(), &reward, setting).unwrap();
     assert!(tv > 10.0 * floor.tv, "{tv} {floor:?}");
     let never = LocalSearch { max_back: 0, ..setting };
-    assert!(search(&grid, &reward, never).unwrap_err().to_string().contains("max_back"));
+    assert!(search(&grid.env(), &reward, never).unwrap_err().to_string().contains("max_back"));
 }
 
 /// What is known of the objects that a search starts from isn't asked again: each round asks for one proposal per object.
@@ -105,7 +105,8 @@ fn known_rewards_are_not_asked_again() {
         standard.log_reward(states, conditions)
     };
     let setting = LocalSearch { rounds, max_back: 3, acceptance: Acceptance::MetropolisHastings };
-    let sampler = Sampler::new(&grid, &UniformPolicy);
+    let env = grid.env();
+    let sampler = Sampler::new(&env, &UniformPolicy);
     let start = sampler.forward(n, &mut Rng::seeded(0)).unwrap();
     let start = start.terminal_states();
     let known = reward.log_reward(start, None).unwrap();
@@ -120,7 +121,7 @@ fn known_rewards_are_not_asked_again() {
     // A trainer knows the rewards of what it has sampled, and scores trajectories by the rewards that came with them.
     let config = TrainerConfig { batch: n, local_search: Some(setting), ..TrainerConfig::default() };
     let objective = LogPartitionVariance;
-    let mut trainer = Trainer::new(grid, reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
+    let mut trainer = Trainer::new(grid.env(), reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
     trainer.step().unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), n * (1 + rounds));
     assert_eq!(trainer.reward_calls(), (n * (1 + rounds)) as u64);

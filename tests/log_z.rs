@@ -1,7 +1,7 @@
 //! Where log Z starts: at what the first batch says, unless somebody chose a value.
 
 use crate::words::{count, fresh, words};
-use gfn::env::{StateGraph, VectorStates};
+use gfn::env::{StateGraph, VectorEnv, VectorStates};
 use gfn::group::replicate;
 use gfn::metrics::{Distances, importance_log_z};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
@@ -10,7 +10,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::rollout::Trajectories;
 use gfn::tensor::to_host;
-use gfn::testing::Words;
 use gfn::train::{AverageFor, Checkpoint, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
@@ -33,7 +32,7 @@ fn high(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(count(words, conditions)?.into_iter().map(|log_reward| log_reward + 300.0).collect())
 }
 
-fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<Words> {
+fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<VectorEnv> {
     Trainer::new(words(), high, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
 }
 
@@ -109,7 +108,7 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
     assert_eq!(first(&mut resumed), next);
     // The parameters alone, in a run that begins.
     let restored = learner(None);
-    Checkpoint::load(&path).unwrap().restore(Policy::<Words>::parameters(&restored).unwrap()).unwrap();
+    Checkpoint::load(&path).unwrap().restore(Policy::<VectorEnv>::parameters(&restored).unwrap()).unwrap();
     let restored = first(&mut trainer(restored, fresh(16)));
     assert!(restored != started && near(restored, next), "{restored} {started} {next}");
 }
@@ -119,7 +118,7 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
 fn an_average_starts_there_too() {
     let mut trainer = trainer(learner(None), fresh(16)).with_average(0.999, AverageFor::Evaluation).unwrap();
     let started = first(&mut trainer);
-    let log_z = |policy: &dyn Policy<Words>| Ok(policy.log_z(None, 1).unwrap().double_value(&[0]));
+    let log_z = |policy: &dyn Policy<VectorEnv>| Ok(policy.log_z(None, 1).unwrap().double_value(&[0]));
     let of_average = trainer.averaged(log_z).unwrap();
     assert!((of_average - started).abs() < 1e-2, "{of_average} {started}");
 }
@@ -130,7 +129,7 @@ fn replicas_start_at_the_estimate_of_all() {
     replicate(3, |replica| {
         let mut trainer = trainer(learner(None), fresh(16)).with_group(replica)?;
         let log_z = first(&mut trainer);
-        let own: Trajectories<Words> = trainer.latest().unwrap().clone();
+        let own: Trajectories<VectorEnv> = trainer.latest().unwrap().clone();
         let scores = score(&words(), &high, &learner(None), &own, Quantities::NONE)?;
         let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
         let weights: Vec<f64> = to_host(&scores.log_reward).iter().zip(ratio).map(|(r, ratio)| r + ratio).collect();

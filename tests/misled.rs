@@ -3,7 +3,7 @@
 use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::score;
@@ -17,7 +17,6 @@ use gfn::optim::AdamConfig;
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
-use gfn::testing::Words;
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Kind, Tensor};
@@ -152,10 +151,10 @@ fn training_without_gradients_is_refused() {
 /// A policy that hands out copies without a gradient.
 struct Cut(MlpPolicy<KHot>);
 
-impl Policy<Words> for Cut {
+impl Policy<VectorEnv> for Cut {
     fn evaluate(
         &self,
-        env: &Words,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -164,7 +163,7 @@ impl Policy<Words> for Cut {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<Words>::parameters(&self.0)
+        Policy::<VectorEnv>::parameters(&self.0)
     }
 }
 
@@ -199,7 +198,7 @@ fn a_batch_of_one_has_no_mean_to_compare_with() {
     assert!(make(Box::new(PolicyGradient::new(Advantage::RewardToGo).unwrap()), 1).is_ok());
 }
 
-fn buffer(draw: Draw) -> ReplayBuffer<Words> {
+fn buffer(draw: Draw) -> ReplayBuffer<VectorEnv> {
     let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
     let walks = Sampler::new(&words(), &UniformPolicy).walks(50, &mut Rng::seeded(3)).unwrap();
     let log_rewards = count(&walks.terminal, None).unwrap();
@@ -276,7 +275,7 @@ fn large_log_rewards_are_not_rounded() {
         let scores = score(&words(), &reward, &policy, &trajectories, Quantities::NONE).unwrap();
         let loss = LogPartitionVariance.loss(&scores, RegressionLoss::Squared).unwrap();
         loss.backward();
-        let parameters = Policy::<Words>::parameters(&policy).unwrap();
+        let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
         let mut gradients = vec![loss.double_value(&[])];
         for parameter in parameters {
             let mut tensor = parameter.tensor.shallow_clone();

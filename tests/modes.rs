@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::trainers::{Folder, bytes};
-use gfn::env::{Rows, VectorEnv, VectorStates};
+use gfn::env::{Rows, VectorEnv, VectorKey, VectorStates};
 use gfn::nn::MlpConfig;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
@@ -14,16 +14,17 @@ use serde_json::json;
 use tch::{Device, Kind, Tensor};
 
 type IsMode = fn(&VectorStates) -> Vec<bool>;
-type BitTrainer = Trainer<VectorEnv<BitSequence>>;
+type BitTrainer = Trainer<VectorEnv>;
 
 /// Nine words of four bits: keys of nine numbers, and so many of them that few are met twice.
 fn bits(seed: u64) -> BitTrainer {
     tch::set_num_threads(1);
-    let env = BitSequence::new(4, 36).unwrap();
+    let rules = BitSequence::new(4, 36).unwrap();
+    let env = rules.env();
     let mut rng = Rng::seeded(seed);
     let config =
         MlpPolicyConfig { mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
-    let features = KHot::new(env.words().n_words(), env.words().values());
+    let features = KHot::new(rules.words().n_words(), rules.words().values());
     let policy = MlpPolicy::new(&env, features, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
@@ -37,7 +38,7 @@ fn all(words: &VectorStates) -> Vec<bool> {
 const MILLION: usize = 1_000_000;
 
 /// An observer that has found a million modes, as it would be after a long run.
-fn with_a_million(trainer: &BitTrainer) -> CountModes<Vec<u16>, IsMode> {
+fn with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
     let mut modes = CountModes::new(all as IsMode);
     let keys: Vec<[usize; 9]> = (0..MILLION).map(|k| std::array::from_fn(|d| (k >> (4 * d) & 15) + 1)).collect();
     let tensors = [
@@ -47,7 +48,7 @@ fn with_a_million(trainer: &BitTrainer) -> CountModes<Vec<u16>, IsMode> {
         ("modes", Tensor::from_slice(&[MILLION as i64])),
     ];
     let kept = tensors.map(|(name, tensor)| (name.to_owned(), tensor));
-    Observer::<VectorEnv<BitSequence>>::load_tensors(&mut modes, &kept).unwrap();
+    Observer::<VectorEnv>::load_tensors(&mut modes, &kept).unwrap();
     modes.start(trainer, Some(&json!({ "found": MILLION }))).unwrap();
     modes
 }
@@ -86,7 +87,7 @@ fn modes_that_are_not_those_that_were_saved_are_refused() {
         ["keys", "steps", "reward_calls", "modes"].map(String::from).into_iter().zip(tensors).collect::<Vec<_>>()
     };
     let mut load = |tensors: &[(String, Tensor)]| {
-        let loaded = Observer::<VectorEnv<BitSequence>>::load_tensors(&mut modes, tensors);
+        let loaded = Observer::<VectorEnv>::load_tensors(&mut modes, tensors);
         (loaded.map_err(|error| error.to_string()), modes.start(&trainer, Some(&json!({ "found": 2 }))).is_ok())
     };
     assert_eq!(load(&kept("[[1],[2]]", &[3, 4], &[1, 2])), (Ok(()), true));

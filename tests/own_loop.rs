@@ -1,22 +1,22 @@
 //! A loop of one's own, in four parts: it is `Trainer::step`, bit for bit.
 
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{MlpConfig, Parameters};
 use gfn::objective::{Objective, TrajectoryBalance};
 use gfn::optim::{Adam, Optimizer, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{AverageFor, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-type Learner = Trainer<Words>;
+type Learner = Trainer<VectorEnv>;
 
 fn trainer(config: TrainerConfig) -> Learner {
     tch::set_num_threads(1);
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config_of_policy = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config_of_policy, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
@@ -38,7 +38,7 @@ fn whole() -> Learner {
 }
 
 fn parameters(trainer: &Learner) -> &Parameters {
-    Policy::<Words>::parameters(trainer.policy()).unwrap()
+    Policy::<VectorEnv>::parameters(trainer.policy()).unwrap()
 }
 
 fn values(trainer: &Learner) -> Vec<Tensor> {
@@ -72,7 +72,7 @@ fn an_own_loop_makes_the_same_steps() {
 #[test]
 fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
     let mut trainer = whole();
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(3)).unwrap();
     assert_eq!(trainer.remember(&others).unwrap(), 5);
     assert_eq!((trainer.replay().unwrap().len(), trainer.reward_calls()), (5, 5));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use gfn::env::{Env, Rows, Slots, VectorStates};
+use gfn::env::{Env, Rows, Slots, VectorEnv, VectorStates};
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::{AugmentedTrajectoryBalance, Objective, PolicyGradient, Scores, TrajectoryBalance};
 use gfn::objective::{Quantity, Values};
@@ -11,14 +11,14 @@ use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Trajectories};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{
     AverageFor, Companion, Context, IntrinsicConfig, Persist, Source, StepStats, Trainer, TrainerConfig, Wanted,
 };
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-type WordTrainer = Trainer<Words>;
+type WordTrainer = Trainer<VectorEnv>;
 
 fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
     trainer_of(objective, seed, DataSource::default())
@@ -26,7 +26,7 @@ fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
 
 fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource) -> WordTrainer {
     tch::set_num_threads(1);
-    let (env, mut rng) = (Words::new(2, 3), Rng::seeded(seed));
+    let (env, mut rng) = (word_env(2, 3), Rng::seeded(seed));
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -59,8 +59,13 @@ impl<E: Env> Persist<E> for Same {
     }
 }
 
-impl Source<Words> for Same {
-    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+impl Source<VectorEnv> for Same {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<VectorEnv>,
+        _: &mut Rng,
+    ) -> Result<Option<Trajectories<VectorEnv>>> {
         let n = wanted.most + self.surplus;
         let offsets: Vec<usize> = (0..=n).map(|i| 3 * i).collect();
         let drawn = Trajectories::replay(&context.env, &Slots([0, 0, 2].repeat(n)), &offsets)?;
@@ -69,10 +74,10 @@ impl Source<Words> for Same {
 
     fn learn(
         &mut self,
-        batch: &Trajectories<Words>,
+        batch: &Trajectories<VectorEnv>,
         rows: std::ops::Range<usize>,
         scores: &Scores,
-        _: &Context<Words>,
+        _: &Context<VectorEnv>,
     ) -> Result<()> {
         assert_eq!(batch.len(), scores.len());
         self.shown.lock().unwrap().push((rows, scores.len()));
@@ -165,8 +170,13 @@ impl<E: Env> Persist<E> for Trickle {
     }
 }
 
-impl Source<Words> for Trickle {
-    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, rng: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+impl Source<VectorEnv> for Trickle {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<VectorEnv>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<VectorEnv>>> {
         self.1.lock().unwrap().push(wanted);
         match self.0.max(wanted.least) {
             0 => Ok(None),
@@ -184,8 +194,13 @@ impl<E: Env> Persist<E> for UnderConditions {
     }
 }
 
-impl Source<Words> for UnderConditions {
-    fn draw(&mut self, wanted: Wanted, context: &Context<Words>, rng: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+impl Source<VectorEnv> for UnderConditions {
+    fn draw(
+        &mut self,
+        wanted: Wanted,
+        context: &Context<VectorEnv>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<VectorEnv>>> {
         let drawn = self.0.draw(wanted, context, rng)?;
         let zeros = |n: usize| Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu));
         drawn.map(|drawn| drawn.clone().with_conditions(zeros(drawn.len()))).transpose()
@@ -336,13 +351,13 @@ fn an_update_that_a_companion_stops_leaves_the_parameters_and_no_gradient() {
         trainer(TrajectoryBalance, 1).with_companion(Counts { fails_at: Some(1), ..Counts::default() }).unwrap();
     losses(&mut trainer, 1);
     let values = |trainer: &WordTrainer| -> Vec<Tensor> {
-        let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+        let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
         parameters.iter().map(|parameter| parameter.tensor.detach().copy()).collect()
     };
     let before = values(&trainer);
     assert!(message(trainer.step()).contains("one has none"));
     assert_eq!(values(&trainer), before);
-    let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+    let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
     let cleared = |gradient: Tensor| !gradient.defined() || gradient.abs().sum(Kind::Float).double_value(&[]) == 0.0;
     assert!(parameters.iter().all(|parameter| cleared(parameter.tensor.grad())));
     assert_eq!(trainer.steps_done(), 1);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::{
     FlowMatching, MaximumEntropyBackward, Objective, RegressionLoss, Scores, TrajectoryBalance, score,
@@ -13,7 +13,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::optim::{Sgd, SgdConfig};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::Words;
 use gfn::train::TrainerConfig;
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
@@ -28,10 +27,10 @@ fn letters(states: &VectorStates) -> Tensor {
     Tensor::from_slice(&each)
 }
 
-impl Policy<Words> for Counting {
+impl Policy<VectorEnv> for Counting {
     fn evaluate(
         &self,
-        env: &Words,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -41,11 +40,11 @@ impl Policy<Words> for Counting {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        Policy::<Words>::log_z(&self.0, conditions, n)
+        Policy::<VectorEnv>::log_z(&self.0, conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<Words>::parameters(&self.0)
+        Policy::<VectorEnv>::parameters(&self.0)
     }
 }
 
@@ -115,7 +114,7 @@ fn chunks_carry_every_quantity() {
             let sgd = SgdConfig { lr: 1.0, ..SgdConfig::default() };
             let mut trainer = trainer.with_optimizer(|parameters| Sgd::new(parameters, sgd)).unwrap();
             let stats = trainer.step().unwrap();
-            let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+            let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
             let values: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().copy().view(-1)).collect();
             (stats.loss, stats.grad_norm, Tensor::cat(&values, 0))
         };

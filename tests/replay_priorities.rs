@@ -130,8 +130,8 @@ fn losses_draw_by_their_power_once_they_are_known() {
 /// A step moves log Z: what a buffer is told is the loss before that, of the trajectories as they were scored.
 #[test]
 fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
-    let (env, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(3));
-    let reward = OriginalReward::standard(&env).unwrap();
+    let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(3));
+    let (env, reward) = (grid.env(), OriginalReward::standard(&grid).unwrap());
     let config = TrainerConfig {
         batch: 8,
         source: DataSource::new(0.0, 1.0, 0.0).unwrap(),
@@ -154,8 +154,9 @@ fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
     let draw = Draw::LossPrioritised { exponent: 1.0 };
     let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
     buffer.add(&env, &walks, &[log_reward]).unwrap();
-    let mut trainer =
-        Trainer::new(env, reward.clone(), policy(), TrajectoryBalance, config, rng).unwrap().with_replay(buffer);
+    let mut trainer = Trainer::new(env.clone(), reward.clone(), policy(), TrajectoryBalance, config, rng)
+        .unwrap()
+        .with_replay(buffer);
     let mut log_zs = Vec::new();
     for _ in 0..3 {
         let log_z = trainer.step().unwrap().log_z;
@@ -232,7 +233,7 @@ fn a_full_diverse_buffer_refuses_what_is_near() {
 /// The candidate (1, 2) lies from (0, 0) by 3, the root of 5, or 2.
 #[test]
 fn distances_are_p_norms() {
-    let env = HyperGrid::new(2, 8).unwrap();
+    let env = HyperGrid::new(2, 8).unwrap().env();
     let to = |points: &[[u16; 2]]| {
         let objects = VectorStates::from_rows(points.iter().copied());
         let back = Sampler::new(&env, &UniformPolicy).backward(&objects, &mut Rng::seeded(0)).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::spaces::ColouredGraphs;
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, Rows, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, Rows, VectorKey, VectorStates};
 use gfn::graph::{GraphState, GraphStates};
 use gfn::metrics::{Correlation, ExactPolicy, ModeTracker, estimate_log_probs};
 use gfn::policy::{Policy, UniformPolicy};
@@ -70,7 +70,7 @@ fn log_p_is_that_of_the_exact_distribution() {
     let reward = |points: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(points.rows().map(|x| 0.31 * f64::from(x[0]) - 0.17 * f64::from(x[1])).collect())
     };
-    check(&grid, reward, 1.0 - 1e-12);
+    check(&grid.env(), reward, 1.0 - 1e-12);
 }
 
 #[test]
@@ -92,8 +92,9 @@ fn nothing_to_estimate_is_refused() {
 
 #[test]
 fn a_tracker_finds_the_modes_that_there_are_and_survives_json() {
-    let env = HyperGrid::new(2, 8).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
+    let grid = HyperGrid::new(2, 8).unwrap();
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid).unwrap();
     let (mut tracker, mut rng) = (ModeTracker::new(), Rng::seeded(0));
     let mut seen = std::collections::BTreeSet::new();
     for step in 1..=400 {
@@ -109,5 +110,5 @@ fn a_tracker_finds_the_modes_that_there_are_and_survives_json() {
     let rising = tracker.curve().windows(2).all(|pair| pair[0].modes < pair[1].modes && pair[0].step < pair[1].step);
     assert!(rising && tracker.curve().iter().all(|point| point.reward_calls == 16 * point.step as u64));
     let text = serde_json::to_string(&tracker).unwrap();
-    assert_eq!(serde_json::from_str::<ModeTracker<u64>>(&text).unwrap(), tracker);
+    assert_eq!(serde_json::from_str::<ModeTracker<VectorKey>>(&text).unwrap(), tracker);
 }

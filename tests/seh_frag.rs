@@ -15,7 +15,7 @@ use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_molecules::pareto::{focus_accuracy, pareto_front};
@@ -98,7 +98,7 @@ fn letters() -> Vec<Arc<dyn Reward<VectorStates> + Send + Sync>> {
 
 /// The share of samples in the cone around each direction, after training with this focus.
 fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f64> {
-    let env = Words::new(4, LENGTH);
+    let env = word_env(4, LENGTH);
     let reward = ConditionedReward::new(conditioning(focus), letters()).unwrap();
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
@@ -144,7 +144,7 @@ fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f6
 fn a_policy_follows_the_focus() {
     tch::set_num_threads(1);
     let plain = ConditionedReward::new(Conditioning::new(4).unwrap(), letters()).unwrap();
-    let random = sample_objects(&Words::new(4, LENGTH), &UniformPolicy, 1_000, &mut Rng::seeded(0)).unwrap();
+    let random = sample_objects(&word_env(4, LENGTH), &UniformPolicy, 1_000, &mut Rng::seeded(0)).unwrap();
     let random = plain.objectives(&random).unwrap();
     let front = random.select(&pareto_front(&random).unwrap());
     let tested = spread(&front, 10);

@@ -2,7 +2,7 @@
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
-use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::score;
@@ -11,7 +11,7 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::{HostPolicy, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 use gfn::rollout::Sampler;
-use gfn::testing::{Words, check_env};
+use gfn::testing::{check_env, word_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::sequence::TokenSequence;
 use tch::{Device, Kind, Tensor};
@@ -22,8 +22,8 @@ fn wanted() -> Quantities {
     Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
 }
 
-fn env() -> Words {
-    Words::new(3, LENGTH)
+fn env() -> VectorEnv {
+    word_env(3, LENGTH)
 }
 
 fn config(kind: SequenceKind) -> SequencePolicyConfig {
@@ -37,10 +37,10 @@ fn build(config: SequencePolicyConfig, kind: Kind) -> SequencePolicy {
 }
 
 fn parameters(policy: &SequencePolicy) -> &Parameters {
-    Policy::<Words>::parameters(policy).unwrap()
+    Policy::<VectorEnv>::parameters(policy).unwrap()
 }
 
-/// Words that end early and late, some of them parts of others.
+/// VectorEnv that end early and late, some of them parts of others.
 fn words() -> VectorStates {
     let words = [
         [0u16, 0, 0, 0, 0, 0],
@@ -73,7 +73,7 @@ fn log_probs(pf: &GraphActionCategorical) -> Tensor {
     pf.log_probs().detach().to_kind(Kind::Double)
 }
 
-type Reading<'a> = Box<dyn HostPolicy<Words> + 'a>;
+type Reading<'a> = Box<dyn HostPolicy<VectorEnv> + 'a>;
 
 /// A roll-out, which remembers what it has read.
 fn reading(policy: &SequencePolicy) -> Reading<'_> {
@@ -245,8 +245,9 @@ fn work_is_done_once() {
 /// Sequences of one length have no exit: the last token ends them, and that state is never asked for P_F.
 #[test]
 fn a_fixed_length_needs_no_exit() {
-    let env = TokenSequence::fixed(4, 5).unwrap();
-    let layout = SequenceLayout { values: env.values(), length: env.entries(), unset: 0 };
+    let sequence = TokenSequence::fixed(4, 5).unwrap();
+    let env = sequence.env();
+    let layout = SequenceLayout { values: sequence.values(), length: sequence.entries(), unset: 0 };
     let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     for net in KINDS {
         let mut rng = Rng::seeded(6);
@@ -269,7 +270,7 @@ fn gradients_reach_every_parameter() {
         let policy = build(config(net), Kind::Double);
         let loss = || {
             let evaluation = policy.evaluate(&env(), &words(), None, wanted()).unwrap();
-            let log_z = Policy::<Words>::log_z(&policy, None, 1).unwrap();
+            let log_z = Policy::<VectorEnv>::log_z(&policy, None, 1).unwrap();
             let log_probs = evaluation.pf.unwrap().log_probs();
             log_probs.square().sum(Kind::Double)
                 + evaluation.values.get(Quantity::LogFlow).unwrap().square().sum(Kind::Double)
@@ -344,7 +345,7 @@ fn they_learn() {
         let rises = |row: &[u16]| row.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64;
         Ok(states.rows().map(rises).collect())
     };
-    let env = Words::new(2, 4);
+    let env = word_env(2, 4);
     let layout = SequenceLayout { values: 3, length: 4, unset: 0 };
     for (net, flow) in [(KINDS[0], false), (KINDS[1], true), (KINDS[2], false)] {
         let net = SequenceNetConfig { kind: net, width: 32, layers: 1 };
@@ -358,8 +359,8 @@ fn they_learn() {
         let settings = TrainerConfig { batch: 64, ..TrainerConfig::default() };
         let settings = TrainerConfig { adam: AdamConfig { lr: 3e-3, ..settings.adam }, ..settings };
         let mut trainer = match flow {
-            true => Trainer::new(env, reward, policy, DetailedBalance::default(), settings, rng).unwrap(),
-            false => Trainer::new(env, reward, policy, TrajectoryBalance, settings, rng).unwrap(),
+            true => Trainer::new(env.clone(), reward, policy, DetailedBalance::default(), settings, rng).unwrap(),
+            false => Trainer::new(env.clone(), reward, policy, TrajectoryBalance, settings, rng).unwrap(),
         };
         for _ in 0..300 {
             trainer.step().unwrap();

@@ -124,8 +124,9 @@ fn every_objective_learns_rings_of_three() {
 fn every_objective_learns_a_grid() {
     one_thread();
     for (k, objective) in objectives().into_iter().enumerate() {
-        let env = HyperGrid::new(2, 4).unwrap();
-        let reward = OriginalReward::new(&env, 0.1, 2.0, 2.0).unwrap();
+        let grid = HyperGrid::new(2, 4).unwrap();
+        let env = grid.env();
+        let reward = OriginalReward::new(&grid, 0.1, 2.0, 2.0).unwrap();
         let net = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
             estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
@@ -133,9 +134,10 @@ fn every_objective_learns_a_grid() {
         };
         let mut rng = Rng::seeded(k as u64);
         let policy =
-            MlpPolicy::new(&env, KHot::new(env.ndim(), env.height()), net, Device::Cpu, Kind::Float, &mut rng).unwrap();
+            MlpPolicy::new(&env, KHot::new(grid.ndim(), grid.height()), net, Device::Cpu, Kind::Float, &mut rng)
+                .unwrap();
         let name = objective.name();
-        let distances = trained(env, &env, reward, policy, objective, config(400, 32), k as u64);
+        let distances = trained(env.clone(), &env, reward, policy, objective, config(400, 32), k as u64);
         check(distances, "grid", name);
     }
 }

@@ -1,6 +1,6 @@
 //! Updates on single transitions, and rewards that are flat at first.
 
-use gfn::env::{StateGraph, VectorStates};
+use gfn::env::{StateGraph, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig, Parameters};
@@ -12,7 +12,7 @@ use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler};
-use gfn::testing::{Triangles, Words};
+use gfn::testing::{Triangles, word_env};
 use gfn::train::{Trainer, TrainerConfig, TransitionBatches};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
@@ -33,7 +33,7 @@ impl gfn::env::Reward<VectorStates> for Ones {
     }
 }
 
-fn of_words(env: &Words) -> MlpPolicy<KHot> {
+fn of_words(env: &VectorEnv) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap()
@@ -55,11 +55,11 @@ fn near(a: &[Tensor], b: &[Tensor]) -> bool {
 /// All transitions of a batch, one by one, have the loss and the gradient of the batch.
 #[test]
 fn all_single_transitions_are_the_batch() -> Result<()> {
-    let (env, mut rng) = (Words::new(2, 3), Rng::seeded(1));
+    let (env, mut rng) = (word_env(2, 3), Rng::seeded(1));
     let policy = of_words(&env);
     let reward = Ones(1.0);
     let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng)?;
-    let parameters = Policy::<Words>::parameters(&policy).unwrap();
+    let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
     let objectives: [Box<dyn Objective>; 3] = [
         Box::new(DetailedBalance::default()),
         Box::new(forward_looking()),
@@ -117,17 +117,21 @@ fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     Ok(())
 }
 
-fn trainer(objective: impl Into<Box<dyn Objective>>, reward: Ones, config: TrainerConfig) -> Result<Trainer<Words>> {
+fn trainer(
+    objective: impl Into<Box<dyn Objective>>,
+    reward: Ones,
+    config: TrainerConfig,
+) -> Result<Trainer<VectorEnv>> {
     tch::set_num_threads(1);
-    let env = Words::new(2, 3);
-    Trainer::new(env, reward, of_words(&env), objective, config, Rng::seeded(3))
+    let env = word_env(2, 3);
+    Trainer::new(env.clone(), reward, of_words(&env), objective, config, Rng::seeded(3))
 }
 
-fn buffer() -> ReplayBuffer<Words> {
+fn buffer() -> ReplayBuffer<VectorEnv> {
     ReplayBuffer::new(ReplayConfig { capacity: 200, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
 }
 
-fn tv(trainer: &Trainer<Words>) -> f64 {
+fn tv(trainer: &Trainer<VectorEnv>) -> f64 {
     let space = StateGraph::build(trainer.env(), 1_000).unwrap();
     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
     let target = space.target_distribution(trainer.reward(), None).unwrap();
@@ -191,7 +195,7 @@ fn what_makes_no_sense_is_refused() -> Result<()> {
         transitions: Some(TransitionBatches { size, updates_per_draw }),
         ..TrainerConfig::default()
     };
-    let message = |result: Result<Trainer<Words>>, word: &str| {
+    let message = |result: Result<Trainer<VectorEnv>>, word: &str| {
         let message = result.err().unwrap().to_string();
         assert!(message.contains(word), "{message}");
     };

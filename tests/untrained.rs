@@ -14,7 +14,7 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use tch::{Device, Kind};
 
 /// How far a log-probability may be from that of the uniform policy: a factor of 12.
@@ -132,7 +132,7 @@ fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
 fn sequence_networks_start_near_uniform_at_any_length() {
     let kinds = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 4 }];
     for (length, kind) in SIZES.iter().flat_map(|&length| kinds.map(|kind| (length, kind))) {
-        let env = Words::new(4, length);
+        let env = word_env(4, length);
         // One that is half written, and one but for its last entry.
         let mut states = VectorStates::filled(length, 2, 0);
         for (row, values) in states.values_mut().chunks_exact_mut(length).enumerate() {
@@ -154,7 +154,7 @@ fn sequence_networks_start_near_uniform_at_any_length() {
 #[test]
 fn perceptrons_start_near_uniform_at_any_length() {
     for length in SIZES {
-        let env = Words::new(4, length);
+        let env = word_env(4, length);
         let mut states = env.initial(&[0; 2]);
         states.values_mut()[length..][..length / 2].fill(3);
         for seed in SEEDS {

@@ -1,7 +1,7 @@
 //! Policies on vectors: tables, noisy layers, networks of conditions, heads, averages.
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{Direction, Env, Rows, VectorStates};
+use gfn::env::{Direction, Env, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -9,11 +9,11 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::optim::Average;
 use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{
-    ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequenceLayout,
+    ByIndex, ByNumber, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequenceLayout,
     SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,
 };
 use gfn::rollout::Sampler;
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use tch::{Device, Kind, Tensor};
 
@@ -22,11 +22,11 @@ fn wanted() -> Quantities {
 }
 
 /// Words of up to 3 of 2 letters: 15 states, keys in base 3 below 27.
-fn env() -> Words {
-    Words::new(2, 3)
+fn env() -> VectorEnv {
+    word_env(2, 3)
 }
 
-fn space() -> StateGraph<Words> {
+fn space() -> StateGraph<VectorEnv> {
     StateGraph::build(&env(), 100).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn rises(states: &VectorStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
 }
 
 fn parameters<F: StateFeatures<VectorStates>>(policy: &MlpPolicy<F>) -> &Parameters {
-    Policy::<Words>::parameters(policy).unwrap()
+    Policy::<VectorEnv>::parameters(policy).unwrap()
 }
 
 fn mlp(config: MlpPolicyConfig) -> MlpPolicy<KHot> {
@@ -47,7 +47,7 @@ fn small() -> MlpConfig {
 }
 
 /// log P_F of all states, and their flows.
-fn outputs(policy: &dyn Policy<Words>, c: Option<&Tensor>) -> (Tensor, Tensor) {
+fn outputs(policy: &dyn Policy<VectorEnv>, c: Option<&Tensor>) -> (Tensor, Tensor) {
     let evaluation = policy.evaluate(&env(), space().states(), c, wanted()).unwrap();
     let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
     (evaluation.pf.unwrap().log_probs(), flow)
@@ -57,7 +57,7 @@ fn apart(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
-fn tv(trainer: &Trainer<Words>) -> f64 {
+fn tv(trainer: &Trainer<VectorEnv>) -> f64 {
     let learned = space().terminating_distribution(&env(), trainer.policy(), None).unwrap();
     Distances::between(&learned.probs, &space().target_distribution(&rises, None).unwrap().probs).unwrap().tv
 }
@@ -106,7 +106,7 @@ fn the_frozen_form_is_the_policy() {
             for (direction, states) in
                 [(Direction::Forward, states.clone()), (Direction::Backward, states.select(&inner))]
             {
-                let frozen = Policy::<Words>::on_host(&policy, direction);
+                let frozen = Policy::<VectorEnv>::on_host(&policy, direction);
                 let learned = direction == Direction::Forward || backward != BackwardPolicy::Uniform;
                 assert_eq!(frozen.is_some(), learned);
                 let Some(frozen) = frozen else { continue };
@@ -146,7 +146,7 @@ fn a_table_learns() {
         let after = tv(&trainer);
         assert!(before > 0.1 && after < 0.01, "{before} {after}");
     }
-    learn(ByKey::new(env(), 27));
+    learn(ByNumber::new(3, 3));
     learn(ByIndex::new(env(), space()));
 }
 
@@ -158,7 +158,7 @@ fn a_state_has_a_row_of_its_own() {
         backward: BackwardPolicy::Separate,
         ..MlpPolicyConfig::default()
     };
-    let policy = MlpPolicy::tabular(&env(), ByKey::new(env(), 27), config, Device::Cpu, Kind::Double).unwrap();
+    let policy = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Double).unwrap();
     // Three logits and a flow, and one logit backwards.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
     let space = space();
@@ -174,19 +174,19 @@ fn a_state_has_a_row_of_its_own() {
 
 #[test]
 fn states_without_a_number_are_refused() {
-    fn message<F: StateFeatures<VectorStates>>(env: &Words, features: F, states: &VectorStates) -> String {
+    fn message<F: StateFeatures<VectorStates>>(env: &VectorEnv, features: F, states: &VectorStates) -> String {
         let config = MlpPolicyConfig::default();
         let policy = MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Float).unwrap();
         policy.evaluate(env, states, None, Quantities::PF).unwrap_err().to_string()
     }
     // The last word is [2, 2, 2], key 26.
     let last = VectorStates::from_rows([[2u16, 2, 2]]);
-    assert!(message(&env(), ByKey::new(env(), 26), &last).contains("26 of 26 columns"));
+    assert!(message(&env(), ByNumber::new(2, 3), &last).contains("26 of 9 columns"));
     let gap = VectorStates::from_rows([[0u16, 1, 0]]);
     assert!(message(&env(), ByIndex::new(env(), space()), &gap).contains("-1 of 15 columns"));
-    assert!(message(&env(), Enumeration(ByKey::new(env(), 20)), &last).contains("26 of 1 columns"));
+    assert!(message(&env(), Enumeration(ByNumber::new(2, 3)), &last).contains("26 of 1 columns"));
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
-    let refused = MlpPolicy::tabular(&env(), ByKey::new(env(), 27), config, Device::Cpu, Kind::Float);
+    let refused = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Float);
     assert!(refused.unwrap_err().to_string().contains("n_conditions is 2"));
 }
 
@@ -211,7 +211,7 @@ fn noise_is_drawn_when_asked() {
     assert!(apart(&outputs(&policy, None).0, &first) == 0.0, "a resumed run goes on with the same noise");
 
     let (pf, flow) = outputs(&policy, None);
-    let log_z = Policy::<Words>::log_z(&policy, None, 1).unwrap();
+    let log_z = Policy::<VectorEnv>::log_z(&policy, None, 1).unwrap();
     (pf.square().sum(Kind::Double) + flow.square().sum(Kind::Double) + log_z.sum(Kind::Double)).backward();
     for parameter in parameters(&policy) {
         let trained = !parameter.name.contains(".noise_");
@@ -320,7 +320,7 @@ fn an_average_is_sampled_from() {
     let config =
         SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() };
     let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
-    let parameters = Policy::<Words>::parameters(&policy).unwrap();
+    let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
     let start = env().initial(&[0]);
     let evaluate = || policy.evaluate(&env(), &start, None, wanted()).unwrap();
     let stepwise = || tch::no_grad(|| evaluate().values.remove(Quantity::LogFlow).unwrap());
@@ -342,12 +342,11 @@ fn an_average_is_sampled_from() {
 
 #[test]
 fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
-    type Table = MlpPolicy<ByKey<Words>>;
+    type Table = MlpPolicy<ByNumber>;
     let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
-    let policy =
-        || MlpPolicy::tabular(&env(), ByKey::new(env(), 27), config.clone(), Device::Cpu, Kind::Float).unwrap();
-    let n_heads = |policy: &dyn Policy<Words>| policy.heads().map(MultiHead::n_heads);
-    let (one, boxed) = (policy(), Box::new(policy()) as Box<dyn Policy<Words>>);
+    let policy = || MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config.clone(), Device::Cpu, Kind::Float).unwrap();
+    let n_heads = |policy: &dyn Policy<VectorEnv>| policy.heads().map(MultiHead::n_heads);
+    let (one, boxed) = (policy(), Box::new(policy()) as Box<dyn Policy<VectorEnv>>);
     let with_prior = WithPrior { policy: policy(), prior: UniformPolicy };
     assert_eq!([n_heads(&&one), n_heads(&boxed), n_heads(&with_prior)], [Some(3); 3]);
     assert_eq!(n_heads(&UniformPolicy), None);

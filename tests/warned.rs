@@ -21,8 +21,6 @@ const LETTERS: usize = 16;
 struct Bits;
 
 impl VectorRules for Bits {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         LETTERS
     }
@@ -41,10 +39,6 @@ impl VectorRules for Bits {
         Some(usize::from(letter) - 1)
     }
 
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
-    }
-
     fn has_exit(&self) -> bool {
         false
     }
@@ -54,7 +48,7 @@ impl VectorRules for Bits {
     }
 }
 
-type Words = VectorEnv<Bits>;
+type Words = VectorEnv;
 
 /// A word as a number below 4,096, of base 2.
 fn number(row: &[u16]) -> f64 {
@@ -68,7 +62,7 @@ fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWa
     };
     let config = TrainerConfig { batch: 16, on_warning, ..TrainerConfig::default() };
     Trainer::new(
-        VectorEnv(Bits),
+        VectorEnv::new(Bits),
         log_reward,
         UniformPolicy,
         gfn::objective::LogPartitionVariance,
@@ -182,7 +176,8 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         let (on_warning, epsilon) = (OnWarning::Keep, Some(Schedule::Constant(0.0)));
         let config = TrainerConfig { batch: 100, on_warning, epsilon, ..TrainerConfig::default() };
         let (policy, objective) = (Sharp(Cell::new(0.0)), LogPartitionVariance);
-        let mut trainer = Trainer::new(VectorEnv(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
+        let mut trainer =
+            Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
         for _ in 0..20 {
             trainer.step().unwrap();
         }

@@ -6,7 +6,7 @@ use gfn::env::VectorStates;
 use gfn::policy::{Features, StateFeatures, UniformPolicy};
 use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Walks};
-use gfn::testing::{Chain, Words};
+use gfn::testing::{Chain, word_env};
 use gfn::{Result, Rng};
 
 use super::{elements, slow_group};
@@ -55,13 +55,13 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     }
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         let config = ReplayConfig { capacity: HELD, eviction, draw: Draw::Uniform };
-        let diverse = || -> Result<ReplayBuffer<Words>> {
+        let diverse = || -> Result<ReplayBuffer<VectorEnv>> {
             Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(2.0, 1.0, Letters)?))
         };
         for (name, buffer) in [("distinct", ReplayBuffer::distinct(config)), ("diverse", diverse())] {
             let mut buffer = buffer.expect("a buffer");
-            let (env, mut rng) = (Words::new(32, 6), Rng::seeded(0));
-            let mut offered = |n: usize, high: f64| -> (Walks<Words>, Vec<f64>) {
+            let (env, mut rng) = (word_env(32, 6), Rng::seeded(0));
+            let mut offered = |n: usize, high: f64| -> (Walks<VectorEnv>, Vec<f64>) {
                 let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).expect("walks");
                 (walks, (0..n).map(|_| high + rng.normal()).collect())
             };
@@ -75,7 +75,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
                     high += 1e-3;
                     offered(BATCH, high)
                 };
-                let add = |(walks, log_rewards): (Walks<Words>, Vec<f64>)| buffer.add(&env, &walks, &log_rewards);
+                let add = |(walks, log_rewards): (Walks<VectorEnv>, Vec<f64>)| buffer.add(&env, &walks, &log_rewards);
                 bencher.iter_batched(new, add, BatchSize::SmallInput);
             });
         }
@@ -83,7 +83,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Words as vectors: their letters' numbers.
+/// VectorEnv as vectors: their letters' numbers.
 struct Letters;
 
 impl StateFeatures<VectorStates> for Letters {

@@ -5,13 +5,13 @@
 //! say). Trainers train as one in them as on threads:
 //!
 //! ```
-//! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
-//! use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+//! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+//! use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 //! use gfn::train::{Fit, Trainer, TrainerConfig};
 //! use gfn_dist::Launch;
-//! let env = Words::new(2, 2);
+//! let env = word_env(2, 2);
 //! let config = MlpPolicyConfig::default();
-//! let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
+//! let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
 //! let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
 //! // The same in every process, from the same seed.
 //! let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::noted::NotedGradients;
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::group::Group;
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::{
@@ -12,7 +12,7 @@ use gfn::objective::{
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::DataSource;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
 use gfn::{Result, Rng};
 use gfn_dist::ProcessGroup;
@@ -28,18 +28,18 @@ const BATCH: usize = 11;
 
 /// Trajectories from this one on.
 struct Dealt {
-    all: Trajectories<Words>,
+    all: Trajectories<VectorEnv>,
     start: usize,
 }
 
-impl Persist<Words> for Dealt {
+impl Persist<VectorEnv> for Dealt {
     fn name(&self) -> &str {
         "dealt"
     }
 }
 
-impl Source<Words> for Dealt {
-    fn draw(&mut self, wanted: Wanted, _: &Context<Words>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+impl Source<VectorEnv> for Dealt {
+    fn draw(&mut self, wanted: Wanted, _: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
         self.all.select(self.start..self.start + wanted.most).map(Some)
     }
 }
@@ -70,7 +70,7 @@ impl Group for Lent {
 /// The gradient of a batch of eleven, or of the share of it that falls to a process.
 fn gradient(objective: Box<dyn Objective>, group: Option<Lent>) -> Vec<f64> {
     tch::set_num_threads(1);
-    let env = Words::new(2, 3);
+    let env = word_env(2, 3);
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let count = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {

@@ -20,12 +20,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::group::{Group, replicate};
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Checkpoint, Ended, Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dist::{Launch, ProcessGroup, Store};
@@ -119,8 +119,8 @@ fn a_group_sums_gathers_and_copies() {
     }
 }
 
-fn trainer() -> Result<Trainer<Words>> {
-    let (env, mut rng) = (Words::new(2, 3), Rng::seeded(0));
+fn trainer() -> Result<Trainer<VectorEnv>> {
+    let (env, mut rng) = (word_env(2, 3), Rng::seeded(0));
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng)?;
     let count = |states: &VectorStates, _: Option<&Tensor>| {
@@ -130,8 +130,8 @@ fn trainer() -> Result<Trainer<Words>> {
     Trainer::new(env, count, policy, LogPartitionVariance, config, rng)
 }
 
-fn bits(trainer: &Trainer<Words>) -> Vec<u32> {
-    let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+fn bits(trainer: &Trainer<VectorEnv>) -> Vec<u32> {
+    let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
     let all: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().reshape([-1])).collect();
     Vec::<f32>::try_from(Tensor::cat(&all, 0)).unwrap().into_iter().map(f32::to_bits).collect()
 }

@@ -22,8 +22,8 @@ fn tabulated(states: &VectorStates) -> Result<Vec<f64>> {
 }
 
 /// A table for each state of a graph, in double precision, with log F and a uniform P_B.
-fn table<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
-    let features = ByIndex::new(*env, StateGraph::build(env, 1_000).unwrap());
+fn table<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
+    let features = ByIndex::new(env.clone(), StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
         backward: BackwardPolicy::Uniform,
         estimators: EstimatorsConfig::with_flow(true),
@@ -34,7 +34,7 @@ fn table<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(env: &E) -> M
 
 /// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` and the policy in proportion to
 /// the terms; gives log Z.
-fn fill<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(
+fn fill<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
     reward: &impl Reward<VectorStates>,
@@ -91,7 +91,7 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
 }
 
 /// The loss at the augmented flows, with these coefficients in training.
-fn loss<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(
+fn loss<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
     objective: impl Objective + 'static,
@@ -99,13 +99,13 @@ fn loss<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(
 ) -> f64 {
     let policy = table(env);
     fill(env, &policy, reward, flows);
-    let trainer = Trainer::new(*env, reward.clone(), policy, objective, frozen(), Rng::seeded(1)).unwrap();
+    let trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, frozen(), Rng::seeded(1)).unwrap();
     trainer.with_intrinsic(tabulated, constant(training.0, training.1)).unwrap().step().unwrap().loss
 }
 
 fn check<E, R>(env: &E, reward: &R)
 where
-    E: EnumerableEnv<States = VectorStates> + Copy + 'static,
+    E: EnumerableEnv<States = VectorStates> + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
     // Edge-based, state-based, joint.
@@ -135,17 +135,18 @@ where
 
 #[test]
 fn both_objectives_vanish_at_the_augmented_flows() {
-    check(&VectorEnv(ToyDag), &ToyReward::default());
+    check(&ToyDag.env(), &ToyReward::default());
     let grid = HyperGrid::new(2, 4).unwrap();
-    check(&grid, &OriginalReward::standard(&grid).unwrap());
+    check(&grid.env(), &OriginalReward::standard(&grid).unwrap());
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
     let modes = [vec![true, false, true, true], vec![false; 4]];
-    check(&bits, &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap());
+    check(&bits.env(), &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap());
 }
 
-fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<VectorEnv<HyperGrid>> {
+fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<VectorEnv> {
     tch::set_num_threads(1);
-    let env = HyperGrid::new(2, 4).unwrap();
+    let grid = HyperGrid::new(2, 4).unwrap();
+    let env = grid.env();
     let mut rng = Rng::seeded(seed);
     let config = MlpPolicyConfig {
         estimators: EstimatorsConfig::with_flow(true),
@@ -153,9 +154,9 @@ fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<Vecto
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
+    let reward = OriginalReward::standard(&grid).unwrap();
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
-    Trainer::new(env, reward, policy, objective, config, rng).unwrap()
+    Trainer::new(env.clone(), reward, policy, objective, config, rng).unwrap()
 }
 
 fn bits(stats: &StepStats) -> [u64; 4] {
@@ -187,7 +188,7 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let folder = std::env::temp_dir().join(format!("gfn-augmented-{}", std::process::id()));
     let mut whole = make(1);
     let all = StateGraph::build(whole.env(), 100).unwrap();
-    let novelty = |trainer: &Trainer<VectorEnv<HyperGrid>>| trainer.novelty().unwrap().rewards(all.states()).unwrap();
+    let novelty = |trainer: &Trainer<VectorEnv>| trainer.novelty().unwrap().rewards(all.states()).unwrap();
     let before = novelty(&whole);
     for _ in 0..10 {
         whole.step().unwrap();
@@ -227,11 +228,11 @@ fn what_was_not_seen_stays_novel() {
 
 #[test]
 fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
-    let env = HyperGrid::new(2, 4).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
+    let grid = HyperGrid::new(2, 4).unwrap();
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
-    let sampled =
-        |policy: &dyn Policy<VectorEnv<HyperGrid>>| graph.terminating_distribution(&env, policy, None).unwrap();
+    let sampled = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap();
     let exact = table(&env);
     fill(&env, &exact, &reward, (0.1, 0.1));
     let augmented = sampled(&exact).probs;
@@ -241,7 +242,8 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
         let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 600 };
         let config = TrainerConfig { batch: 32, adam, lr_scale, ..TrainerConfig::default() };
         let objective = AugmentedDetailedBalance;
-        let trainer = Trainer::new(env, reward.clone(), table(&env), objective, config, Rng::seeded(0)).unwrap();
+        let trainer =
+            Trainer::new(env.clone(), reward.clone(), table(&env), objective, config, Rng::seeded(0)).unwrap();
         let mut trainer = trainer.with_intrinsic(tabulated, IntrinsicConfig::joint(edges)).unwrap();
         for _ in 0..600 {
             trainer.step().unwrap();

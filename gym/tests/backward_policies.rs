@@ -13,8 +13,9 @@ use tch::{Device, Kind};
 
 /// P_B after training, of every state but the origin: the probability of lowering the first coordinate.
 fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
-    let env = HyperGrid::new(2, 4).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
+    let grid = HyperGrid::new(2, 4).unwrap();
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid).unwrap();
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
         backward: BackwardPolicy::Separate,
@@ -32,11 +33,11 @@ fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
         ..TrainerConfig::default()
     };
     let objective = WithBackward::new(TrajectoryBalance, backward);
-    let mut trainer = Trainer::new(env, reward, policy, objective, config, rng).unwrap();
+    let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, rng).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }
-    let states = env.states_of(1..16).unwrap();
+    let states = grid.states_of(1..16).unwrap();
     let pb = trainer.policy().evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let log_probs = pb.host_log_probs().unwrap();
     let both = states.rows().enumerate().filter(|(_, row)| row[0] > 0 && row[1] > 0);

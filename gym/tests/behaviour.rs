@@ -15,10 +15,10 @@ use gfn::objective::{
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
-use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
+use gfn::policy::{ByNumber, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{ReplayPath, StepStats, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
@@ -26,11 +26,15 @@ use tch::{Device, Kind, Tensor};
 
 use crate::vectors_training::distances;
 
-type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
+type GridTrainer = Trainer<VectorEnv>;
 
-fn grid() -> VectorEnv<HyperGrid> {
+fn grid() -> VectorEnv {
     tch::set_num_threads(1);
-    HyperGrid::new(2, 6).unwrap()
+    HyperGrid::new(2, 6).unwrap().env()
+}
+
+fn grid_reward() -> OriginalReward {
+    OriginalReward::standard(&HyperGrid::new(2, 6).unwrap()).unwrap()
 }
 
 fn network(heads: usize, rng: &mut Rng) -> MlpPolicy<KHot> {
@@ -48,11 +52,11 @@ fn trainer(seed: u64, heads: usize, steps: usize) -> GridTrainer {
 fn trainer_by(objective: impl Objective + 'static, seed: u64, heads: usize, steps: usize) -> GridTrainer {
     let (env, mut rng) = (grid(), Rng::seeded(seed));
     let policy = network(heads, &mut rng);
-    let reward = OriginalReward::standard(&env).unwrap();
+    let reward = grid_reward();
     let adam = AdamConfig { lr: 5e-3, ..AdamConfig::default() };
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps };
     let config = TrainerConfig { batch: 32, adam, lr_scale, ..TrainerConfig::default() };
-    Trainer::new(env, reward, policy, objective, config, rng).unwrap()
+    Trainer::new(env.clone(), reward, policy, objective, config, rng).unwrap()
 }
 
 fn target_network(seed: u64, steps: usize, every: usize) -> GridTrainer {
@@ -156,11 +160,11 @@ fn a_checkpoint_without_a_teacher_is_refused() {
 #[test]
 fn a_teacher_samples_where_the_student_is_wrong() {
     tch::set_num_threads(1);
-    let env = Words::new(3, 3);
+    let env = word_env(3, 3);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
     let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
-    let table = || MlpPolicy::tabular(&env, ByKey::new(env, 64), config.clone(), Device::Cpu, Kind::Float).unwrap();
+    let table = || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
     // Far from the uniform student at some words only, and on both sides of it.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
     let reward =
@@ -170,14 +174,15 @@ fn a_teacher_samples_where_the_student_is_wrong() {
         TrainerConfig { batch: 64, adam: frozen, epsilon: Some(Schedule::Constant(0.2)), ..TrainerConfig::default() };
     let adam = AdamConfig { lr: 0.02, ..AdamConfig::default() };
     let teaching = TeacherConfig { adam, under_sampled: 3.0, alpha: 0.5, epsilon: 0.1, share: 0.5 };
-    let trainer = Trainer::new(env, reward, table(), TrajectoryBalance, trainer_config, Rng::seeded(0)).unwrap();
+    let trainer =
+        Trainer::new(env.clone(), reward, table(), TrajectoryBalance, trainer_config, Rng::seeded(0)).unwrap();
     let mut trainer = trainer.with_teacher(table(), teaching).unwrap();
     for _ in 0..1_500 {
         trainer.step().unwrap();
     }
-    let of = |policy: &dyn Policy<Words>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
+    let of = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
-    let teacher = of(trainer.teacher::<MlpPolicy<ByKey<Words>>>().unwrap());
+    let teacher = of(trainer.teacher::<MlpPolicy<ByNumber>>().unwrap());
     // log Z of the student is 0, and stays there.
     let mut weights = vec![0.0; graph.len()];
     let mut loss = vec![0.0; graph.len()];
@@ -202,10 +207,10 @@ struct Watched {
     most: Cell<usize>,
 }
 
-impl Policy<VectorEnv<HyperGrid>> for Watched {
+impl Policy<VectorEnv> for Watched {
     fn evaluate(
         &self,
-        env: &VectorEnv<HyperGrid>,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -218,11 +223,11 @@ impl Policy<VectorEnv<HyperGrid>> for Watched {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        Policy::<VectorEnv<HyperGrid>>::log_z(&self.policy, conditions, n)
+        Policy::<VectorEnv>::log_z(&self.policy, conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv<HyperGrid>>::parameters(&self.policy)
+        Policy::<VectorEnv>::parameters(&self.policy)
     }
 }
 
@@ -232,10 +237,10 @@ fn a_teacher_learns_in_chunks() {
     let taught = |chunk: Option<usize>| {
         let (env, mut rng) = (grid(), Rng::seeded(1));
         let config = TrainerConfig { chunk, ..TrainerConfig::default() };
-        let reward = OriginalReward::standard(&env).unwrap();
+        let reward = grid_reward();
         let student = network(1, &mut rng);
         let teacher = Watched { policy: network(1, &mut rng), most: Cell::new(0) };
-        let mut trainer = Trainer::new(env, reward, student, TrajectoryBalance, config, rng).unwrap();
+        let mut trainer = Trainer::new(env.clone(), reward, student, TrajectoryBalance, config, rng).unwrap();
         trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
         // It was asked about random walks when it came.
         trainer.teacher::<Watched>().unwrap().most.set(0);
@@ -254,13 +259,14 @@ fn a_teacher_learns_in_chunks() {
 #[test]
 fn relative_objectives_report_and_draw_by_their_own_balance() {
     let (env, beta) = (grid(), 0.5);
-    let reward = OriginalReward::standard(&env).unwrap();
+    let reward = grid_reward();
     let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };
     let needs = Quantities::from(Quantity::LogPrior);
     let frozen = AdamConfig { lr: 0.0, log_z_lr: 0.5, ..AdamConfig::default() };
     let variance = RelativeLogPartitionVariance::new(beta).unwrap();
     let config = TrainerConfig { batch: 16, adam: frozen, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, reward.clone(), pair(), variance, config.clone(), Rng::seeded(0)).unwrap();
+    let mut trainer =
+        Trainer::new(env.clone(), reward.clone(), pair(), variance, config.clone(), Rng::seeded(0)).unwrap();
     let log_z = trainer.step().unwrap().log_z;
     let scores = score(&env, &reward, &pair(), trainer.latest().unwrap(), needs).unwrap();
     let weights = scores.relative_log_weights(beta).unwrap();
@@ -283,7 +289,7 @@ fn relative_objectives_report_and_draw_by_their_own_balance() {
         let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 9, eviction: Eviction::Fifo, draw }).unwrap();
         buffer.add(&env, &walks, &[scores.raw_log_reward.double_value(&[0])]).unwrap();
         let reward = reward.clone();
-        let trainer = Trainer::new(env, reward, pair(), objective, config, Rng::seeded(0)).unwrap();
+        let trainer = Trainer::new(env.clone(), reward, pair(), objective, config, Rng::seeded(0)).unwrap();
         let mut trainer = trainer.with_replay(buffer);
         for _ in 0..2 {
             let log_z = trainer.step().unwrap().log_z;
@@ -300,9 +306,9 @@ fn relative_objectives_report_and_draw_by_their_own_balance() {
 fn a_teacher_of_a_relative_objective_is_refused() {
     let (env, mut rng) = (grid(), Rng::seeded(0));
     let policy = WithPrior { policy: network(1, &mut rng), prior: UniformPolicy };
-    let reward = OriginalReward::standard(&env).unwrap();
+    let reward = grid_reward();
     let objective = RelativeTrajectoryBalance::new(1.0).unwrap();
-    let trainer = Trainer::new(env, reward, policy, objective, TrainerConfig::default(), rng).unwrap();
+    let trainer = Trainer::new(env.clone(), reward, policy, objective, TrainerConfig::default(), rng).unwrap();
     let teacher = network(1, &mut Rng::seeded(1));
     let message = trainer.with_teacher(teacher, TeacherConfig::default()).map(drop).unwrap_err().to_string();
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
@@ -317,7 +323,7 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let pair = WithPrior { policy: network(1, &mut rng), prior };
     let walks = Sampler::new(&env, &UniformPolicy).forward(4, &mut rng).unwrap();
     let needs = Quantities::from(Quantity::LogPrior);
-    let scores = score(&env, &OriginalReward::standard(&env).unwrap(), &pair, &walks, needs).unwrap();
+    let scores = score(&env, &grid_reward(), &pair, &walks, needs).unwrap();
     assert_eq!((scores.log_pf.kind(), scores.get(Quantity::LogPrior).unwrap().kind()), (Kind::Float, Kind::Float));
 }
 
@@ -345,7 +351,7 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
         let mut trainer = trainer(1, 2, 100).with_thompson(share).unwrap();
         trainer.step().unwrap();
-        let parameters = Policy::<VectorEnv<HyperGrid>>::parameters(trainer.policy()).unwrap();
+        let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
         parameters.iter().map(|p| p.tensor.detach().copy()).collect::<Vec<_>>()
     };
     assert_eq!(weights(1e-12), weights(1.0));
@@ -356,9 +362,9 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
 #[test]
 fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
     let (env, mut rng) = (grid(), Rng::seeded(5));
-    let (policy, reward) = (network(2, &mut rng), OriginalReward::standard(&env).unwrap());
+    let (policy, reward) = (network(2, &mut rng), grid_reward());
     let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
-    let trainer = Trainer::new(env, reward, policy, LogPartitionVariance, config, rng).unwrap();
+    let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
     // Of three trajectories a head gets one as a rule.
     let mut trainer = trainer.with_thompson(0.3).unwrap();
     let losses: Vec<f64> = (0..30).map(|_| trainer.step().unwrap().loss).collect();
@@ -380,7 +386,7 @@ fn what_makes_no_sense_is_refused() {
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();
     let mut rng = Rng::seeded(0);
     let policy = network(2, &mut rng);
-    let reward = OriginalReward::standard(&grid()).unwrap();
+    let reward = grid_reward();
     let trainer = Trainer::new(grid(), reward, policy, on_policy, TrainerConfig::default(), rng).unwrap();
     let message = trainer.with_thompson(0.5).unwrap().step().unwrap_err().to_string();
     assert!(message.contains("of the policy itself"), "{message}");

@@ -2,11 +2,11 @@
 
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{Reward, VectorEnv, VectorStates};
+use gfn::env::{Reward, VectorStates};
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
 use tch::{Kind, Tensor};
 
-fn grid(ndim: usize, height: usize) -> VectorEnv<HyperGrid> {
+fn grid(ndim: usize, height: usize) -> HyperGrid {
     HyperGrid::new(ndim, height).unwrap()
 }
 
@@ -16,7 +16,7 @@ fn the_conditional_reward_goes_from_flat_to_original() {
     let original = OriginalReward::standard(&grid).unwrap();
     let reward = ConditionalReward::new(original.clone());
     let states = grid.states_of(0..grid.n_states()).unwrap();
-    let graph = StateGraph::build(&grid, 64).unwrap();
+    let graph = StateGraph::build(&grid.env(), 64).unwrap();
     for c in [0.0, 0.3, 1.0] {
         let z: f64 = reward.reward(&states, c).unwrap().iter().sum();
         let log_z = reward.log_z(c).unwrap();

@@ -81,17 +81,19 @@ fn a_uniform_policy_on_colored_graphs() {
 #[test]
 fn hyper_grids() {
     for (ndim, height) in [(1, 2), (2, 8), (3, 5), (4, 4)] {
-        let env = HyperGrid::new(ndim, height).unwrap();
+        let grid = HyperGrid::new(ndim, height).unwrap();
+        let env = grid.env();
         check_env(&env, 50, &mut Rng::seeded(4)).unwrap();
-        let reward = OriginalReward::standard(&env).unwrap();
+        let reward = OriginalReward::standard(&grid).unwrap();
         let (states, _, log_z) = enumerate(&env, &reward).unwrap();
-        assert_eq!(states as u64, env.n_states());
+        assert_eq!(states as u64, grid.n_states());
         assert!((log_z - reward.log_z()).abs() < 1e-12);
     }
     // Every other reward, behind a box.
-    let env = HyperGrid::new(2, 16).unwrap();
+    let grid = HyperGrid::new(2, 16).unwrap();
+    let env = grid.env();
     for kind in RewardKind::ALL {
-        let reward = kind.standard(&env).unwrap();
+        let reward = kind.standard(&grid).unwrap();
         let (_, _, log_z) = enumerate(&env, &reward).unwrap();
         assert!((log_z - reward.totals(256).unwrap().log_z).abs() < 1e-12, "{kind}");
     }

@@ -3,7 +3,7 @@
 use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::objective::Quantity;
 use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalance, TrajectoryBalance, Weighting};
@@ -90,7 +90,8 @@ fn discrete_ebms() {
     let mut rng = Rng::seeded(3);
     for n in [1usize, 2, 4, 6] {
         let j: Vec<f64> = (0..n * n).map(|_| rng.normal()).collect();
-        let env = DiscreteEbm::new(n).unwrap();
+        let ebm = DiscreteEbm::new(n).unwrap();
+        let env = ebm.env();
         let reward = IsingReward::new(n, &j, 0.5).unwrap();
         let spin = |x: usize, i: usize| if x >> i & 1 == 1 { 1.0 } else { -1.0 };
         let energy = |x: usize| (0..n * n).map(|k| 0.5 * j[k] * spin(x, k / n) * spin(x, k % n)).sum::<f64>();
@@ -98,12 +99,12 @@ fn discrete_ebms() {
         // Each of the 3^(n - 1) settings of the others lets a coordinate be set in two ways.
         let moves = 2 * n as u64 * 3u64.pow(n as u32 - 1);
         check(&env, &reward, (n, 3), (3u64.pow(n as u32), moves, log_z));
-        assert_eq!(env.n_states(), Some(3u64.pow(n as u32)));
+        assert_eq!(ebm.n_states(), Some(3u64.pow(n as u32)));
         assert!((reward.log_z().unwrap() - log_z).abs() < 1e-9);
     }
     let lattice = IsingReward::lattice(3, 0.3, 1.0).unwrap();
     let log_z = lattice.log_z().unwrap();
-    check(&DiscreteEbm::new(9).unwrap(), &lattice, (9, 3), (19_683, 18 * 6561, log_z));
+    check(&DiscreteEbm::new(9).unwrap().env(), &lattice, (9, 3), (19_683, 18 * 6561, log_z));
 }
 
 #[test]
@@ -122,19 +123,21 @@ fn bit_sequences() {
         let all = prefixes + words.pow(n_words as u32);
         let features = (n_words, words as usize + 1);
 
-        let env = BitSequence::new(word_size, seq_size).unwrap();
-        let reward = HammingReward::with_temperature(env.words(), &modes, 0.8).unwrap();
+        let rules = BitSequence::new(word_size, seq_size).unwrap();
+        let env = rules.env();
+        let reward = HammingReward::with_temperature(rules.words(), &modes, 0.8).unwrap();
         assert!((reward.log_z().unwrap() - log_z).abs() < 1e-12);
         check(&env, &reward, features, (all, all - 1, log_z));
-        assert_eq!(env.n_states(), Some(all));
+        assert_eq!(rules.n_states(), Some(all));
 
-        let env = PrependAppendBitSequence::new(word_size, seq_size).unwrap();
+        let env = PrependAppendBitSequence::new(word_size, seq_size).unwrap().env();
         check(&env, &reward, features, (all, 2 * words * prefixes, log_z));
 
-        let env = NonAutoregressiveBitSequence::new(word_size, seq_size).unwrap();
+        let rules = NonAutoregressiveBitSequence::new(word_size, seq_size).unwrap();
+        let env = rules.env();
         let moves = n_words as u64 * words * (words + 1).pow(n_words as u32 - 1);
         check(&env, &reward, features, ((words + 1).pow(n_words as u32), moves, log_z));
-        assert_eq!(env.n_states(), Some((words + 1).pow(n_words as u32)));
+        assert_eq!(rules.n_states(), Some((words + 1).pow(n_words as u32)));
     }
 }
 
@@ -143,26 +146,29 @@ fn token_sequences() {
     let alphabet = Alphabet::new("abc").unwrap();
     let table = "sequence,reward\nab,2\nc,5\ncc,0.5\n";
     // Lengths 1 to 2, and the empty sequence in between: 3 + 9 sequences, 1 + 3 + 9 states.
-    let env = TokenSequence::variable(3, 1, 2).unwrap();
-    let reward = TableReward::parse(&env, &alphabet, table, Some(0.1)).unwrap();
+    let sequence = TokenSequence::variable(3, 1, 2).unwrap();
+    let env = sequence.env();
+    let reward = TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap();
     let log_z = (2.0 + 5.0 + 0.5 + 9.0 * 0.1f64).ln();
     check(&env, &reward, (2, 4), (13, 12 + 12, log_z));
     assert!((reward.log_z() - log_z).abs() < 1e-12);
 
-    let env = TokenSequence::variable(3, 0, 2).unwrap();
-    let squared = TableReward::parse(&env, &alphabet, table, Some(0.1)).unwrap().with_exponent(2.0).unwrap();
+    let sequence = TokenSequence::variable(3, 0, 2).unwrap();
+    let env = sequence.env();
+    let squared = TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap().with_exponent(2.0).unwrap();
     let log_z = (4.0 + 25.0 + 0.25 + 10.0 * 0.01f64).ln();
     check(&env, &squared, (2, 4), (13, 12 + 13, log_z));
     assert!((squared.log_z() - log_z).abs() < 1e-12);
     let always_two = TokenSequence::variable(3, 2, 2).unwrap();
     let reward = TableReward::parse(&always_two, &alphabet, "sequence,reward\nab,2\n", Some(1.0)).unwrap();
-    check(&always_two, &reward, (2, 4), (13, 12 + 9, 10f64.ln()));
+    check(&always_two.env(), &reward, (2, 4), (13, 12 + 9, 10f64.ln()));
 }
 
 /// DNA of length 8, as TFBind8, with a table in a file: every sequence a reward of its own.
 #[test]
 fn a_table_of_dna_is_read_from_a_file() {
-    let env = TokenSequence::tf_bind_8();
+    let sequence = TokenSequence::tf_bind_8();
+    let env = sequence.env();
     let dna = Alphabet::dna();
     let mut table = String::from("sequence,reward\n");
     let mut rng = Rng::seeded(5);
@@ -175,10 +181,10 @@ fn a_table_of_dna_is_read_from_a_file() {
     }
     let path = std::env::temp_dir().join(format!("gfn-dna-table-{}.csv", std::process::id()));
     std::fs::write(&path, &table).unwrap();
-    let reward = TableReward::read(&env, &dna, &path, None);
+    let reward = TableReward::read(&sequence, &dna, &path, None);
     let last_line = table.trim_end().rfind('\n').unwrap();
     std::fs::write(&path, &table[..last_line]).unwrap();
-    let cut = TableReward::read(&env, &dna, &path, None);
+    let cut = TableReward::read(&sequence, &dna, &path, None);
     std::fs::remove_file(&path).unwrap();
 
     let reward = reward.unwrap().with_exponent(3.0).unwrap();
@@ -192,11 +198,12 @@ fn a_table_of_dna_is_read_from_a_file() {
 #[test]
 fn perfect_binary_trees() {
     for depth in [1, 2, 5, 10] {
-        let env = PerfectBinaryTree::new(depth).unwrap();
-        let n = env.n_states();
-        let log_z = env.leaves().map(|leaf| (leaf as f64 + 1.0).sqrt()).sum::<f64>().ln();
+        let rules = PerfectBinaryTree::new(depth).unwrap();
+        let env = rules.env();
+        let n = rules.n_states();
+        let log_z = rules.leaves().map(|leaf| (leaf as f64 + 1.0).sqrt()).sum::<f64>().ln();
         check(&env, &PerNode::SQRT, (depth, 3), (n, n - 1, log_z));
-        assert!((PerNode::SQRT.log_z(&env).unwrap() - log_z).abs() < 1e-12);
+        assert!((PerNode::SQRT.log_z(&rules).unwrap() - log_z).abs() < 1e-12);
     }
 }
 
@@ -204,8 +211,9 @@ fn perfect_binary_trees() {
 fn set_additions() {
     let weights = [0.5, 2.0, 0.0, 1.0, 3.0];
     for (max_items, fixed_length) in [(1, false), (3, false), (5, false), (1, true), (3, true), (5, true)] {
-        let env = SetAddition::new(5, max_items, fixed_length).unwrap();
-        let reward = WeightReward::new(&env, 0.2, &weights).unwrap();
+        let rules = SetAddition::new(5, max_items, fixed_length).unwrap();
+        let env = rules.env();
+        let reward = WeightReward::new(&rules, 0.2, &weights).unwrap();
         let sets: Vec<u32> = (0..32u32).filter(|set| set.count_ones() as usize <= max_items).collect();
         let finished = |set: &&u32| !fixed_length || set.count_ones() as usize == max_items;
         let worth = |set: &u32| 0.2 + (0..5).filter(|i| set >> i & 1 == 1).map(|i| weights[i]).sum::<f64>();
@@ -214,8 +222,8 @@ fn set_additions() {
         // Every item of every set can be the one that was added last.
         let moves = sets.iter().map(|set| u64::from(set.count_ones())).sum::<u64>() + exits as u64;
         check(&env, &reward, (5, 2), (sets.len() as u64, moves, log_z));
-        assert_eq!(env.n_states(), Some(sets.len() as u64));
-        assert_eq!(env.n_terminal(), Some(sets.iter().filter(finished).count() as u64));
+        assert_eq!(rules.n_states(), Some(sets.len() as u64));
+        assert_eq!(rules.n_terminal(), Some(sets.iter().filter(finished).count() as u64));
         assert!((reward.log_z() - log_z).abs() < 1e-12);
     }
 }
@@ -223,7 +231,7 @@ fn set_additions() {
 #[test]
 fn the_toy_dag() {
     let reward = ToyReward::default();
-    check(&VectorEnv(ToyDag), &reward, (1, 11), (11, 13 + 6, 112f64.ln()));
+    check(&ToyDag.env(), &reward, (1, 11), (11, 13 + 6, 112f64.ln()));
     assert_eq!(ToyDag::parents(9).collect::<Vec<u16>>(), [7, 8]);
     assert!(ToyReward::new([1.0, 1.0, 1.0, 0.0, 1.0, 1.0]).is_err());
     assert!(reward.log_reward(&VectorStates::from_rows([[5]]), None).is_err());
@@ -257,9 +265,10 @@ fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
 fn phylogenetic_trees() {
     let sequences = ["ACGTACGT", "ACGTTCGA", "TCGTACCA", "TCATGCCA", "GCATGCTT"];
     for (n, states, moves, trees) in [(2, 2, 1, 1), (3, 7, 6, 3), (4, 37, 39, 15), (5, 266, 310, 105)] {
-        let env = PhyloTree::new(n).unwrap();
-        assert_eq!((env.n_states(), env.n_terminal()), (Some(states), Some(trees)));
-        let reward = ParsimonyReward::dna(&env, &sequences[..n], 10.0, 4.0).unwrap();
+        let rules = PhyloTree::new(n).unwrap();
+        let env = rules.env();
+        assert_eq!((rules.n_states(), rules.n_terminal()), (Some(states), Some(trees)));
+        let reward = ParsimonyReward::dna(&rules, &sequences[..n], 10.0, 4.0).unwrap();
         let costs = costs_of_trees((1 << n) - 1, &sequences[..n]);
         assert_eq!(costs.len() as u64, trees);
         let parsimony = |tree: &Vec<[u64; 4]>| tree.iter().map(|site| *site.iter().min().unwrap()).sum::<u64>();
@@ -268,9 +277,9 @@ fn phylogenetic_trees() {
         assert!((reward.log_z().unwrap() - log_z).abs() < 1e-12);
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.ends().len() as u64, trees);
-        let listed = graph.indices(&env, &env.all_trees().unwrap());
+        let listed = graph.indices(&env, &rules.all_trees().unwrap());
         assert!(listed.iter().all(|state| state.is_some_and(|state| graph.can_end(state))));
     }
     // Too many to list, and still a contract.
-    check_env(&PhyloTree::new(12).unwrap(), 20, &mut Rng::seeded(6)).unwrap();
+    check_env(&PhyloTree::new(12).unwrap().env(), 20, &mut Rng::seeded(6)).unwrap();
 }

@@ -15,13 +15,13 @@ use crate::vectors_training::train_spins;
 
 fn policy(n: usize, backward: EbmBackward, kind: Kind) -> EbmPolicy {
     let config = MlpConfig { hidden: vec![64], ..MlpConfig::default() };
-    let env = DiscreteEbm::new(n).unwrap();
-    EbmPolicy::new(&env, &config, backward, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
+    let ebm = DiscreteEbm::new(n).unwrap();
+    EbmPolicy::new(&ebm, &config, backward, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
 }
 
 #[test]
 fn coordinates_are_drawn_alike_and_values_by_their_logits() {
-    let env = DiscreteEbm::new(3).unwrap();
+    let env = DiscreteEbm::new(3).unwrap().env();
     let policy = policy(3, EbmBackward::Learned, Kind::Double);
     // The last layer with weights 0 and biases that are the nine logits.
     let biases = [0.3, -1.0, 0.0, 0.8, 0.5, 2.0, 0.1, 0.2, 0.7];

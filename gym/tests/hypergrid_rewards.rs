@@ -1,7 +1,7 @@
 //! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and bad input.
 
 use gfn::Error;
-use gfn::env::{VectorEnv, VectorStates};
+use gfn::env::VectorStates;
 use gfn_gym::hypergrid::{
     BitwiseXor, ConditionalMultiscale, CoprimeTier, CorruptedReward, CosineReward, DeceptiveReward, GridReward,
     HyperGrid, LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityRules, Preset, REWARD_FLOOR,
@@ -9,7 +9,7 @@ use gfn_gym::hypergrid::{
 };
 use proptest::prelude::*;
 
-fn grid(ndim: usize, height: usize) -> VectorEnv<HyperGrid> {
+fn grid(ndim: usize, height: usize) -> HyperGrid {
     HyperGrid::new(ndim, height).unwrap()
 }
 
@@ -145,7 +145,7 @@ fn every_preset_of_every_reward() {
     for kind in RewardKind::ALL {
         for preset in Preset::LEVELS {
             let reward = kind.preset(&grid, preset).unwrap();
-            assert_eq!((reward.kind(), reward.grid()), (kind, &*grid));
+            assert_eq!((reward.kind(), reward.grid()), (kind, &grid));
             let known = agrees_with_enumeration(reward.as_ref());
             let expected = !matches!(kind, RewardKind::Corrupted | RewardKind::UniformRandom | RewardKind::Cosine);
             assert!(known == expected || kind == RewardKind::Cosine, "{kind} {preset}");

@@ -14,19 +14,16 @@ use tch::{Device, Kind, Tensor};
 
 use crate::vectors_training::distances;
 
-fn policy<F: StateFeatures<VectorStates>>(
-    env: &VectorEnv<HyperGrid>,
-    features: F,
-    config: MlpPolicyConfig,
-) -> MlpPolicy<F> {
+fn policy<F: StateFeatures<VectorStates>>(env: &VectorEnv, features: F, config: MlpPolicyConfig) -> MlpPolicy<F> {
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
 /// Trains on a grid of 8 x 8, 16 trajectories a step, and gives the exact L1 distance and the error of log Z.
 fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: usize) -> (f64, f64) {
-    let env = HyperGrid::new(2, 8).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
-    let policy = policy(&env, KHot::new(env.ndim(), env.height()), config);
+    let grid = HyperGrid::new(2, 8).unwrap();
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid).unwrap();
+    let policy = policy(&env, KHot::new(grid.ndim(), grid.height()), config);
     let lr = gfn::optim::Schedule::Linear { from: 1.0, to: 0.02, steps };
     let config = TrainerConfig {
         batch: 16,
@@ -34,11 +31,11 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
         lr_scale: lr,
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env, reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
+    let mut trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }
-    let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
+    let log_z = Policy::<VectorEnv>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
     (distances(&env, trainer.policy(), &reward).l1, (log_z - reward.log_z()).abs())
 }
 
@@ -59,8 +56,9 @@ fn detailed_balance_reaches_the_target() {
 /// Whatever the make of the network: distributions over the legal actions, alike alone and in a batch.
 #[test]
 fn a_state_is_judged_on_its_own() {
-    let env = HyperGrid::new(3, 6).unwrap();
-    let states = env.states_of([0, 7, 215, 100]).unwrap();
+    let grid = HyperGrid::new(3, 6).unwrap();
+    let env = grid.env();
+    let states = grid.states_of([0, 7, 215, 100]).unwrap();
     let conditions = Tensor::from_slice(&[0.1f32, 0.7, -2.0, 1.0, 0.0, 0.3, 5.0, -1.0]).view([4, 2]);
     for backward in [BackwardPolicy::Uniform, BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         for n_conditions in [0, 2] {
@@ -69,17 +67,17 @@ fn a_state_is_judged_on_its_own() {
             let of_conditions = EstimatorsConfig::conditional(n_conditions);
             let estimators = EstimatorsConfig { flow: true, initial_log_z: Some(1.0), ..of_conditions };
             let config = MlpPolicyConfig { mlp, backward, estimators, ..defaults };
-            let policy = policy(&env, Scaled::new(env.ndim(), env.height()), config);
+            let policy = policy(&env, Scaled::new(grid.ndim(), grid.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let wants = Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow;
             let all = policy.evaluate(&env, &states, conditions.as_ref(), wants).unwrap();
             assert_eq!(all.pf.as_ref().unwrap().masks(), &env.masks(Direction::Forward, &states));
             let flows = all.values.get(Quantity::LogFlow).unwrap();
             assert_eq!(flows.size(), [4]);
-            assert!(Policy::<VectorEnv<HyperGrid>>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
+            assert!(Policy::<VectorEnv>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
             let (pf, pb) = (all.pf.unwrap(), all.pb.unwrap());
             for (row, key) in [0, 7, 215, 100].into_iter().enumerate() {
-                let alone = env.states_of([key]).unwrap();
+                let alone = grid.states_of([key]).unwrap();
                 let condition = conditions.as_ref().map(|c| c.narrow(0, row as i64, 1));
                 let one = policy.evaluate(&env, &alone, condition.as_ref(), wants).unwrap();
                 for (batch, single) in [(&pf, one.pf.unwrap()), (&pb, one.pb.unwrap())] {
@@ -100,16 +98,16 @@ fn a_state_is_judged_on_its_own() {
 fn what_does_not_fit_is_refused() {
     let grid = HyperGrid::new(2, 4).unwrap();
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
-    let conditional = policy(&grid, KHot::new(grid.ndim(), grid.height()), config.clone());
-    let states = grid.initial(&[0; 3]);
+    let conditional = policy(&grid.env(), KHot::new(grid.ndim(), grid.height()), config.clone());
+    let states = grid.env().initial(&[0; 3]);
     let wrong = Tensor::zeros([3, 1], (Kind::Float, Device::Cpu));
     for given in [None, Some(&wrong)] {
-        let error = conditional.evaluate(&grid, &states, given, Quantities::PF).unwrap_err().to_string();
+        let error = conditional.evaluate(&grid.env(), &states, given, Quantities::PF).unwrap_err().to_string();
         assert!(error.contains("expected [3, 2]"), "{error}");
     }
     let new = |config| {
         MlpPolicy::new(
-            &grid,
+            &grid.env(),
             KHot::new(grid.ndim(), grid.height()),
             config,
             Device::Cpu,

@@ -2,7 +2,7 @@
 //! whatever the order and the grouping of trajectories.
 
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
@@ -33,14 +33,14 @@ struct Defined {
 fn on_every_environment(check: impl Check) {
     let grid = HyperGrid::new(2, 4).unwrap();
     let whole = Defined { every_state_terminates: true, partial_rewards: true };
-    check.run(&grid, &OriginalReward::standard(&grid).unwrap(), whole);
+    check.run(&grid.env(), &OriginalReward::standard(&grid).unwrap(), whole);
     let sets = SetAddition::new(5, 3, false).unwrap();
-    check.run(&sets, &WeightReward::new(&sets, 0.3, &[0.5, 1.4, 2.0, 0.1, 0.7]).unwrap(), whole);
+    check.run(&sets.env(), &WeightReward::new(&sets, 0.3, &[0.5, 1.4, 2.0, 0.1, 0.7]).unwrap(), whole);
     let none = Defined { every_state_terminates: false, partial_rewards: false };
-    check.run(&VectorEnv(ToyDag), &ToyReward::default(), none);
+    check.run(&ToyDag.env(), &ToyReward::default(), none);
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
     let modes = [vec![true, false, true, true], vec![false; 4]];
-    check.run(&bits, &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap(), none);
+    check.run(&bits.env(), &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap(), none);
 }
 
 trait Check {
@@ -265,13 +265,13 @@ fn losses_depend_on_neither_order_nor_grouping() {
 fn an_estimator_that_is_missing_is_named() {
     let grid = HyperGrid::new(2, 3).unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
-    let trajectories = walks(&grid, 4);
+    let trajectories = walks(&grid.env(), 4);
     for (needs, name) in [
         (Quantities::from(Quantity::LogFlow), "state-flow"),
         (Quantities::from(Quantity::LogZ), "log Z"),
         (Quantities::from(Quantity::LogPaths), "log n(s)"),
     ] {
-        let error = score(&grid, &reward, &UniformPolicy, &trajectories, needs).unwrap_err();
+        let error = score(&grid.env(), &reward, &UniformPolicy, &trajectories, needs).unwrap_err();
         assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains(name), "{error}");
     }
 }
@@ -289,22 +289,23 @@ fn pairs_that_would_teach_something_else_are_refused() {
             ..MlpPolicyConfig::default()
         };
         let rng = &mut Rng::seeded(0);
-        MlpPolicy::new(&grid, KHot::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float, rng).unwrap()
+        MlpPolicy::new(&grid.env(), KHot::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float, rng).unwrap()
     };
     let policy = network(BackwardPolicy::SharedTorso, 1);
-    let sampler = Sampler::new(&grid, &policy);
+    let env = grid.env();
+    let sampler = Sampler::new(&env, &policy);
     let loss = |conditions: &[f32]| {
         let conditions = Tensor::from_slice(conditions).view([-1, 1]);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(1)).unwrap();
-        let scores = score(&grid, &reward, &policy, &trajectories, Quantities::NONE).unwrap();
+        let scores = score(&grid.env(), &reward, &policy, &trajectories, Quantities::NONE).unwrap();
         Objective::loss(&LogPartitionVariance, &scores, RegressionLoss::Squared)
     };
     assert!(loss(&[0.5, 0.5, 0.5]).is_ok());
     assert!(loss(&[0.5, 0.4, 0.5]).unwrap_err().to_string().contains("one condition"));
 
     let needs = TrajectoryLikelihood.needs();
-    assert!(score(&grid, &reward, &network(BackwardPolicy::Separate, 0), &walks(&grid, 4), needs).is_ok());
-    let fixed = score(&grid, &reward, &network(BackwardPolicy::Uniform, 0), &walks(&grid, 4), needs);
+    assert!(score(&grid.env(), &reward, &network(BackwardPolicy::Separate, 0), &walks(&grid.env(), 4), needs).is_ok());
+    let fixed = score(&grid.env(), &reward, &network(BackwardPolicy::Uniform, 0), &walks(&grid.env(), 4), needs);
     assert!(fixed.unwrap_err().to_string().contains("backward policy that is learned"));
 
     let idle = ProximalPolicy { epochs: 0, ..ProximalPolicy::default() };

@@ -65,7 +65,7 @@ fn words(case: &Value) -> Words {
 fn bit_sequences() {
     for case in cases("bitsequence") {
         let words = words(&case);
-        let env = BitSequence::new(words.word_size(), words.seq_size()).unwrap();
+        let env = BitSequence::new(words.word_size(), words.seq_size()).unwrap().env();
         assert_eq!(n_slots(&env) + 1, size(&case, "n_actions"));
         let reward =
             HammingReward::with_temperature(&words, &bits(&case["modes"]), number(&case, "temperature")).unwrap();
@@ -91,7 +91,7 @@ fn non_autoregressive_bit_sequences() {
         let states = states(&case["states"], 1);
         assert_close(&reward.log_reward(&states, None).unwrap(), &numbers(&case["log_rewards"]));
         assert_close(&[reward.log_z().unwrap()], &[number(&case, "log_Z")]);
-        let env = NonAutoregressiveBitSequence::new(words.word_size(), words.seq_size()).unwrap();
+        let env = NonAutoregressiveBitSequence::new(words.word_size(), words.seq_size()).unwrap().env();
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.ends().len(), states.len());
         assert!(graph.indices(&env, &states).iter().all(|index| index.is_some_and(|index| graph.can_end(index))));
@@ -101,8 +101,9 @@ fn non_autoregressive_bit_sequences() {
 #[test]
 fn discrete_ebms() {
     for case in cases("discrete_ebm") {
-        let env = DiscreteEbm::new(size(&case, "n")).unwrap();
-        let reward = IsingReward::new(env.n(), &rows(&case["J"]).concat(), number(&case, "alpha")).unwrap();
+        let ebm = DiscreteEbm::new(size(&case, "n")).unwrap();
+        let env = ebm.env();
+        let reward = IsingReward::new(ebm.n(), &rows(&case["J"]).concat(), number(&case, "alpha")).unwrap();
         let states = states(&case["states"], 1);
         assert_close(&reward.energy(&states).unwrap(), &numbers(&case["energy"]));
         assert_close(&reward.log_reward(&states, None).unwrap(), &numbers(&case["log_rewards"]));
@@ -116,7 +117,7 @@ fn discrete_ebms() {
         assert_close(&probs, &numbers(&case["true_distribution"]));
         let spin = |row: &[u16], i: usize| f64::from(row[i]) * 2.0 - 3.0;
         let magnetization: Vec<f64> =
-            (0..env.n()).map(|i| states.rows().zip(&probs).map(|(row, p)| p * spin(row, i)).sum()).collect();
+            (0..ebm.n()).map(|i| states.rows().zip(&probs).map(|(row, p)| p * spin(row, i)).sum()).collect();
         assert_close(&magnetization, &numbers(&case["magnetization"]));
     }
 }
@@ -127,8 +128,9 @@ fn ising_lattices() {
         let (side, alpha) = (size(&case, "L"), number(&case, "alpha"));
         let lattice = IsingReward::lattice(side, number(&case, "J_value"), alpha).unwrap();
         let dense = IsingReward::new(side * side, &rows(&case["adjacency_J"]).concat(), alpha).unwrap();
-        let env = DiscreteEbm::new(lattice.n()).unwrap();
-        let samples = env.states_of(&bits(&case["sample_spins"])).unwrap();
+        let ebm = DiscreteEbm::new(lattice.n()).unwrap();
+        let env = ebm.env();
+        let samples = ebm.states_of(&bits(&case["sample_spins"])).unwrap();
         let graph = StateGraph::build(&env, 20_000).unwrap();
         for reward in [&lattice, &dense] {
             assert_close(&reward.log_reward(&samples, None).unwrap(), &numbers(&case["sample_log_rewards"]));
@@ -146,12 +148,13 @@ fn ising_lattices() {
 fn set_additions() {
     for case in cases("set_addition") {
         let fixed_length = case["fixed_length"].as_bool().unwrap();
-        let env = SetAddition::new(size(&case, "n_items"), size(&case, "max_items"), fixed_length).unwrap();
-        let reward = WeightReward::new(&env, 0.1, &numbers(&case["weights"])).unwrap();
+        let rules = SetAddition::new(size(&case, "n_items"), size(&case, "max_items"), fixed_length).unwrap();
+        let env = rules.env();
+        let reward = WeightReward::new(&rules, 0.1, &numbers(&case["weights"])).unwrap();
         let log_rewards = reward.log_reward(&states(&case["terminating_states"], 0), None).unwrap();
         assert_close(&log_rewards.iter().map(|r| r.exp()).collect::<Vec<_>>(), &numbers(&case["rewards"]));
         assert_close(&[reward.log_z()], &[number(&case, "log_Z")]);
-        assert_eq!((env.n_states(), env.n_terminal()), (case["n_states"].as_u64(), case["n_terminating"].as_u64()));
+        assert_eq!((rules.n_states(), rules.n_terminal()), (case["n_states"].as_u64(), case["n_terminating"].as_u64()));
 
         let graph = StateGraph::build(&env, 1000).unwrap();
         let all = states(&case["all_states"], 0);
@@ -160,10 +163,10 @@ fn set_additions() {
         for (row, expected) in rows(&case["forward_masks"]).iter().enumerate() {
             let expected: Vec<bool> = expected.iter().map(|&x| x > 0.0).collect();
             // Of a fixed length there is no exit, but an end where torchgfn's is.
-            let (adds, exit) = expected.split_at(env.n_items());
-            assert_eq!(&masks.row(row)[..env.n_items()], adds);
+            let (adds, exit) = expected.split_at(rules.n_items());
+            assert_eq!(&masks.row(row)[..rules.n_items()], adds);
             let ends = graph.can_end(graph.indices(&env, &all.select(&[row]))[0].unwrap());
-            assert_eq!((ends, masks.row(row).len()), (exit[0], env.n_items() + usize::from(!fixed_length)));
+            assert_eq!((ends, masks.row(row).len()), (exit[0], rules.n_items() + usize::from(!fixed_length)));
         }
     }
 }
@@ -171,24 +174,25 @@ fn set_additions() {
 #[test]
 fn perfect_binary_trees() {
     for case in cases("perfect_binary_tree") {
-        let env = PerfectBinaryTree::new(size(&case, "depth")).unwrap();
-        assert_eq!(env.n_states(), case["n_states"].as_u64().unwrap());
+        let rules = PerfectBinaryTree::new(size(&case, "depth")).unwrap();
+        let env = rules.env();
+        assert_eq!(rules.n_states(), case["n_states"].as_u64().unwrap());
         let leaves: Vec<u64> = numbers(&case["leaves"]).iter().map(|&leaf| leaf as u64).collect();
-        assert_eq!(env.leaves().collect::<Vec<u64>>(), leaves);
-        let log_rewards = PerNode::SQRT.log_reward(&env.states_of(leaves).unwrap(), None).unwrap();
+        assert_eq!(rules.leaves().collect::<Vec<u64>>(), leaves);
+        let log_rewards = PerNode::SQRT.log_reward(&rules.states_of(leaves).unwrap(), None).unwrap();
         assert_close(&log_rewards.iter().map(|r| r.exp()).collect::<Vec<_>>(), &numbers(&case["rewards"]));
-        assert_close(&[PerNode::SQRT.log_z(&env).unwrap()], &[number(&case, "log_Z")]);
+        assert_close(&[PerNode::SQRT.log_z(&rules).unwrap()], &[number(&case, "log_Z")]);
 
         let graph = StateGraph::build(&env, 100).unwrap();
         let flows = graph.exact_flows(&env, &UniformPolicy, &PerNode::SQRT, None).unwrap();
         let flow = |node: u64| {
-            let state = graph.indices(&env, &env.states_of([node]).unwrap())[0].unwrap();
+            let state = graph.indices(&env, &rules.states_of([node]).unwrap())[0].unwrap();
             flows.log_flow[state].exp()
         };
         let inner = rows(&case["transitions"]).into_iter().zip(numbers(&case["optimal_left_probability"]));
         for (transition, expected) in inner {
             let [node, left, right] = [0, 1, 2].map(|i| transition[i] as u64);
-            let mut children = env.states_of([node, node]).unwrap();
+            let mut children = rules.states_of([node, node]).unwrap();
             env.step(Direction::Forward, &mut children, &gfn::env::Slots(vec![0, 1])).unwrap();
             let nodes: Vec<u64> = children.rows().map(PerfectBinaryTree::node).collect();
             assert_eq!(nodes, [left, right]);

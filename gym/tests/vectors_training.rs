@@ -17,7 +17,7 @@ use tch::{Device, Kind};
 /// Two of the 16 states are worth e^16, the others e^4 or less: on its own policy alone a sampler keeps to the one of the two that
 /// it happens on first (L1 1.0), so exploration starts uniform.
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
-    let env = DiscreteEbm::new(4).unwrap();
+    let env = DiscreteEbm::new(4).unwrap().env();
     let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(flow), ..MlpPolicyConfig::default() };
     let rng = &mut Rng::seeded(1);
     let policy = MlpPolicy::new(&env, KHot::new(4, 3), config, Device::Cpu, Kind::Float, rng).unwrap();
@@ -27,9 +27,9 @@ fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
 /// The exact L1 distance of a policy on 4 spins after so many steps of 16 trajectories.
 pub(crate) fn train_spins<P>(policy: P, objective: impl Objective + 'static, adam: AdamConfig, steps: usize) -> f64
 where
-    P: Policy<VectorEnv<DiscreteEbm>> + Send + 'static,
+    P: Policy<VectorEnv> + Send + 'static,
 {
-    let (env, reward) = (DiscreteEbm::new(4).unwrap(), IsingReward::ones(4, 1.0).unwrap());
+    let (env, reward) = (DiscreteEbm::new(4).unwrap().env(), IsingReward::ones(4, 1.0).unwrap());
     let config = TrainerConfig {
         batch: 16,
         adam,
@@ -37,7 +37,7 @@ where
         lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env, reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
+    let mut trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }

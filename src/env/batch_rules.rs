@@ -116,7 +116,6 @@ mod tests {
     }
 
     impl VectorRules for Steps {
-        type Key = Vec<u16>;
         fn width(&self) -> usize {
             2
         }
@@ -138,9 +137,6 @@ mod tests {
                 _ => return None,
             }
             Some(slot)
-        }
-        fn key(&self, row: &[u16]) -> Vec<u16> {
-            row.to_vec()
         }
         fn can_end(&self, row: &[u16]) -> bool {
             self.batched || ends(row)
@@ -164,7 +160,7 @@ mod tests {
 
     #[test]
     fn rules_of_batches_are_those_of_single_vectors() {
-        let (single, batched) = (VectorEnv(Steps { batched: false }), VectorEnv(Steps { batched: true }));
+        let (single, batched) = (VectorEnv::new(Steps { batched: false }), VectorEnv::new(Steps { batched: true }));
         let spaces = [&single, &batched].map(|env| StateGraph::build(env, 100).unwrap());
         assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
         // (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.

@@ -24,6 +24,7 @@ mod state_graph;
 mod symmetry;
 mod topological;
 mod vector_env;
+mod vector_rules;
 
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
@@ -44,7 +45,8 @@ pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
-pub use vector_env::{VectorEnv, VectorRules};
+pub use vector_env::{VectorEnv, VectorKey};
+pub use vector_rules::VectorRules;
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use checks::no_way_back;
@@ -74,6 +76,10 @@ pub struct Step<A> {
 /// Every trajectory ends either by an exit action, which leaves its state as it is, or by reaching a state with no way on
 /// (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in environments up to
 /// isomorphism they restore it up to relabelling.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an environment",
+    note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
+)]
 pub trait Env: Send + Sync {
     /// A batch of states.
     type States: Rows;
@@ -140,8 +146,23 @@ pub trait Env: Send + Sync {
     }
 }
 
+/// A policy's form on the host for one roll-out, in which parameters stay as they are
+/// ([`Policy::on_host`](crate::policy::Policy::on_host)). Environments' policies and graph networks
+/// ([`GraphNetwork::on_host`](crate::nn::GraphNetwork::on_host)) implement it.
+pub trait HostPolicy<E: Env> {
+    /// Returns P_F or P_B of each state, without gradients.
+    ///
+    /// # Errors
+    /// Those of [`Policy::evaluate`](crate::policy::Policy::evaluate).
+    fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist>;
+}
+
 /// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its
 /// state.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an environment whose actions can be listed",
+    note = "rules become one by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous environments have no list of actions"
+)]
 pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     /// The slots of each state and which of them are legal.
     ///
@@ -156,6 +177,10 @@ pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
 /// An environment whose states can be told apart by a key, and therefore listed by walking from the initial state.
 ///
 /// Up to isomorphism, isomorphic states have one key.
+#[diagnostic::on_unimplemented(
+    message = "the states of `{Self}` can't be listed",
+    note = "rules become an environment by `.env()`; the states of continuous environments can't be listed, so sample instead"
+)]
 pub trait EnumerableEnv: DiscreteEnv {
     /// The key that tells states apart.
     type Key: Clone + Eq + std::hash::Hash + Ord + Send + Sync + std::fmt::Debug;

@@ -1,376 +1,110 @@
-//! Environments over vectors of small integers: an author says what one vector's moves are, the library makes batches of it.
+//! Environments over vectors of small integers, of one type.
 
-use std::hash::Hash;
-use std::ops::Deref;
+use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use super::vector_rules::RulesEnv;
 use super::{
-    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, check_walks,
-    restrict,
+    Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Slots, Step, Symmetry, VectorRules, VectorStates,
 };
+use crate::Result;
 use crate::distribution::GraphActionCategorical;
-use crate::{Error, Result};
 
-/// Entries of vectors that are tried all together, as a bound on the time of a check before training.
-const LOOKED_AT: usize = 1 << 18;
+/// The key of a vector where all states are listed: its entries.
+pub type VectorKey = SmallVec<[u16; 12]>;
 
-/// The moves of one vector: all that the author of a [`VectorEnv`] writes.
+/// An environment over [`VectorStates`]: that of some [`VectorRules`], or any other whose keys are the entries.
 ///
-/// Moves of a direction are numbered, and the numbers are the slots of an action. The exit, where there is one, is the forward slot
-/// behind them and needs no rule of its own. The initial state is the vector of zeros, where [`starts`](Self::starts) gives no other.
-///
-/// ```
-/// use gfn::env::{Direction, VectorEnv, VectorRules};
-///
-/// /// Subsets of `n` items, added one at a time; any of them can be the end.
-/// struct Subsets { n: usize }
-///
-/// impl VectorRules for Subsets {
-///     type Key = Vec<u16>;
-///     fn width(&self) -> usize {
-///         self.n
-///     }
-///     fn n_moves(&self, _: Direction) -> usize {
-///         self.n
-///     }
-///     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
-///         let (before, after) = if direction == Direction::Forward { (0, 1) } else { (1, 0) };
-///         let entry = row.get_mut(slot).filter(|entry| **entry == before)?;
-///         *entry = after;
-///         Some(slot)
-///     }
-///     fn key(&self, row: &[u16]) -> Vec<u16> {
-///         row.to_vec()
-///     }
-/// }
-///
-/// let env = VectorEnv(Subsets { n: 3 });
-/// assert_eq!(gfn::env::StateGraph::build(&env, 100)?.len(), 8);
-/// # Ok::<(), gfn::Error>(())
-/// ```
-pub trait VectorRules: Send + Sync {
-    /// The key that tells states apart where all of them are listed: `Vec<u16>`, the entries themselves, is right for any space; a number is
-    /// smaller.
-    type Key: Clone + Eq + Hash + Ord + Send + Sync + std::fmt::Debug;
+/// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods are called once per batch.
+/// A clone shares the rules. Within one state, the slots of an environment of rules are numbered as their moves, and the exit comes last.
+#[derive(Clone)]
+pub struct VectorEnv(Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>);
 
-    /// Entries of a state, at least 1.
-    fn width(&self) -> usize;
-
-    /// Moves in a direction, legal or not, the exit not counted. Backward, a move stands for a parent.
-    fn n_moves(&self, direction: Direction) -> usize;
-
-    /// Makes a move in place and gives the move of the other direction that undoes it; `None`, the vector unchanged, if the move
-    /// isn't legal or there is none of this number.
-    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize>;
-
-    /// The key of a state.
-    fn key(&self, row: &[u16]) -> Self::Key;
-
-    /// Where trajectories start, if not at the vector of zeros: several are as many [instances](Env::n_instances).
-    fn starts(&self) -> &[Vec<u16>] {
-        &[]
+impl VectorEnv {
+    /// Makes the environment of these rules.
+    pub fn new(rules: impl VectorRules + 'static) -> Self {
+        Self::from_env(RulesEnv(rules))
     }
 
-    /// The number of the start that leads to a state. Only the vector tells: of several starts, each must have entries of its own that no
-    /// move changes.
-    fn instance(&self, _row: &[u16]) -> u32 {
-        0
+    /// Makes a `VectorEnv` of an environment that is implemented without rules.
+    pub fn from_env(env: impl EnumerableEnv<States = VectorStates, Key = VectorKey> + 'static) -> Self {
+        Self(Arc::new(env))
     }
 
-    /// Sets `legal[move]` for each legal move; it comes in all false.
-    ///
-    /// By default every move is tried on a copy. Override it where legality can be told for less, as it nearly always can.
-    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
-        let mut tried = row.to_vec();
-        for (slot, legal) in legal.iter_mut().enumerate() {
-            if self.apply(direction, &mut tried, slot).is_some() {
-                *legal = true;
-                tried.copy_from_slice(row);
-            }
-        }
-    }
-
-    /// `true` if trajectories end by an exit action (the default); if not, they end when they reach a state that can be the end.
-    fn has_exit(&self) -> bool {
-        true
-    }
-
-    /// `true` if a trajectory can end in this state: any, by default.
-    fn can_end(&self, _row: &[u16]) -> bool {
-        true
-    }
-
-    /// Rules that forbid on top of these, asked about a batch at once: a move is a row of the batch and a slot. None, by default.
-    fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
-        None
-    }
-
-    /// A move in words, for messages; the slot is one of [`n_moves`](Self::n_moves).
-    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
-        format!("{direction} move {slot} of {row:?}")
+    /// Returns the number of entries of a state.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.0.initial(&[0]).width()
     }
 }
 
-/// The environment that [`VectorRules`] make: an [`Env`], a [`DiscreteEnv`] and an [`EnumerableEnv`] over [`VectorStates`].
-///
-/// It reads like its rules (`Deref`), so that what they tell of themselves can be asked of the environment. Within one state, slots
-/// are numbered as the moves of the rules, and the exit comes last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct VectorEnv<R>(pub R);
-
-impl<R> Deref for VectorEnv<R> {
-    type Target = R;
-
-    fn deref(&self) -> &R {
-        &self.0
+impl std::fmt::Debug for VectorEnv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VectorEnv").field("width", &self.width()).finish_non_exhaustive()
     }
 }
 
-fn is_initial<R: VectorRules>(rules: &R, row: &[u16]) -> bool {
-    match rules.starts() {
-        [] => row.iter().all(|&x| x == 0),
-        starts => starts.get(rules.instance(row) as usize).is_some_and(|start| start == row),
-    }
-}
-
-impl<R: VectorRules> VectorEnv<R> {
-    /// The error of a slot of a state that can't be stepped by it.
-    fn illegal(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Error {
-        let masks = self.masks(direction, &states.select(&[row]));
-        Error::IllegalAction {
-            row,
-            direction,
-            slot: slot as usize,
-            n_slots: masks.row(0).len(),
-            n_legal: masks.n_legal(0),
-            detail: DiscreteEnv::describe(self, direction, states, row, slot),
-        }
-    }
-}
-
-impl<R: VectorRules> Env for VectorEnv<R> {
+impl Env for VectorEnv {
     type States = VectorStates;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
 
     fn n_instances(&self) -> u32 {
-        self.0.starts().len().max(1) as u32
+        self.0.n_instances()
     }
 
     fn initial(&self, instances: &[u32]) -> VectorStates {
-        match self.0.starts() {
-            [] => VectorStates::filled(self.0.width(), instances.len(), 0),
-            starts => {
-                let rows = instances.iter().map(|&instance| starts[instance as usize].clone()).collect();
-                VectorStates::of_rows(self.0.width(), rows)
-            }
-        }
+        self.0.initial(instances)
     }
 
     fn instances(&self, states: &VectorStates) -> Vec<u32> {
-        states.rows().map(|row| self.0.instance(row)).collect()
+        self.0.instances(states)
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        let (rules, n) = (&self.0, actions.len());
-        if (states.len(), states.width()) != (n, rules.width()) {
-            return Err(Error::shape(
-                "states",
-                [n as i64, rules.width() as i64],
-                [states.len() as i64, states.width() as i64],
-                "give one action per state, and states of this environment",
-            ));
-        }
-        let forward = direction == Direction::Forward;
-        let exit_slot = (forward && rules.has_exit()).then(|| rules.n_moves(direction));
-        let mut step = Step { reverse: Slots(vec![0; n]), exit: vec![false; n], done: vec![false; n] };
-        for (i, (row, &slot)) in states.values_mut().chunks_exact_mut(rules.width()).zip(&actions.0).enumerate() {
-            if exit_slot == Some(slot as usize) && rules.can_end(row) {
-                (step.exit[i], step.done[i]) = (true, true);
-            } else if let Some(reverse) = rules.apply(direction, row, slot as usize) {
-                step.reverse.0[i] = reverse as u32;
-                step.done[i] = if forward { exit_slot.is_none() && rules.can_end(row) } else { is_initial(rules, row) };
-            } else {
-                return Err(self.illegal(direction, states, i, slot));
-            }
-        }
-        Ok(step)
+        self.0.step(direction, states, actions)
     }
 
     fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        states.rows().map(|row| is_initial(&self.0, row)).collect()
+        self.0.is_initial(states)
     }
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        self.0.has_exit().then(|| Slots(vec![self.0.n_moves(Direction::Forward) as u32; states.len()]))
+        self.0.exit_actions(states)
+    }
+
+    fn symmetry(&self) -> &dyn Symmetry<VectorStates, Slots> {
+        self.0.symmetry()
     }
 
     fn check_contract(&self) -> Result<()> {
-        // What finding a vector's moves costs: each may be tried on a copy.
-        let cost = self.0.n_moves(Direction::Forward).saturating_mul(self.0.width()).max(1);
-        let (steps, n) = ((LOOKED_AT / cost).clamp(2, 32), (LOOKED_AT / cost).clamp(8, 128));
-        check_walks(self, steps, n)
+        self.0.check_contract()
     }
 }
 
-impl<R: VectorRules> DiscreteEnv for VectorEnv<R> {
+impl DiscreteEnv for VectorEnv {
     fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        let n_moves = self.0.n_moves(direction);
-        let has_exit = self.0.has_exit() && direction == Direction::Forward;
-        let width = n_moves + usize::from(has_exit);
-        let mut legal = vec![false; states.len() * width];
-        for (legal, row) in legal.chunks_exact_mut(width.max(1)).zip(states.rows()) {
-            self.0.mark(direction, row, &mut legal[..n_moves]);
-            if has_exit {
-                legal[n_moves] = self.0.can_end(row);
-            }
-        }
-        let mut masks = Masks::of_rows(direction, states.len(), width, legal, has_exit);
-        if let Some(rules) = self.0.batched() {
-            let forward = |row: usize, slot: u32, at: usize| {
-                if direction == Direction::Forward {
-                    return Some(((row, slot), None));
-                }
-                let mut parent = states.row(row).to_vec();
-                let redo = self.0.apply(direction, &mut parent, slot as usize)?;
-                Some(((at, redo as u32), Some(parent)))
-            };
-            let batch = |parents: Vec<Vec<u16>>| VectorStates::of_rows(states.width(), parents);
-            restrict(rules, states, &mut masks, forward, batch);
-        }
-        masks
+        self.0.masks(direction, states)
     }
 
     fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        if row >= states.len() {
-            return format!("there is no state {row}");
-        }
-        let (row, slot, n_moves) = (states.row(row), slot as usize, self.0.n_moves(direction));
-        if slot < n_moves {
-            self.0.describe(direction, row, slot)
-        } else if slot == n_moves && self.0.has_exit() && direction == Direction::Forward {
-            format!("exit at {row:?}")
-        } else {
-            format!("there is no {direction} slot {slot} at {row:?}")
-        }
+        self.0.describe(direction, states, row, slot)
     }
 }
 
-impl<R: VectorRules> EnumerableEnv for VectorEnv<R> {
-    type Key = R::Key;
+impl EnumerableEnv for VectorEnv {
+    type Key = VectorKey;
 
-    fn keys(&self, states: &VectorStates) -> Vec<R::Key> {
-        states.rows().map(|row| self.0.key(row)).collect()
+    fn keys(&self, states: &VectorStates) -> Vec<VectorKey> {
+        self.0.keys(states)
     }
 
-    fn child_keys(&self, states: &VectorStates, rows: &[usize], slots: &Slots) -> Result<Vec<R::Key>> {
-        // One vector serves all moves: a batch of children would be thrown away as soon as their keys are known.
-        let mut child = vec![0; states.width()];
-        let key_of = |(&row, &slot): (&usize, &u32)| {
-            child.copy_from_slice(states.row(row));
-            match self.0.apply(Direction::Forward, &mut child, slot as usize) {
-                Some(_) => Ok(self.0.key(&child)),
-                None => Err(self.illegal(Direction::Forward, states, row, slot)),
-            }
-        };
-        rows.iter().zip(&slots.0).map(key_of).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Rng;
-
-    /// Steps 0 or 1 to the right of the last entry that is set, by default masks.
-    struct Ones {
-        has_exit: bool,
+    fn child_keys(&self, states: &VectorStates, rows: &[usize], slots: &Slots) -> Result<Vec<VectorKey>> {
+        self.0.child_keys(states, rows, slots)
     }
 
-    impl VectorRules for Ones {
-        type Key = u16;
-        fn width(&self) -> usize {
-            3
-        }
-        fn n_moves(&self, direction: Direction) -> usize {
-            if direction == Direction::Forward { 3 } else { 1 }
-        }
-        fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
-            let filled = row.iter().filter(|&&x| x > 0).count();
-            match direction {
-                Direction::Forward if slot < 3 && filled < 3 => {
-                    row[filled] = slot as u16 + 1;
-                    Some(0)
-                }
-                Direction::Backward if slot == 0 && filled > 0 => {
-                    Some(usize::from(std::mem::take(&mut row[filled - 1]) - 1))
-                }
-                _ => None,
-            }
-        }
-        fn key(&self, row: &[u16]) -> u16 {
-            row.iter().fold(0, |key, x| 4 * key + x)
-        }
-        fn has_exit(&self) -> bool {
-            self.has_exit
-        }
-        fn can_end(&self, row: &[u16]) -> bool {
-            row[2] > 0
-        }
-    }
-
-    #[test]
-    fn masks_are_the_moves_that_can_be_made() {
-        for has_exit in [false, true] {
-            let env = VectorEnv(Ones { has_exit });
-            let states = VectorStates::from_rows([[0, 0, 0], [1, 3, 0], [2, 2, 2]]);
-            let exit = |legal: bool| has_exit.then_some(legal);
-            let forward = env.masks(Direction::Forward, &states);
-            for (row, (moves, end)) in [(true, false), (true, false), (false, true)].into_iter().enumerate() {
-                let expected: Vec<bool> = [moves; 3].into_iter().chain(exit(end)).collect();
-                assert_eq!(forward.row(row), expected);
-            }
-            assert_eq!(env.masks(Direction::Backward, &states).legal, [false, true, true]);
-            assert_eq!(env.masks(Direction::Forward, &states.select(&[])).len(), 0);
-            crate::testing::check_env(&env, 20, &mut Rng::seeded(0)).unwrap();
-        }
-    }
-
-    #[test]
-    fn a_full_vector_ends_where_there_is_no_exit() {
-        let env = VectorEnv(Ones { has_exit: false });
-        let mut states = VectorStates::from_rows([[1, 0, 0], [1, 2, 0]]);
-        let step = env.step(Direction::Forward, &mut states, &Slots(vec![1, 2])).unwrap();
-        assert_eq!((step.done, states.values()), (vec![false, true], [1u16, 2, 0, 1, 2, 3].as_slice()));
-        assert!(env.exit_actions(&states).is_none());
-        let with_exit = VectorEnv(Ones { has_exit: true });
-        assert_eq!(with_exit.exit_actions(&states), Some(Slots(vec![3, 3])));
-        let step = with_exit.step(Direction::Forward, &mut states, &Slots(vec![0, 3])).unwrap();
-        assert_eq!((step.exit, step.done), (vec![false, true], vec![false, true]));
-    }
-
-    #[test]
-    fn what_cannot_be_done_is_named() {
-        let env = VectorEnv(Ones { has_exit: true });
-        let step = |direction, slot| {
-            env.step(direction, &mut VectorStates::from_rows([[1, 0, 0]]), &Slots(vec![slot])).unwrap_err().to_string()
-        };
-        assert!(step(Direction::Forward, 3).contains("exit at [1, 0, 0]"));
-        assert!(step(Direction::Forward, 4).contains("there is no forward slot 4"));
-        assert!(step(Direction::Backward, 1).contains("there is no backward slot 1"));
-        let states = VectorStates::from_rows([[1, 1, 1]]);
-        let error = env.child_keys(&states, &[0], &Slots(vec![2])).unwrap_err().to_string();
-        assert!(error.contains("forward move 2 of [1, 1, 1]"), "{error}");
-        let mut narrow = VectorStates::from_rows([[0, 0]]);
-        assert!(matches!(env.step(Direction::Forward, &mut narrow, &Slots(vec![0])), Err(Error::Shape { .. })));
-    }
-
-    #[test]
-    fn keys_of_children_are_those_of_stepped_states() {
-        let env = VectorEnv(Ones { has_exit: true });
-        let states = VectorStates::from_rows([[0, 0, 0], [1, 3, 0]]);
-        let (rows, slots) = ([0, 0, 1], Slots(vec![0, 2, 1]));
-        let mut children = states.select(&rows);
-        env.step(Direction::Forward, &mut children, &slots).unwrap();
-        assert_eq!(env.child_keys(&states, &rows, &slots).unwrap(), env.keys(&children));
+    fn objects(&self, states: &VectorStates) -> Result<Grouping> {
+        self.0.objects(states)
     }
 }

@@ -140,17 +140,17 @@ impl<F> MlpPolicy<F> {
     }
 
     /// A table: a row of logits (and of log F) per state, all 0 at first. `features` numbers the states:
-    /// [`ByKey`](super::ByKey) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
+    /// [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
-    /// use gfn::{env::Env, testing::Words};
-    /// let env = Words::new(2, 2);
+    /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{env::Env, testing::word_env};
+    /// let env = word_env(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
-    /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
     /// // Three logits of P_F, one of P_B and log F for each of 9 keys, and log Z.
-    /// assert_eq!(Policy::<Words>::parameters(&policy).map(|p| p.count()), Some(9 * 5 + 1));
+    /// assert_eq!(Policy::<VectorEnv>::parameters(&policy).map(|p| p.count()), Some(9 * 5 + 1));
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///

@@ -5,11 +5,11 @@ use crate::Result;
 /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
 ///
 /// ```
-/// use gfn::policy::{ByKey, MultiHead, MlpPolicy, MlpPolicyConfig};
-/// use gfn::{testing::Words, Rng};
-/// let env = Words::new(2, 2);
+/// use gfn::policy::{ByNumber, MultiHead, MlpPolicy, MlpPolicyConfig};
+/// use gfn::{testing::word_env, Rng};
+/// let env = word_env(2, 2);
 /// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
-/// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
 /// MultiHead::use_head(&policy, 2)?;
 /// assert_eq!((policy.n_heads(), MultiHead::head(&policy)), (3, 2));
 /// assert!(MultiHead::use_head(&policy, 3).is_err());

@@ -1,37 +1,45 @@
 //! State numbers as features: one row of parameters per state, or the number itself.
 
 use super::{Features, StateFeatures};
-use crate::env::{EnumerableEnv, StateGraph};
+use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 
-/// One-hot of a state's key (torchgfn's one-hot), for environments whose keys are `0..n_keys`.
+/// One-hot of a vector's number (torchgfn's one-hot): its entries are the digits of a number, the first the most significant.
 ///
 /// ```
-/// use gfn::{env::VectorStates, policy::{ByKey, Features, StateFeatures}, testing::Words};
-/// // Keys of words of up to 2 of 2 letters are numbers in base 3.
-/// let features = ByKey::new(Words::new(2, 2), 9);
+/// use gfn::{env::VectorStates, policy::{ByNumber, Features, StateFeatures}};
+/// // Two digits in base 3.
+/// let features = ByNumber::new(2, 3);
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 0], [1, 2]])), Features::Active(vec![0, 5]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ByKey<E> {
-    env: E,
-    n_keys: usize,
+pub struct ByNumber {
+    n_numbers: usize,
+    values: u16,
 }
 
-impl<E> ByKey<E> {
-    /// Features by the keys of this environment, all below `n_keys`; a larger key is refused when it occurs.
+impl ByNumber {
+    /// Features of vectors of `width` entries, each below `values`; a vector of more entries or with a larger entry is refused when it
+    /// occurs.
     #[must_use]
-    pub fn new(env: E, n_keys: usize) -> Self {
-        Self { env, n_keys }
+    pub fn new(width: u32, values: u16) -> Self {
+        Self { n_numbers: usize::from(values).saturating_pow(width), values }
+    }
+
+    fn number(&self, row: &[u16]) -> i64 {
+        let next = |number: i64, &entry: &u16| {
+            let number = number.checked_mul(i64::from(self.values))?.checked_add(i64::from(entry))?;
+            Some(number).filter(|_| entry < self.values)
+        };
+        row.iter().try_fold(0, next).unwrap_or(-1)
     }
 }
 
-impl<E: EnumerableEnv<Key = u64>> StateFeatures<E::States> for ByKey<E> {
+impl StateFeatures<VectorStates> for ByNumber {
     fn width(&self) -> usize {
-        self.n_keys
+        self.n_numbers
     }
-    fn encode(&self, states: &E::States) -> Features {
-        // A key above the range of i64 becomes negative, and is refused like any other that is too large.
-        Features::Active(self.env.keys(states).into_iter().map(|key| key as i64).collect())
+    fn encode(&self, states: &VectorStates) -> Features {
+        Features::Active(states.rows().map(|row| self.number(row)).collect())
     }
 }
 
@@ -74,13 +82,13 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
 /// torchgfn uses the index itself, which saturates the network; the scale is the only difference.
 ///
 /// ```
-/// use gfn::{env::VectorStates, policy::{ByKey, Enumeration, Features, StateFeatures}, testing::Words};
-/// let features = Enumeration(ByKey::new(Words::new(2, 2), 9));
+/// use gfn::{env::VectorStates, policy::{ByNumber, Enumeration, Features, StateFeatures}};
+/// let features = Enumeration(ByNumber::new(2, 3));
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 0], [2, 2]])), Features::Dense(vec![-1.0, 1.0]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumeration<F>(
-    /// The numbering of states: [`ByKey`] or [`ByIndex`].
+    /// The numbering of states: [`ByNumber`] or [`ByIndex`].
     pub F,
 );
 

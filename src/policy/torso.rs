@@ -13,7 +13,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::{nn::{Linear, Scope}, policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, VectorTorso}};
-/// use gfn::{Result, Rng, env::Env, objective::Quantities, testing::Words};
+/// use gfn::{Result, Rng, env::Env, objective::Quantities, testing::word_env};
 /// use tch::{Device, Kind, Tensor};
 /// /// One hidden layer on the one-hot entries of a word of five letters, three values each.
 /// #[derive(Debug)]
@@ -27,7 +27,7 @@ use crate::{Error, Result};
 ///         Ok(self.0.forward(&ones).relu())
 ///     }
 /// }
-/// let (env, mut rng) = (Words::new(2, 5), Rng::seeded(0));
+/// let (env, mut rng) = (word_env(2, 5), Rng::seeded(0));
 /// let torso = |scope: &mut Scope<'_>| Hidden(Linear::new(scope, 15, 8));
 /// let config = MlpPolicyConfig::default();
 /// let policy = MlpPolicy::with_torso(&env, KHot::new(5, 3), torso, config, Device::Cpu, Kind::Float, &mut rng)?;
@@ -99,11 +99,11 @@ mod tests {
 
     use super::*;
     use crate::Rng;
-    use crate::env::{Direction, Env, VectorStates};
+    use crate::env::{Direction, Env, VectorEnv, VectorStates};
     use crate::nn::{BackwardPolicy, Scope};
     use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
     use crate::quantity::Quantity;
-    use crate::testing::Words;
+    use crate::testing::word_env;
 
     /// What a torso is to be: zeros of so many rows more than there are states, and of this width, which it says is 4.
     #[derive(Debug)]
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_torso_gives_a_row_of_its_width_per_state() {
-        let env = Words::new(2, 5);
+        let env = word_env(2, 5);
         for (more, width) in [(0, 4), (1, 4), (0, 3)] {
             for backward in [BackwardPolicy::Uniform, BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
                 let config = MlpPolicyConfig { backward, ..MlpPolicyConfig::default() };
@@ -132,7 +132,7 @@ mod tests {
                 let ask = |states: &VectorStates| {
                     policy.evaluate(&env, states, None, Quantity::LogPf | Quantity::LogPb).map(|_| ())
                 };
-                assert!(Policy::<Words>::on_host(&policy, Direction::Forward).is_none());
+                assert!(Policy::<VectorEnv>::on_host(&policy, Direction::Forward).is_none());
                 // No state is asked of.
                 ask(&env.initial(&[])).unwrap();
                 match (more, width) {

@@ -23,7 +23,7 @@ pub use check_env::{check_env, check_env_watched};
 pub use check_graph_env::{check_graph_env, check_graph_env_watched};
 pub use triangles::Triangles;
 pub use ways_back::{Coverage, WaysBack};
-pub use words::{WordRules, Words};
+pub use words::word_env;
 
 use crate::Error;
 

@@ -147,11 +147,11 @@ impl<E: ReplayEnv> Trainer<E> {
     /// is relative to a prior is refused: its balance isn't one with P_B.
     ///
     /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
     /// use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
-    /// let (env, rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let policy = || MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float);
+    /// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
+    /// let policy = || MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float);
     /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
     /// let mut trainer = Trainer::new(env, reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
     ///     .with_teacher(policy()?, TeacherConfig::default())?;
@@ -205,8 +205,8 @@ impl<E: ReplayEnv> Trainer<E> {
     ///
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::{env::{Reward, VectorStates}, testing::Words, train::{Trainer, TrainerConfig}, Result, Rng};
+    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
+    /// use gfn::{env::{Reward, VectorStates}, testing::word_env, train::{Trainer, TrainerConfig}, Result, Rng};
     /// use tch::{Device, Kind, Tensor};
     /// struct Length;
     /// impl Reward<VectorStates> for Length {
@@ -217,8 +217,8 @@ impl<E: ReplayEnv> Trainer<E> {
     ///         self.log_reward(words, c).map(Some)
     ///     }
     /// }
-    /// let (env, rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+    /// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
     /// let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
     /// let trainer = Trainer::new(env, Length, policy, objective, TrainerConfig::default(), rng)?;
     /// assert!(trainer.with_target_network(100)?.step()?.loss.is_finite());
@@ -241,15 +241,15 @@ impl<E: ReplayEnv> Trainer<E> {
     ///
     /// ```
     /// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
-    /// use gfn::{testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+    /// use gfn::{testing::word_env, Rng};
+    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
     /// use gfn::train::{DistillationConfig, IntrinsicConfig, RandomDistillation, Trainer, TrainerConfig};
     /// use tch::{Device, Kind};
-    /// let (env, mut rng) = (Words::new(2, 2), Rng::seeded(0));
+    /// let (env, mut rng) = (word_env(2, 2), Rng::seeded(0));
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
-    /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, Device::Cpu, Kind::Float)?;
-    /// let (features, config) = (ByKey::new(env, 9), DistillationConfig::default());
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, Device::Cpu, Kind::Float)?;
+    /// let (features, config) = (ByNumber::new(2, 3), DistillationConfig::default());
     /// let novelty = RandomDistillation::new(features, config, Device::Cpu, Kind::Float, &mut rng)?;
     /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
     /// let coefficient = Schedule::Linear { from: 0.1, to: 0.0, steps: 100 };
@@ -285,12 +285,12 @@ impl<E: ReplayEnv> Trainer<E> {
     ///
     /// ```
     /// use gfn::group::replicate;
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
     /// use gfn::train::{Fit, Trainer, TrainerConfig};
     /// let trainer = replicate(2, |replica| {
-    ///     let env = Words::new(2, 2);
-    ///     let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
+    ///     let env = word_env(2, 2);
+    ///     let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
     ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
     ///     let config = TrainerConfig { batch: 9, ..TrainerConfig::default() };
     ///     let mut trainer =

@@ -329,7 +329,7 @@ fn bayesian_networks() {
 
 #[test]
 fn tables_of_rewards() {
-    let env = TokenSequence::variable(4, 0, 3).unwrap();
+    let sequence = TokenSequence::variable(4, 0, 3).unwrap();
     let alphabet = Alphabet::dna();
     let texts = ["sequence,reward\nACG,0.5\nA,1\n,2e-3\n", "\u{feff}sequence,reward\r\nTTT,3\r\n"];
     let words = ["sequence,reward\n", ",", "A", "C", "G", "T", "\n", "-1", "inf", "1e-320"];
@@ -338,8 +338,8 @@ fn tables_of_rewards() {
         |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = (
-                TableReward::parse(&env, &alphabet, text, Some(1e-3)),
-                TableReward::parse(&env, &alphabet, text, None),
+                TableReward::parse(&sequence, &alphabet, text, Some(1e-3)),
+                TableReward::parse(&sequence, &alphabet, text, None),
             );
         },
     );
@@ -347,13 +347,13 @@ fn tables_of_rewards() {
 
 #[test]
 fn newick() {
-    let env = PhyloTree::new(5).unwrap();
+    let rules = PhyloTree::new(5).unwrap();
     let texts = ["((0,2),((1,4),3));", "((3:0.5,1:1e-2)inner:2,((2,0),4));"];
     let words = ["(", ")", ",", ";", ":0.1", "0", "4", "((((", "a"];
     Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(100_000, |text| {
         let Ok(text) = std::str::from_utf8(text) else { return };
-        if let Ok(row) = env.read_newick(text) {
-            assert_eq!(env.read_newick(&env.newick(&row)).unwrap(), row);
+        if let Ok(row) = rules.read_newick(text) {
+            assert_eq!(rules.read_newick(&rules.newick(&row)).unwrap(), row);
         }
     });
 }

@@ -119,12 +119,13 @@ pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
     states.graphs().iter().map(of_graph).collect()
 }
 
-type Grid = VectorEnv<HyperGrid>;
+type Grid = VectorEnv;
 
 /// A grid and its reward.
 pub(crate) fn grid(ndim: usize, height: usize) -> (Grid, impl Fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>) {
-    let env = HyperGrid::new(ndim, height).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
+    let grid = HyperGrid::new(ndim, height).unwrap();
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid).unwrap();
     (env, move |states: &VectorStates, conditions: Option<&Tensor>| {
         log_rewards(&reward as &dyn Reward<VectorStates>, states, conditions)
     })

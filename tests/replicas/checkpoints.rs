@@ -1,5 +1,6 @@
 //! Checkpoints of replicas with buffers of their own: each has its own, and as many go on.
 
+use gfn::env::VectorEnv;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -9,12 +10,11 @@ use crate::words::{count, fresh, says, with_flow, words};
 use gfn::group::{Group, replicate};
 use gfn::objective::TrajectoryBalance;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::Words;
 use gfn::train::{Checkpoint, Fit, Goal, KeepBest, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 /// A trainer that replays half of each batch, by loss, from a buffer that nothing has to leave.
-fn replaying() -> Result<Trainer<Words>> {
+fn replaying() -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
     let draw = Draw::LossPrioritised { exponent: 1.0 };

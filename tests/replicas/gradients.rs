@@ -121,7 +121,7 @@ struct How {
     chunk: Option<usize>,
 }
 
-type Trained = Trainer<VectorEnv<HyperGrid>>;
+type Trained = Trainer<VectorEnv>;
 
 /// A trainer on a share of eleven points of a grid, to which several ways lead, whose gradients are noted.
 fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> Trained {
@@ -133,7 +133,7 @@ fn noting(make: Make, how: How, rows: Range<usize>, noted: &NotedGradients) -> T
         backward: BackwardPolicy::SharedTorso,
         ..MlpPolicyConfig::default()
     };
-    let (env, rng) = (HyperGrid::new(2, 4).unwrap(), &mut Rng::seeded(0));
+    let (env, rng) = (HyperGrid::new(2, 4).unwrap().env(), &mut Rng::seeded(0));
     let policy = MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, how.kind, rng).unwrap();
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let config = TrainerConfig { chunk: how.chunk, ..fresh(rows.len()) };

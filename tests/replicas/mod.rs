@@ -11,22 +11,21 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::words::{count, fresh, with_flow, words};
-use gfn::env::Env;
+use gfn::env::{Env, VectorEnv};
 use gfn::group::{Group, Replica};
 use gfn::objective::TrajectoryBalance;
 use gfn::rollout::{Container, Trajectories};
-use gfn::testing::Words;
 use gfn::train::{AverageFor, Context, Persist, Source, Trainer, Wanted};
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
-pub(crate) fn parameters(trainer: &Trainer<Words>) -> Vec<f64> {
+pub(crate) fn parameters(trainer: &Trainer<VectorEnv>) -> Vec<f64> {
     let parameters = trainer.policy().parameters().unwrap();
     let all: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().to_kind(Kind::Double).reshape([-1])).collect();
     Vec::try_from(Tensor::cat(&all, 0)).unwrap()
 }
 
-pub(crate) fn trainer(replica: Replica) -> Result<Trainer<Words>> {
+pub(crate) fn trainer(replica: Replica) -> Result<Trainer<VectorEnv>> {
     let make = Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
     make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
 }

@@ -1,6 +1,7 @@
 //! Replicas in a folder that holds checkpoints of other runs, of a run that was removed, or of a later step: they
 //! resume their own run, and remove nothing that they didn't replace.
 
+use gfn::env::VectorEnv;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -11,12 +12,11 @@ use crate::words::{count, fresh, says, with_flow, words};
 use gfn::group::{Group, replicate};
 use gfn::objective::TrajectoryBalance;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::Words;
 use gfn::train::{Checkpoint, Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 /// A trainer with a replay buffer, if it `replays`; its settings are the same without.
-fn trainer(seed: u64, replays: bool) -> Result<Trainer<Words>> {
+fn trainer(seed: u64, replays: bool) -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(seed))?;
     let buffer = ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw: Draw::Uniform };

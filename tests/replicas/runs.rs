@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{parameters, trainer};
 use crate::words::{count, fresh, policy, says, with_flow, words};
-use gfn::env::{Rows, StateGraph, VectorStates};
+use gfn::env::{Rows, StateGraph, VectorEnv, VectorStates};
 use gfn::group::{Group, replicate};
 use gfn::metrics::Distances;
 use gfn::nn::EstimatorsConfig;
@@ -14,7 +14,6 @@ use gfn::objective::{AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::Words;
 use gfn::train::{CountModes, Ended, Fit, IntrinsicConfig, Observer, Record, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
@@ -72,11 +71,11 @@ fn a_run_goes_on_bit_for_bit() {
 /// Stops after some steps.
 struct Stop(usize);
 
-impl Observer<Words> for Stop {
+impl Observer<VectorEnv> for Stop {
     fn name(&self) -> &str {
         "stop"
     }
-    fn after_step(&mut self, _: &Trainer<Words>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn after_step(&mut self, _: &Trainer<VectorEnv>, record: &mut Record) -> Result<ControlFlow<()>> {
         Ok(if record.step == self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
@@ -99,7 +98,7 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
     let run = |fails: bool| {
         replicate(3, |replica| {
             let mut trainer = trainer(replica)?;
-            let mut look = |trainer: &Trainer<Words>, record: &mut Record| {
+            let mut look = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
                 seen.lock().unwrap().push((trainer.replica(), record.step, record.reward_calls));
                 match fails && record.step == 2 {
                     true => Err(Error::config("what the observer saw", record.step, "another step")),
@@ -138,7 +137,7 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
 /// Each replica has a teacher, heads and a novelty of its own; the updates are of all of them.
 #[test]
 fn replicas_that_explore_in_their_own_ways_stay_equal() {
-    type Change = fn(Trainer<Words>) -> Result<Trainer<Words>>;
+    type Change = fn(Trainer<VectorEnv>) -> Result<Trainer<VectorEnv>>;
     let ends = |objective: fn() -> Box<dyn Objective>, heads: usize, change: Change| {
         let ends = Mutex::new(Vec::new());
         replicate(2, |replica| {
@@ -246,7 +245,7 @@ fn replicas_that_do_different_things_are_told_all_of_them() {
 
 #[test]
 fn what_replicas_can_not_agree_on_is_refused() {
-    let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words>> + Sync)| {
+    let refused = |make: &(dyn Fn(usize) -> Result<Trainer<VectorEnv>> + Sync)| {
         let result = replicate(2, |replica| {
             let mut trainer = make(replica.rank())?.with_group(replica)?;
             trainer.step().map(drop)
@@ -304,7 +303,7 @@ fn other(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 #[test]
 fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     type Reward = fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>;
-    let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words>> + Sync)| {
+    let refused = |make: &(dyn Fn(usize) -> Result<Trainer<VectorEnv>> + Sync)| {
         let result = replicate(3, |replica| {
             let trainer = make(replica.rank())?;
             Fit::new(2).run(&mut trainer.with_group(replica)?)

@@ -20,7 +20,7 @@ use tch::{Device, Kind};
 
 pub(crate) type RingTrainer = Trainer<GraphEnv>;
 pub(crate) type ColoredTrainer = Trainer<GraphEnv>;
-pub(crate) type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
+pub(crate) type GridTrainer = Trainer<VectorEnv>;
 
 /// A folder of the system's temporary one, empty at first and gone with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -153,7 +153,8 @@ pub(crate) fn colored_ends(setting: Setting) -> ColoredTrainer {
 }
 
 pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
-    let env = HyperGrid::new(3, 6).unwrap();
+    let grid = HyperGrid::new(3, 6).unwrap();
+    let env = grid.env();
     let mut rng = Rng::seeded(setting.seed);
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
@@ -161,8 +162,9 @@ pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
         ..MlpPolicyConfig::default()
     };
     let policy =
-        MlpPolicy::new(&env, KHot::new(env.ndim(), env.height()), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let reward = OriginalReward::standard(&env).unwrap();
+        MlpPolicy::new(&env, KHot::new(grid.ndim(), grid.height()), config, Device::Cpu, Kind::Float, &mut rng)
+            .unwrap();
+    let reward = OriginalReward::standard(&grid).unwrap();
     let trainer = Trainer::new(env, reward, policy, DetailedBalance::default(), setting.config(), rng).unwrap();
     // Every walk is kept, an object as often as it was found.
     trainer.with_replay(ReplayBuffer::new(setting.replay()).unwrap())

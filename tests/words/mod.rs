@@ -1,17 +1,17 @@
 //! Small policies and trainers on words, of which a test needs one step.
 
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::Objective;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-pub(crate) fn words() -> Words {
-    Words::new(2, 3)
+pub(crate) fn words() -> VectorEnv {
+    word_env(2, 3)
 }
 
 /// log R is the number of first letters.
@@ -34,10 +34,10 @@ pub(crate) fn fresh(batch: usize) -> TrainerConfig {
 }
 
 pub(crate) fn trainer(
-    policy: impl Policy<Words> + Send + 'static,
+    policy: impl Policy<VectorEnv> + Send + 'static,
     objective: Box<dyn Objective>,
     config: TrainerConfig,
-) -> Result<Trainer<Words>> {
+) -> Result<Trainer<VectorEnv>> {
     Trainer::new(words(), count, policy, objective, config, Rng::seeded(1))
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-type Grid = Trainer<VectorEnv<HyperGrid>>;
+type Grid = Trainer<VectorEnv>;
 type Rings = Trainer<GraphEnv>;
 
 /// log R of every state, finished or not: a tenth of the sum of coordinates, or of the number of edges.
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn grid(name: ObjectiveName, device: Device, batch: usize, width: i64) -> Result<Grid> {
-    let (env, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
+    let (env, mut rng) = (HyperGrid::new(2, 8)?.env(), Rng::seeded(0));
     let network = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![width; 2], ..MlpConfig::default() },
         backward: backward(name),

@@ -145,9 +145,9 @@ impl TaskArgs {
         let size = |default: usize| self.size.unwrap_or(default);
         match self.task {
             TaskName::Grid => {
-                let (env, width) = (HyperGrid::new(self.ndim, size(8))?, self.ndim);
-                let reward = RewardKind::Original.standard(&env)?;
-                look.look(numbers(env, reward, width, 0))
+                let grid = HyperGrid::new(self.ndim, size(8))?;
+                let reward = RewardKind::Original.standard(&grid)?;
+                look.look(numbers(grid.env(), reward, self.ndim, 0))
             }
             TaskName::Ring => {
                 let env = Ring::new(size(4), GraphKind::Directed)?.into_env();
@@ -191,39 +191,41 @@ impl TaskArgs {
                     }),
                 })
             }
-            TaskName::Qm9str => look.look(numbers(VectorEnv(Qm9Str), Qm9StrReward::standard(), Qm9Str::ENTRIES, 1)),
+            TaskName::Qm9str => {
+                look.look(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), Qm9Str::ENTRIES, 1))
+            }
             TaskName::Tfbind8 => {
-                let (env, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
+                let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
                 let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
-                let (reward, reader) = (TableReward::read(&env, &dna, path, None)?, dna.clone());
+                let (reward, reader) = (TableReward::read(&sequence, &dna, path, None)?, dna.clone());
                 let read = move |path: &Path| {
-                    let env = TokenSequence::tf_bind_8();
                     let row = |line: &str| -> Result<Vec<u16>> {
-                        Ok(env.states_of(&[reader.encode(line)?])?.row(0).to_vec())
+                        Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec())
                     };
-                    vectors(path, env.entries(), false, &row)
+                    vectors(path, sequence.entries(), false, &row)
                 };
                 let write =
                     move |states: &VectorStates, row: usize| dna.decode(&TokenSequence::tokens(states.row(row)));
-                look.look(Known { env, reward, read: Box::new(read), write: Box::new(write) })
+                look.look(Known { env: sequence.env(), reward, read: Box::new(read), write: Box::new(write) })
             }
             TaskName::Trees => {
-                let env = PhyloTree::new(size(7))?;
+                let rules = PhyloTree::new(size(7))?;
+                let env = rules.env();
                 let (path, text) = match &self.alignment {
                     Some(path) => (path.as_path(), read_text(path)?),
                     None => (Path::new("the species of this task"), SPECIES.to_owned()),
                 };
-                let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(env.n()).unzip();
+                let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(rules.n()).unzip();
                 // Relative to the best tree's, as rewards of long sequences are tiny.
-                let of = |offset: f64| ParsimonyReward::dna(&env, &species, offset, 1.0);
-                let too_many = || Error::config("--size", env.n(), "at most 8 species, whose trees can be listed");
-                let trees = env.all_trees().ok_or_else(too_many)?;
+                let of = |offset: f64| ParsimonyReward::dna(&rules, &species, offset, 1.0);
+                let too_many = || Error::config("--size", rules.n(), "at most 8 species, whose trees can be listed");
+                let trees = rules.all_trees().ok_or_else(too_many)?;
                 let fewest = of(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default();
                 let read = move |path: &Path| {
-                    let tree = |line: &str| env.read_newick(&with_numbers(line, &names));
-                    vectors(path, env.entries(), false, &tree)
+                    let tree = |line: &str| rules.read_newick(&with_numbers(line, &names));
+                    vectors(path, rules.entries(), false, &tree)
                 };
-                let write = move |states: &VectorStates, row: usize| Ok(env.newick(states.row(row)));
+                let write = move |states: &VectorStates, row: usize| Ok(rules.newick(states.row(row)));
                 look.look(Known { env, reward: of(fewest as f64)?, read: Box::new(read), write: Box::new(write) })
             }
         }

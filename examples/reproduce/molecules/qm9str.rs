@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let run = Run::begin(&args.common, "qm9str", "QM9str, five blocks".to_owned(), recipe)?;
     let (log_z, features) = (reward.log_z(), KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES));
     let task = json!({ "exponent": args.exponent });
-    let trainer = perceptron(&run, VectorEnv(Qm9Str), features, reward, BackwardPolicy::Uniform, &task)?;
+    let trainer = perceptron(&run, VectorEnv::new(Qm9Str), features, reward, BackwardPolicy::Uniform, &task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };
     learned.report.set("log_z_true", log_z);

@@ -86,9 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         refuse(&["--policy"], "mlp, or --order append: other networks read from left to right")?;
     }
     match args.order {
-        Order::Append => train(args, BitSequence::new(args.word_size, args.seq_size)?),
-        Order::PrependAppend => train(args, PrependAppendBitSequence::new(args.word_size, args.seq_size)?),
-        Order::Any => train(args, NonAutoregressiveBitSequence::new(args.word_size, args.seq_size)?),
+        Order::Append => train(args, BitSequence::new(args.word_size, args.seq_size)?.env()),
+        Order::PrependAppend => train(args, PrependAppendBitSequence::new(args.word_size, args.seq_size)?.env()),
+        Order::Any => train(args, NonAutoregressiveBitSequence::new(args.word_size, args.seq_size)?.env()),
     }
 }
 

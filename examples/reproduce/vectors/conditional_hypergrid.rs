@@ -35,7 +35,7 @@ const SAMPLES: usize = 2_000;
 /// The conditions under which it is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-type GridTrainer = Trainer<VectorEnv<HyperGrid>>;
+type GridTrainer = Trainer<VectorEnv>;
 
 fn condition(c: f64) -> Tensor {
     Tensor::from_slice(&[c as f32]).view([1, 1])
@@ -55,8 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let recipe = Recipe { steps: 2_000, batch: 64, exact_up_to: 10_000, ..Recipe::default() };
     let title = format!("conditional grid of {}^{}", args.height, args.ndim);
     let run = Run::begin(common, "conditional_hypergrid", title, recipe)?;
-    let env = HyperGrid::new(args.ndim, args.height)?;
-    let reward = ConditionalReward::new(OriginalReward::standard(&env)?);
+    let grid = HyperGrid::new(args.ndim, args.height)?;
+    let env = grid.env();
+    let reward = ConditionalReward::new(OriginalReward::standard(&grid)?);
     let mut rng = run.rng();
     let network = MlpPolicyConfig {
         estimators: EstimatorsConfig { n_conditions: 1, ..common.objective.estimators() },
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (mut learned, mut truth) = (Vec::new(), Vec::new());
     for c in CONDITIONS {
         let (distances, log_z_true) = (exact(&trainer, c)?, reward.log_z(c)?);
-        let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), Some(&condition(c)), 1);
+        let log_z = Policy::<VectorEnv>::log_z(trainer.policy(), Some(&condition(c)), 1);
         let log_z = log_z.map(|z| z.double_value(&[0]));
         learned.push((c, log_z.unwrap_or(f64::NAN)));
         truth.push((c, log_z_true));

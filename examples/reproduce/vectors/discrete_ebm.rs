@@ -31,5 +31,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let run = Run::begin(&args.common, "discrete_ebm", title, recipe)?;
     let task = json!({ "ndim": args.ndim, "alpha": args.alpha });
     let log_z = reward.log_z();
-    train(&run, DiscreteEbm::new(args.ndim)?, KHot::new(args.ndim, 3), reward, log_z, &task)
+    train(&run, DiscreteEbm::new(args.ndim)?.env(), KHot::new(args.ndim, 3), reward, log_z, &task)
 }

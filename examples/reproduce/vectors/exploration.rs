@@ -68,8 +68,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let training = Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, ..Recipe::default() };
     let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
     let run = Run::begin(common, "exploration", title, Recipe { exact_up_to: EXACT_LIMIT, ..training })?;
-    let env = HyperGrid::new(args.ndim, args.height)?;
-    let reward = args.reward.standard(&env)?;
+    let grid = HyperGrid::new(args.ndim, args.height)?;
+    let env = grid.env();
+    let reward = args.reward.standard(&grid)?;
     let (mut rng, (device, float)) = (run.rng(), run.tensors());
     let features = KHot::new(args.ndim, args.height);
     let intrinsic = matches!(args.means, Means::Edges | Means::States | Means::Joint);

@@ -1,7 +1,7 @@
 //! The hyper-grid: a tensor-state environment under the same sampler, losses and trainer as the graphs.
 
 use clap::Parser;
-use gfn::env::{EnumerableEnv, Rows, VectorEnv, VectorStates};
+use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
@@ -49,8 +49,9 @@ const SAMPLES: usize = 10_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
-    let env = HyperGrid::new(args.ndim, args.height)?;
-    let reward = reward(args, &env)?;
+    let grid = HyperGrid::new(args.ndim, args.height)?;
+    let env = grid.env();
+    let reward = reward(args, &grid)?;
     // In closed form, or by adding up the points.
     let totals = reward.totals(EXACT_LIMIT as u64).ok();
     let recipe = Recipe {
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let run = Run::begin(common, "hypergrid", title, recipe)?;
     let task = json!({ "ndim": args.ndim, "height": args.height, "reward": args.reward, "preset": args.preset,
         "r0": args.r0 });
-    let features = KHot::new(env.ndim(), env.height());
+    let features = KHot::new(grid.ndim(), grid.height());
     let trainer = perceptron(&run, env, features, reward.clone(), BackwardPolicy::SharedTorso, &task)?;
     let trainer = run.replayed(trainer, |config| match args.diverse {
         Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?)),
@@ -90,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let modes = reward.is_mode(exact.graph.states());
         report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &modes)?);
         if args.ndim == 2 {
-            report.panels.extend(heat_maps(trainer.env(), exact));
+            report.panels.extend(heat_maps(&grid, exact));
         }
     }
     report.set("modes_total", totals.map(|totals| totals.n_modes));
@@ -116,17 +117,17 @@ fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
 }
 
 /// The target and the learned distribution, on one scale.
-fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>) -> [Panel; 2] {
+fn heat_maps(grid: &HyperGrid, exact: &Exact<VectorEnv>) -> [Panel; 2] {
     let (target, learned) = (&exact.target.probs, &exact.probs);
     let max = target.iter().chain(learned).copied().fold(0.0, f64::max);
-    // States are listed as they are reached; cells are drawn by key.
-    let keys = env.keys(exact.graph.states());
+    // States are listed as they are reached.
+    let points = exact.graph.states();
     let cells = |values: &[f64]| {
         let mut cells = vec![0.0; values.len()];
-        keys.iter().zip(values).for_each(|(&key, &value)| cells[key as usize] = value);
+        points.rows().zip(values).for_each(|(point, &value)| cells[grid.index(point) as usize] = value);
         cells
     };
     [("target", target), ("learned", learned)].map(|(title, values)| {
-        Panel::heat_map(title, env.height(), cells(values), max).labels("x", "y").colour_label("probability")
+        Panel::heat_map(title, grid.height(), cells(values), max).labels("x", "y").colour_label("probability")
     })
 }

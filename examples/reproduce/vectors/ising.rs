@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let run = Run::begin(&args.common, "ising", title, Recipe { exact_up_to: 20_000, samples: 0, ..training })?;
     let task = json!({ "side": args.side, "coupling": args.coupling });
     // Lattices of up to 9 x 9 are summed exactly, row by row.
-    let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?);
+    let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
     let trainer = perceptron(&run, env, KHot::new(n, 3), reward, BackwardPolicy::Uniform, &task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };

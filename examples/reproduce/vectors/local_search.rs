@@ -38,8 +38,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let env = HyperGrid::new(args.ndim, args.height)?;
-    let reward = OriginalReward::new(&env, 1e-2, 0.5, 2.0)?;
+    let grid = HyperGrid::new(args.ndim, args.height)?;
+    let env = grid.env();
+    let reward = OriginalReward::new(&grid, 1e-2, 0.5, 2.0)?;
     let acceptance = if args.greedy { Acceptance::Greedy } else { Acceptance::MetropolisHastings };
     let search = LocalSearch { rounds: args.rounds, max_back: args.max_back, acceptance };
     let search = (args.rounds > 0).then_some(search);

@@ -53,8 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     refuse_replay()?;
     let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
     let mut run = Run::begin(common, "offline", "learned from a data set".to_owned(), recipe)?;
-    let env = HyperGrid::new(2, args.height)?;
-    let reward = OriginalReward::standard(&env)?;
+    let grid = HyperGrid::new(2, args.height)?;
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid)?;
     let log_z = reward.log_z();
     let mut rng = run.rng();
     if !args.data.exists() {
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Uniform random walks with their rewards: what a policy that knows nothing leaves behind.
-fn make_data(args: &Args, env: &VectorEnv<HyperGrid>, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
+fn make_data(args: &Args, env: &VectorEnv, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
     if let Some(folder) = args.data.parent() {
         std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
     }

@@ -29,11 +29,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let env = TokenSequence::tf_bind_8();
-    let reward = TableReward::read(&env, &Alphabet::dna(), &args.table, None)?.with_exponent(args.exponent)?;
+    let sequence = TokenSequence::tf_bind_8();
+    let env = sequence.env();
+    let reward = TableReward::read(&sequence, &Alphabet::dna(), &args.table, None)?.with_exponent(args.exponent)?;
     let training = Recipe { steps: 10_000, batch: 64, epsilon: 0.05, lr: 2e-3, ..Recipe::default() };
     let run = Run::begin(&args.common, "tfbind8", "TFBind8".to_owned(), training)?;
-    let (features, task) = (KHot::new(env.entries(), env.values()), json!({ "exponent": args.exponent }));
+    let (features, task) = (KHot::new(sequence.entries(), sequence.values()), json!({ "exponent": args.exponent }));
     let trainer = perceptron(&run, env, features, reward, BackwardPolicy::Uniform, &task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "sequences", Vec::new())? else { return Ok(()) };

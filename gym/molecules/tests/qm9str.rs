@@ -7,8 +7,8 @@ use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
 
 #[test]
 fn strings_of_blocks() {
-    check_env(&VectorEnv(Qm9Str), 50, &mut Rng::seeded(0)).unwrap();
-    let graph = StateGraph::build(&VectorEnv(Qm9Str), 200_000).unwrap();
+    check_env(&VectorEnv::new(Qm9Str), 50, &mut Rng::seeded(0)).unwrap();
+    let graph = StateGraph::build(&VectorEnv::new(Qm9Str), 200_000).unwrap();
     assert_eq!(graph.len(), (0..=5).map(|len| 11usize.pow(len)).sum::<usize>());
     assert_eq!(graph.ends().len(), Qm9Str::N_TERMINAL);
     let reward = Qm9StrReward::standard();

@@ -13,7 +13,7 @@ use crate::sequence::TokenSequence;
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::bit_sequence::BitSequence;
-/// let env = BitSequence::new(4, 8)?;
+/// let env = BitSequence::new(4, 8)?.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![0b0110]))?;
 /// let last = env.step(Direction::Forward, &mut states, &Slots(vec![0b1111]))?;
@@ -32,10 +32,10 @@ impl BitSequence {
     ///
     /// # Errors
     /// Those of [`Words::new`].
-    pub fn new(word_size: usize, seq_size: usize) -> Result<VectorEnv<Self>> {
+    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         let words = Words::new(word_size, seq_size)?;
-        let sequence = TokenSequence::fixed(words.vocabulary(), words.n_words())?.0;
-        Ok(VectorEnv(Self { words, sequence }))
+        let sequence = TokenSequence::fixed(words.vocabulary(), words.n_words())?;
+        Ok(Self { words, sequence })
     }
 
     /// The words that sequences are cut into.
@@ -49,11 +49,15 @@ impl BitSequence {
     pub fn n_states(&self) -> Option<u64> {
         self.sequence.n_states()
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 impl VectorRules for BitSequence {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.sequence.width()
     }
@@ -71,9 +75,6 @@ impl VectorRules for BitSequence {
     }
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
         self.sequence.apply(direction, row, slot)
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        self.sequence.key(row)
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         self.sequence.describe(direction, row, slot)

@@ -12,7 +12,7 @@ use super::Words;
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::bit_sequence::NonAutoregressiveBitSequence;
-/// let env = NonAutoregressiveBitSequence::new(2, 6)?;
+/// let env = NonAutoregressiveBitSequence::new(2, 6)?.env();
 /// let mut states = env.initial(&[0]);
 /// let step = env.step(Direction::Forward, &mut states, &Slots(vec![1 * 4 + 3]))?;
 /// assert_eq!((states.row(0), step.reverse.0[0]), ([0u16, 3 + 1, 0].as_slice(), 1));
@@ -28,8 +28,8 @@ impl NonAutoregressiveBitSequence {
     ///
     /// # Errors
     /// Those of [`Words::new`].
-    pub fn new(word_size: usize, seq_size: usize) -> Result<VectorEnv<Self>> {
-        Ok(VectorEnv(Self { words: Words::new(word_size, seq_size)? }))
+    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
+        Ok(Self { words: Words::new(word_size, seq_size)? })
     }
 
     /// The words that sequences are cut into.
@@ -43,11 +43,15 @@ impl NonAutoregressiveBitSequence {
     pub fn n_states(&self) -> Option<u64> {
         (self.words.values() as u64).checked_pow(u32::try_from(self.words.n_words()).ok()?)
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 impl VectorRules for NonAutoregressiveBitSequence {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.words.n_words()
     }
@@ -87,9 +91,6 @@ impl VectorRules for NonAutoregressiveBitSequence {
                 Some(slot * self.words.vocabulary() + word)
             }
         }
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {

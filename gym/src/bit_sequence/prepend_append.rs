@@ -15,7 +15,7 @@ use crate::sequence::filled;
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::bit_sequence::PrependAppendBitSequence;
-/// let env = PrependAppendBitSequence::new(2, 6)?;
+/// let env = PrependAppendBitSequence::new(2, 6)?.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![3]))?;
 /// env.step(Direction::Forward, &mut states, &Slots(vec![4 + 2]))?;
@@ -32,14 +32,20 @@ impl PrependAppendBitSequence {
     ///
     /// # Errors
     /// Those of [`Words::new`].
-    pub fn new(word_size: usize, seq_size: usize) -> Result<VectorEnv<Self>> {
-        Ok(VectorEnv(Self { words: Words::new(word_size, seq_size)? }))
+    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
+        Ok(Self { words: Words::new(word_size, seq_size)? })
     }
 
     /// The words that sequences are cut into.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words
+    }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
     }
 }
 
@@ -48,8 +54,6 @@ const REMOVE_LAST: usize = 0;
 const REMOVE_FIRST: usize = 1;
 
 impl VectorRules for PrependAppendBitSequence {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.words.n_words()
     }
@@ -91,9 +95,6 @@ impl VectorRules for PrependAppendBitSequence {
             }
             _ => None,
         }
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let (words, vocabulary) = (&row[..filled(row)], self.words.vocabulary());

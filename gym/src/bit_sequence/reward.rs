@@ -14,7 +14,7 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::bit_sequence::{BitSequence, HammingReward};
-/// let env = BitSequence::new(1, 4)?;
+/// let env = BitSequence::new(1, 4)?.env();
 /// let modes = [[false, true, false, false], [false, true, true, true]];
 /// let reward = HammingReward::with_temperature(env.words(), &modes, 0.5)?;
 /// let states = env.words().states_of(&[[true, true, true, true]])?;

@@ -12,7 +12,7 @@ use gfn::{Error, Result};
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::discrete_ebm::DiscreteEbm;
-/// let env = DiscreteEbm::new(2)?;
+/// let env = DiscreteEbm::new(2)?.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [0, 1]);
@@ -31,11 +31,11 @@ impl DiscreteEbm {
     ///
     /// # Errors
     /// [`Error::Config`] for none.
-    pub fn new(n: usize) -> Result<VectorEnv<Self>> {
+    pub fn new(n: usize) -> Result<Self> {
         if n == 0 {
             return Err(Error::config("n", "0", "at least 1 coordinate"));
         }
-        Ok(VectorEnv(Self { n }))
+        Ok(Self { n })
     }
 
     /// The number of coordinates.
@@ -75,11 +75,15 @@ impl DiscreteEbm {
         }
         VectorStates::from_flat(self.n, entries)
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 impl VectorRules for DiscreteEbm {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.n
     }
@@ -112,9 +116,6 @@ impl VectorRules for DiscreteEbm {
             }
             Direction::Forward => None,
         }
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {

@@ -29,7 +29,7 @@ pub enum EbmBackward {
 /// ```
 /// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
-/// let env = DiscreteEbm::new(3)?;
+/// let env = DiscreteEbm::new(3)?.env();
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
 /// let policy = EbmPolicy::new(&env, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
 /// let pf = policy.evaluate(&env, &env.initial(&[0]), None, Quantities::PF)?.pf.unwrap();
@@ -82,10 +82,10 @@ impl EbmPolicy {
     }
 }
 
-impl Policy<VectorEnv<DiscreteEbm>> for EbmPolicy {
+impl Policy<VectorEnv> for EbmPolicy {
     fn evaluate(
         &self,
-        env: &VectorEnv<DiscreteEbm>,
+        env: &VectorEnv,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,

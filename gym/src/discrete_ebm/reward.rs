@@ -13,7 +13,7 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
-/// let env = DiscreteEbm::new(2)?;
+/// let env = DiscreteEbm::new(2)?.env();
 /// let reward = IsingReward::ones(2, 1.0)?;
 /// let states = env.states_of(&[[false, false], [false, true]])?;
 /// assert_eq!(reward.log_reward(&states, None)?, [4.0, 0.0]);

@@ -8,12 +8,13 @@ use gfn::{Error, Result};
 /// are indices in lexicographic order, the last coordinate fastest: `sum x_d height^(ndim - 1 - d)`.
 ///
 /// ```
-/// use gfn::env::{Direction, DiscreteEnv, Env, EnumerableEnv, Slots};
+/// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_gym::hypergrid::HyperGrid;
-/// let env = HyperGrid::new(2, 8)?;
+/// let grid = HyperGrid::new(2, 8)?;
+/// let env = grid.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
-/// assert_eq!((states.row(0), env.keys(&states)), ([0u16, 1].as_slice(), vec![1]));
+/// assert_eq!((states.row(0), grid.index(states.row(0))), ([0u16, 1].as_slice(), 1));
 /// assert_eq!(env.masks(Direction::Backward, &states).row(0), [false, true]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -29,7 +30,7 @@ impl HyperGrid {
     ///
     /// # Errors
     /// [`Error::Config`] for no dimension, a height outside `2..=65536`, or so many points that `height^ndim` passes `u64`.
-    pub fn new(ndim: usize, height: usize) -> Result<VectorEnv<Self>> {
+    pub fn new(ndim: usize, height: usize) -> Result<Self> {
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if ndim == 0 {
             return refuse("ndim", "0".into(), "at least 1 dimension");
@@ -43,7 +44,7 @@ impl HyperGrid {
             let got = format!("{height} points along each of {ndim} dimensions");
             return refuse("the size of the grid", got, "height^ndim below 2^64, so that every point has an index");
         };
-        Ok(VectorEnv(Self { ndim, height, n_states }))
+        Ok(Self { ndim, height, n_states })
     }
 
     /// The number of dimensions.
@@ -95,11 +96,21 @@ impl HyperGrid {
     fn top(&self) -> u16 {
         (self.height - 1) as u16
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
+
+    /// Returns the number of a point: its place among all points in lexicographic order.
+    #[must_use]
+    pub fn index(&self, point: &[u16]) -> u64 {
+        point.iter().fold(0, |index, &x| index * u64::from(self.height) + u64::from(x))
+    }
 }
 
 impl VectorRules for HyperGrid {
-    type Key = u64;
-
     fn width(&self) -> usize {
         self.ndim
     }
@@ -122,9 +133,6 @@ impl VectorRules for HyperGrid {
         };
         Some(slot)
     }
-    fn key(&self, row: &[u16]) -> u64 {
-        row.iter().fold(0, |key, &x| key * u64::from(self.height) + u64::from(x))
-    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {
             Direction::Forward => format!("raise coordinate {slot} of {row:?}, at most {}", self.top()),
@@ -136,7 +144,7 @@ impl VectorRules for HyperGrid {
 #[cfg(test)]
 mod tests {
     use gfn::Rng;
-    use gfn::env::{DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
+    use gfn::env::{DiscreteEnv, Env, Rows, Slots};
     use gfn::policy::UniformPolicy;
     use gfn::rollout::Sampler;
 
@@ -159,12 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_states_are_inverse() {
-        let env = HyperGrid::new(3, 5).unwrap();
-        let states = env.states_of(0..env.n_states()).unwrap();
-        assert_eq!(env.keys(&states), (0..125).collect::<Vec<u64>>());
+    fn indices_and_points_are_inverse() {
+        let grid = HyperGrid::new(3, 5).unwrap();
+        let states = grid.states_of(0..grid.n_states()).unwrap();
+        assert!(states.rows().map(|point| grid.index(point)).eq(0..125));
         assert_eq!(states.row(7), [0, 1, 2]);
-        assert!(env.states_of([125]).unwrap_err().to_string().contains("125"));
+        assert!(grid.states_of([125]).unwrap_err().to_string().contains("125"));
         let tall = HyperGrid::new(1, 65_536).unwrap();
         assert_eq!(tall.states_of([65_535]).unwrap().row(0), [65_535]);
     }
@@ -172,8 +180,9 @@ mod tests {
     /// Every legal move of every state and its reverse restore the state, and every other slot is refused.
     #[test]
     fn a_step_and_its_reverse_are_the_identity() {
-        let env = HyperGrid::new(2, 4).unwrap();
-        let states = env.states_of(0..16).unwrap();
+        let grid = HyperGrid::new(2, 4).unwrap();
+        let env = grid.env();
+        let states = grid.states_of(0..16).unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
             let masks = env.masks(direction, &states);
             for row in 0..16 {
@@ -204,7 +213,7 @@ mod tests {
 
     #[test]
     fn walks_go_both_ways() {
-        let env = HyperGrid::new(3, 4).unwrap();
+        let env = HyperGrid::new(3, 4).unwrap().env();
         let sampler = Sampler::new(&env, &UniformPolicy);
         let walked = sampler.forward(50, &mut Rng::seeded(0)).unwrap();
         let back = sampler.backward(walked.terminal_states(), &mut Rng::seeded(1)).unwrap();
@@ -218,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_wrong_number_of_actions_is_refused() {
-        let env = HyperGrid::new(2, 4).unwrap();
+        let env = HyperGrid::new(2, 4).unwrap().env();
         let error = env.step(Direction::Forward, &mut env.initial(&[0; 2]), &Slots(vec![0])).unwrap_err();
         assert!(error.to_string().contains("one action per state"));
     }

@@ -14,7 +14,7 @@ use crate::sequence::TokenSequence;
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::perfect_tree::PerfectBinaryTree;
-/// let env = PerfectBinaryTree::new(3)?;
+/// let env = PerfectBinaryTree::new(3)?.env();
 /// let mut states = env.initial(&[0]);
 /// for slot in [0, 1, 0] {
 ///     env.step(Direction::Forward, &mut states, &Slots(vec![slot]))?;
@@ -33,11 +33,11 @@ impl PerfectBinaryTree {
     ///
     /// # Errors
     /// [`Error::Config`] for a depth outside `1..=62`: a node's index is a `u64`.
-    pub fn new(depth: usize) -> Result<VectorEnv<Self>> {
+    pub fn new(depth: usize) -> Result<Self> {
         if !(1..=62).contains(&depth) {
             return Err(Error::config("depth", depth, "1 to 62 levels of edges"));
         }
-        Ok(VectorEnv(Self { path: TokenSequence::fixed(2, depth)?.0 }))
+        Ok(Self { path: TokenSequence::fixed(2, depth)? })
     }
 
     /// Edges from the root to a leaf.
@@ -84,11 +84,15 @@ impl PerfectBinaryTree {
         }
         self.path.states_of(&paths)
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 impl VectorRules for PerfectBinaryTree {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.path.width()
     }
@@ -107,9 +111,6 @@ impl VectorRules for PerfectBinaryTree {
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
         self.path.apply(direction, row, slot)
     }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        self.path.key(row)
-    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let node = Self::node(row);
         match (direction, slot) {
@@ -126,11 +127,11 @@ mod tests {
 
     #[test]
     fn nodes_and_states_are_inverse() {
-        let env = PerfectBinaryTree::new(4).unwrap();
-        let states = env.states_of(0..31).unwrap();
+        let rules = PerfectBinaryTree::new(4).unwrap();
+        let states = rules.states_of(0..31).unwrap();
         let nodes: Vec<u64> = states.rows().map(PerfectBinaryTree::node).collect();
         assert_eq!(nodes, (0..31).collect::<Vec<u64>>());
-        assert!(env.states_of([31]).unwrap_err().to_string().contains("31"));
+        assert!(rules.states_of([31]).unwrap_err().to_string().contains("31"));
         let deep = PerfectBinaryTree::new(62).unwrap();
         let last = deep.states_of([*deep.leaves().end()]).unwrap();
         assert_eq!(PerfectBinaryTree::node(last.row(0)), (1 << 63) - 2);

@@ -10,7 +10,7 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::perfect_tree::{PerNode, PerfectBinaryTree};
-/// let env = PerfectBinaryTree::new(2)?;
+/// let env = PerfectBinaryTree::new(2)?.env();
 /// let reward = PerNode::SQRT;
 /// assert_eq!(reward.log_reward(&env.states_of([3])?, None)?, [2f64.ln()]);
 /// assert!((reward.log_z(&env).unwrap_or(0.0) - 2.2333753084846895).abs() < 1e-12);

@@ -17,13 +17,14 @@ use gfn::{Error, Result};
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::phylo_tree::PhyloTree;
-/// let env = PhyloTree::new(4)?;
+/// let rules = PhyloTree::new(4)?;
+/// let env = rules.env();
 /// let mut states = env.initial(&[0]);
 /// for (a, b) in [(1, 3), (0, 2), (0, 1)] {
 ///     env.step(Direction::Forward, &mut states, &Slots(vec![PhyloTree::join_slot(a, b)]))?;
 /// }
-/// assert_eq!(env.newick(states.row(0)), "((0,2),(1,3));");
-/// assert_eq!(env.n_terminal(), Some(15));
+/// assert_eq!(rules.newick(states.row(0)), "((0,2),(1,3));");
+/// assert_eq!(rules.n_terminal(), Some(15));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,11 +40,11 @@ impl PhyloTree {
     ///
     /// # Errors
     /// [`Error::Config`] for a number outside `2..=1000`.
-    pub fn new(n: usize) -> Result<VectorEnv<Self>> {
+    pub fn new(n: usize) -> Result<Self> {
         if !(2..=1000).contains(&n) {
             return Err(Error::config("n", n, "2 to 1,000 species"));
         }
-        Ok(VectorEnv(Self { n }))
+        Ok(Self { n })
     }
 
     /// The number of species.
@@ -191,6 +192,12 @@ impl PhyloTree {
         }
         children
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 /// `true` if a species is the smallest of its tree: no inner node has its name.
@@ -199,8 +206,6 @@ pub(super) fn is_smallest(row: &[u16], species: usize) -> bool {
 }
 
 impl VectorRules for PhyloTree {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.entries()
     }
@@ -252,9 +257,6 @@ impl VectorRules for PhyloTree {
             }
         }
     }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
-    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match (direction, self.pair(slot)) {
             (Direction::Forward, Some((a, b))) => format!("join the trees of {a} and {b} of {}", self.newick(row)),
@@ -283,11 +285,11 @@ mod tests {
     #[test]
     fn all_trees_are_different() {
         for (n, trees) in [(2, 1), (3, 3), (4, 15), (5, 105), (6, 945)] {
-            let env = PhyloTree::new(n).unwrap();
-            let all = env.all_trees().unwrap();
-            let texts: HashSet<String> = all.rows().map(|row| env.newick(row)).collect();
-            assert_eq!((texts.len() as u64, Some(trees)), (trees, env.n_terminal()));
-            assert!(all.rows().all(|row| env.can_end(row)));
+            let rules = PhyloTree::new(n).unwrap();
+            let all = rules.all_trees().unwrap();
+            let texts: HashSet<String> = all.rows().map(|row| rules.newick(row)).collect();
+            assert_eq!((texts.len() as u64, Some(trees)), (trees, rules.n_terminal()));
+            assert!(all.rows().all(|row| rules.can_end(row)));
         }
         assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
     }
@@ -295,11 +297,11 @@ mod tests {
     /// A row from outside may be no forest: whoever climbs in circles would never come back.
     #[test]
     fn circles_have_an_end() {
-        let env = PhyloTree::new(4).unwrap();
+        let rules = PhyloTree::new(4).unwrap();
         let mut row = [1, 1, 1, 1, 1, 1, 1];
-        assert!(env.0.root(&row, 0) < row.len() && !env.0.is_forest(&row));
+        assert!(rules.root(&row, 0) < row.len() && !rules.is_forest(&row));
         // The first takes the circle apart, and then nothing is joined.
-        let moves: Vec<_> = (0..4).map(|slot| env.0.apply(Direction::Backward, &mut row, slot)).collect();
+        let moves: Vec<_> = (0..4).map(|slot| rules.apply(Direction::Backward, &mut row, slot)).collect();
         assert_eq!(moves.iter().flatten().count(), 1, "{moves:?}");
     }
 
@@ -313,8 +315,9 @@ mod tests {
 
     #[test]
     fn slots_name_pairs() {
-        let env = PhyloTree::new(7).unwrap();
-        let pairs: Vec<(usize, usize)> = (0..21).filter_map(|slot| env.pair(slot)).collect();
+        let rules = PhyloTree::new(7).unwrap();
+        let env = rules.env();
+        let pairs: Vec<(usize, usize)> = (0..21).filter_map(|slot| rules.pair(slot)).collect();
         assert_eq!(pairs.len(), 21);
         for (slot, &(a, b)) in (0..).zip(&pairs) {
             assert!(

@@ -35,7 +35,7 @@ impl PhyloTree {
     ///
     /// ```
     /// use gfn_gym::phylo_tree::PhyloTree;
-    /// let env = PhyloTree::new(4)?;
+    /// let env = PhyloTree::new(4)?.env();
     /// let tree = env.read_newick("((3:0.5,1:1e-2)inner:2,(2,0));")?;
     /// assert_eq!(env.newick(&tree), "((0,2),(1,3));");
     /// assert!(env.read_newick("((0,1),2);").is_err());
@@ -97,16 +97,16 @@ mod tests {
     #[test]
     fn trees_come_back_from_their_text() {
         for n in 2..=6 {
-            let env = PhyloTree::new(n).unwrap();
-            for row in env.all_trees().unwrap().rows() {
-                assert_eq!(env.read_newick(&env.newick(row)).unwrap(), row);
+            let rules = PhyloTree::new(n).unwrap();
+            for row in rules.all_trees().unwrap().rows() {
+                assert_eq!(rules.read_newick(&rules.newick(row)).unwrap(), row);
             }
         }
     }
 
     #[test]
     fn what_is_no_tree_says_why() {
-        let env = PhyloTree::new(3).unwrap();
+        let rules = PhyloTree::new(3).unwrap();
         let cases = [
             ("((0,1),2", "((0,1),2"),
             ("(0,1,2);", "an inner node of 3 trees"),
@@ -121,7 +121,7 @@ mod tests {
             ("", "no species 0"),
         ];
         for (text, says) in cases {
-            let message = env.read_newick(text).unwrap_err().to_string();
+            let message = rules.read_newick(text).unwrap_err().to_string();
             assert!(message.contains(says), "{text}: {message}");
         }
     }

@@ -15,7 +15,7 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
-/// let env = PhyloTree::new(4)?;
+/// let env = PhyloTree::new(4)?.env();
 /// let reward = ParsimonyReward::dna(&env, &["AC", "AC", "GC", "GT"], 0.0, 1.0)?;
 /// let fewest = reward.parsimony(&env.all_trees().unwrap())?.into_iter().min();
 /// assert_eq!(fewest, Some(2));
@@ -211,8 +211,9 @@ mod tests {
 
     #[test]
     fn rows_that_are_no_forest_are_refused() {
-        let env = PhyloTree::new(3).unwrap();
-        let reward = ParsimonyReward::dna(&env, &["A", "C", "G"], 0.0, 1.0).unwrap();
+        let rules = PhyloTree::new(3).unwrap();
+        let env = rules.env();
+        let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
         // Cycles, names that aren't there, one child alone, and a tree named after its first species' side.
         for row in [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]]
         {
@@ -221,7 +222,7 @@ mod tests {
             assert!(matches!(error, Error::Contract { .. }), "{row:?}: {error}");
         }
         // Every state of a walk is one.
-        let mut states = env.all_trees().unwrap();
+        let mut states = rules.all_trees().unwrap();
         assert_eq!(reward.parsimony(&states).unwrap().len(), 3);
         let back = env.masks(Direction::Backward, &states);
         let slots = (0..states.len()).map(|row| back.legal_slots(row).next().unwrap()).collect();
@@ -231,18 +232,18 @@ mod tests {
 
     #[test]
     fn fitch_equals_brute_force() {
-        let env = PhyloTree::new(4).unwrap();
+        let rules = PhyloTree::new(4).unwrap();
         let mut rng = Rng::seeded(2);
         let sequences: Vec<Vec<u8>> = (0..4).map(|_| (0..6).map(|_| 1 + rng.below(15) as u8).collect()).collect();
-        let reward = ParsimonyReward::new(&env, &sequences, 3.0, 2.0).unwrap();
-        let mut states = env.all_trees().unwrap();
+        let reward = ParsimonyReward::new(&rules, &sequences, 3.0, 2.0).unwrap();
+        let mut states = rules.all_trees().unwrap();
         let log_rewards = reward.log_reward(&states, None).unwrap();
         assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), log_rewards);
         // And a forest: species 0 and 2 below inner node 2.
         states.append(VectorStates::from_rows([[2, 0, 2, 0, 0, 0, 0]]));
         let parsimony = reward.parsimony(&states).unwrap();
         for (row, &mutations) in states.rows().zip(&parsimony) {
-            assert_eq!(mutations, by_brute_force(&env, row, &sequences), "{}", env.newick(row));
+            assert_eq!(mutations, by_brute_force(&rules, row, &sequences), "{}", rules.newick(row));
         }
         assert!(parsimony.iter().zip(&log_rewards).all(|(&m, log_r)| (log_r - (3.0 - m as f64) / 2.0).abs() < 1e-12));
         let message = reward.log_reward(&states, None).unwrap_err().to_string();
@@ -267,17 +268,17 @@ mod tests {
 
     #[test]
     fn senseless_sequences_are_refused() {
-        let env = PhyloTree::new(2).unwrap();
-        let message = |sequences: &[&str]| ParsimonyReward::dna(&env, sequences, 0.0, 1.0).unwrap_err().to_string();
+        let rules = PhyloTree::new(2).unwrap();
+        let message = |sequences: &[&str]| ParsimonyReward::dna(&rules, sequences, 0.0, 1.0).unwrap_err().to_string();
         assert!(message(&["A"]).contains("one sequence per species"));
         assert!(message(&["A", "AC"]).contains("all of one length"));
         assert!(message(&["A", "1"]).contains("'1'"));
         assert!(message(&["", ""]).contains("shape [2, 0], expected [2, 1]"));
-        let message = ParsimonyReward::new(&env, &[[1, 1], [1, 0]], 0.0, 1.0).unwrap_err().to_string();
+        let message = ParsimonyReward::new(&rules, &[[1, 1], [1, 0]], 0.0, 1.0).unwrap_err().to_string();
         assert!(message.contains("species 1 at site 1"), "{message}");
-        assert!(ParsimonyReward::dna(&env, &["A", "C"], f64::NAN, 1.0).is_err());
-        assert!(ParsimonyReward::dna(&env, &["A", "C"], 0.0, 0.0).is_err());
-        let reward = ParsimonyReward::dna(&env, &["A", "C"], 0.0, 1.0).unwrap();
+        assert!(ParsimonyReward::dna(&rules, &["A", "C"], f64::NAN, 1.0).is_err());
+        assert!(ParsimonyReward::dna(&rules, &["A", "C"], 0.0, 0.0).is_err());
+        let reward = ParsimonyReward::dna(&rules, &["A", "C"], 0.0, 1.0).unwrap();
         assert!(matches!(reward.log_reward(&VectorStates::filled(5, 1, 0), None), Err(Error::Shape { .. })));
     }
 }

@@ -16,7 +16,7 @@ use gfn::{Error, Result};
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_gym::sequence::TokenSequence;
-/// let env = TokenSequence::variable(4, 1, 2)?;
+/// let env = TokenSequence::variable(4, 1, 2)?.env();
 /// let mut states = env.initial(&[0]);
 /// assert_eq!(env.masks(Direction::Forward, &states).row(0), [true, true, true, true, false]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![2]))?;
@@ -37,7 +37,7 @@ impl TokenSequence {
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and a length of at least 1.
-    pub fn fixed(n_tokens: usize, len: usize) -> Result<VectorEnv<Self>> {
+    pub fn fixed(n_tokens: usize, len: usize) -> Result<Self> {
         Self::checked(n_tokens, None, len)
     }
 
@@ -45,17 +45,17 @@ impl TokenSequence {
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and `min_len <= max_len`, `max_len` at least 1.
-    pub fn variable(n_tokens: usize, min_len: usize, max_len: usize) -> Result<VectorEnv<Self>> {
+    pub fn variable(n_tokens: usize, min_len: usize, max_len: usize) -> Result<Self> {
         Self::checked(n_tokens, Some(min_len), max_len)
     }
 
     /// The 65,536 DNA sequences of length 8 of TFBind8.
     #[must_use]
-    pub fn tf_bind_8() -> VectorEnv<Self> {
-        VectorEnv(Self { n_tokens: 4, min_len: None, max_len: 8 })
+    pub fn tf_bind_8() -> Self {
+        Self { n_tokens: 4, min_len: None, max_len: 8 }
     }
 
-    fn checked(n_tokens: usize, min_len: Option<usize>, max_len: usize) -> Result<VectorEnv<Self>> {
+    fn checked(n_tokens: usize, min_len: Option<usize>, max_len: usize) -> Result<Self> {
         if !(1..=usize::from(u16::MAX)).contains(&n_tokens) {
             return Err(Error::config("n_tokens", n_tokens, "1 to 65,535 tokens"));
         }
@@ -66,7 +66,7 @@ impl TokenSequence {
                 "at least 1 token, and no larger minimum than maximum",
             ));
         }
-        Ok(VectorEnv(Self { n_tokens, min_len, max_len }))
+        Ok(Self { n_tokens, min_len, max_len })
     }
 
     /// The number of tokens.
@@ -141,6 +141,12 @@ impl TokenSequence {
         }
         VectorStates::from_flat(self.max_len, entries)
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 /// The length of a sequence: the number of its entries that are set (not 0), which come first.
@@ -150,8 +156,6 @@ pub fn filled(row: &[u16]) -> usize {
 }
 
 impl VectorRules for TokenSequence {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.max_len
     }
@@ -183,9 +187,6 @@ impl VectorRules for TokenSequence {
             _ => None,
         }
     }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
-    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let tokens = Self::tokens(row);
         match direction {
@@ -203,13 +204,13 @@ mod tests {
 
     #[test]
     fn senseless_sizes_are_refused() {
-        let message = |env: Result<VectorEnv<TokenSequence>>| env.unwrap_err().to_string();
+        let message = |env: Result<TokenSequence>| env.unwrap_err().to_string();
         assert!(message(TokenSequence::fixed(0, 3)).contains("n_tokens is 0"));
         assert!(message(TokenSequence::fixed(65_536, 3)).contains("65536"));
         assert!(message(TokenSequence::fixed(4, 0)).contains("length"));
         assert!(message(TokenSequence::variable(4, 3, 2)).contains("3 to 2"));
-        let env = TokenSequence::variable(4, 0, 3).unwrap();
-        assert!(env.states_of(&[[0, 1, 2, 3]]).is_err() && env.states_of(&[[4]]).is_err());
+        let sequence = TokenSequence::variable(4, 0, 3).unwrap();
+        assert!(sequence.states_of(&[[0, 1, 2, 3]]).is_err() && sequence.states_of(&[[4]]).is_err());
     }
 
     #[test]
@@ -224,7 +225,8 @@ mod tests {
 
     #[test]
     fn illegal_actions_are_refused() {
-        let env = TokenSequence::variable(2, 1, 1).unwrap();
+        let sequence = TokenSequence::variable(2, 1, 1).unwrap();
+        let env = sequence.env();
         let mut empty = env.initial(&[0]);
         // The exit of a sequence that is too short, a slot that there isn't, and a step back from the start.
         for (direction, slot, detail) in [
@@ -235,7 +237,7 @@ mod tests {
             let message = env.step(direction, &mut empty, &Slots(vec![slot])).unwrap_err().to_string();
             assert!(message.contains(detail), "{message}");
         }
-        let mut full = env.states_of(&[[0]]).unwrap();
+        let mut full = sequence.states_of(&[[0]]).unwrap();
         let message = env.step(Direction::Forward, &mut full, &Slots(vec![1])).unwrap_err().to_string();
         assert!(message.contains("append token 1 to [0]"), "{message}");
         let mut wide = VectorStates::filled(2, 1, 0);

@@ -16,7 +16,8 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
-/// let env = TokenSequence::fixed(2, 2)?;
+/// let sequence = TokenSequence::fixed(2, 2)?;
+/// let env = sequence.env();
 /// let table = "sequence,reward\nab,2\nbb,1\n";
 /// let reward = TableReward::parse(&env, &Alphabet::new("ab")?, table, Some(0.5))?;
 /// let states = env.states_of(&[[0, 1], [0, 0]])?;
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn faulty_tables_are_refused_with_the_line() {
-        let env = TokenSequence::fixed(2, 2).unwrap();
+        let sequence = TokenSequence::fixed(2, 2).unwrap();
         let alphabet = Alphabet::new("ab").unwrap();
         for (table, problem) in [
             ("", "line 1: there is no header"),
@@ -172,30 +173,30 @@ mod tests {
             ("sequence,reward\nab,1\nab,2", "line 3: \"ab\" comes twice"),
             ("sequence,reward\nab,1", "the table is 1 of 4 sequences"),
         ] {
-            let message = TableReward::parse(&env, &alphabet, table, None).unwrap_err().to_string();
+            let message = TableReward::parse(&sequence, &alphabet, table, None).unwrap_err().to_string();
             assert!(message.contains(problem), "{message}");
         }
-        let message = TableReward::parse(&env, &Alphabet::dna(), HEADER, None).unwrap_err().to_string();
+        let message = TableReward::parse(&sequence, &Alphabet::dna(), HEADER, None).unwrap_err().to_string();
         assert!(message.contains("4 characters for 2 tokens"), "{message}");
-        assert!(TableReward::parse(&env, &alphabet, HEADER, Some(0.0)).is_err());
+        assert!(TableReward::parse(&sequence, &alphabet, HEADER, Some(0.0)).is_err());
         let path = std::env::temp_dir().join("no such folder").join("table.csv");
-        assert!(matches!(TableReward::read(&env, &alphabet, &path, None), Err(Error::Io { .. })));
+        assert!(matches!(TableReward::read(&sequence, &alphabet, &path, None), Err(Error::Io { .. })));
     }
 
     #[test]
     fn log_z_of_more_sequences_than_a_number_holds_is_finite() {
-        let env = TokenSequence::fixed(20, 300).unwrap();
+        let sequence = TokenSequence::fixed(20, 300).unwrap();
         let alphabet = Alphabet::new("ACDEFGHIKLMNPQRSTVWY").unwrap();
-        let reward = TableReward::parse(&env, &alphabet, "sequence,reward\n", Some(2.0)).unwrap();
+        let reward = TableReward::parse(&sequence, &alphabet, "sequence,reward\n", Some(2.0)).unwrap();
         let expected = 300.0 * 20f64.ln() + 2f64.ln();
         assert!((reward.log_z() - expected).abs() < 1e-12 * expected, "{}", reward.log_z());
     }
 
     #[test]
     fn unfinished_sequences_have_no_reward() {
-        let env = TokenSequence::fixed(2, 2).unwrap();
-        let reward = TableReward::parse(&env, &Alphabet::new("ab").unwrap(), HEADER, Some(1.0)).unwrap();
-        assert!(reward.log_reward(&env.states_of(&[[1]]).unwrap(), None).is_err());
+        let sequence = TokenSequence::fixed(2, 2).unwrap();
+        let reward = TableReward::parse(&sequence, &Alphabet::new("ab").unwrap(), HEADER, Some(1.0)).unwrap();
+        assert!(reward.log_reward(&sequence.states_of(&[[1]]).unwrap(), None).is_err());
         assert!(matches!(reward.log_reward(&VectorStates::filled(3, 1, 1), None), Err(Error::Shape { .. })));
         assert!((reward.log_z() - 4f64.ln()).abs() < 1e-12);
     }

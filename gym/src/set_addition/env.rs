@@ -12,7 +12,7 @@ use gfn::{Error, Result};
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_gym::set_addition::SetAddition;
-/// let env = SetAddition::new(3, 1, false)?;
+/// let env = SetAddition::new(3, 1, false)?.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [0, 1, 0]);
@@ -31,7 +31,7 @@ impl SetAddition {
     ///
     /// # Errors
     /// [`Error::Config`] unless `1 <= max_items <= n_items`.
-    pub fn new(n_items: usize, max_items: usize, fixed_length: bool) -> Result<VectorEnv<Self>> {
+    pub fn new(n_items: usize, max_items: usize, fixed_length: bool) -> Result<Self> {
         if max_items == 0 || max_items > n_items {
             return Err(Error::config(
                 "max_items",
@@ -39,7 +39,7 @@ impl SetAddition {
                 "at least 1, and no more than there are items",
             ));
         }
-        Ok(VectorEnv(Self { n_items, max_items, fixed_length }))
+        Ok(Self { n_items, max_items, fixed_length })
     }
 
     /// The number of items.
@@ -84,6 +84,12 @@ impl SetAddition {
         }
         Some(sum)
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 fn size(row: &[u16]) -> usize {
@@ -91,8 +97,6 @@ fn size(row: &[u16]) -> usize {
 }
 
 impl VectorRules for SetAddition {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         self.n_items
     }
@@ -118,9 +122,6 @@ impl VectorRules for SetAddition {
         }
         row[slot] = after;
         Some(slot)
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {

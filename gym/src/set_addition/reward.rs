@@ -10,7 +10,7 @@ use crate::rewards;
 ///
 /// ```
 /// use gfn_gym::set_addition::{SetAddition, WeightReward};
-/// let env = SetAddition::new(2, 2, false)?;
+/// let env = SetAddition::new(2, 2, false)?.env();
 /// let reward = WeightReward::new(&env, 0.5, &[1.0, 2.0])?;
 /// // The sets are worth 0.5, 1.5, 2.5 and 3.5.
 /// assert!((reward.log_z() - 8f64.ln()).abs() < 1e-12);
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn senseless_weights_are_refused() {
-        let env = SetAddition::new(2, 2, false).unwrap();
-        assert!(matches!(WeightReward::new(&env, 1.0, &[1.0]), Err(Error::Shape { .. })));
+        let rules = SetAddition::new(2, 2, false).unwrap();
+        assert!(matches!(WeightReward::new(&rules, 1.0, &[1.0]), Err(Error::Shape { .. })));
         for (base, weights) in
             [(0.0, [1.0, 1.0]), (1.0, [-1.0, 1.0]), (1.0, [f64::NAN, 1.0]), (f64::INFINITY, [1.0, 1.0])]
         {
-            assert!(matches!(WeightReward::new(&env, base, &weights), Err(Error::Config { .. })));
+            assert!(matches!(WeightReward::new(&rules, base, &weights), Err(Error::Config { .. })));
         }
     }
 }

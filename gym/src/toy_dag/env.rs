@@ -1,4 +1,4 @@
-use gfn::env::{Direction, VectorRules};
+use gfn::env::{Direction, VectorEnv, VectorRules};
 
 /// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has them.
 ///
@@ -7,15 +7,15 @@ use gfn::env::{Direction, VectorRules};
 /// s6 -> s8 s10   s7 -> s9    s8 -> s9       trajectories can end in s3, s4, s6, s8, s9, s10
 /// ```
 ///
-/// `VectorEnv(ToyDag)` is the environment. Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
+/// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
 ///
 /// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children above, 1 to the
 /// second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
 ///
 /// ```
-/// use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorEnv};
+/// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_gym::toy_dag::ToyDag;
-/// let env = VectorEnv(ToyDag);
+/// let env = ToyDag.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [2]);
@@ -47,11 +47,15 @@ impl ToyDag {
     pub fn parents(state: u16) -> impl Iterator<Item = u16> {
         (0..Self::N_STATES as u16).filter(move |&parent| Self::children(parent).contains(&state))
     }
+
+    /// Returns the environment of these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self)
+    }
 }
 
 impl VectorRules for ToyDag {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         1
     }
@@ -85,9 +89,6 @@ impl VectorRules for ToyDag {
         };
         row[0] = there;
         Some(reverse)
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {

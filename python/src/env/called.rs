@@ -1,14 +1,17 @@
 //! Environments of any kind whose author steps batches of arrays in Python.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, check_walks};
+use gfn::env::{
+    Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorEnv, VectorKey, VectorStates,
+    check_walks,
+};
 use gfn::{Error, Result};
 use numpy::{IntoPyArray, PyReadonlyArrayDyn};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use super::{AnyVectorEnv, Failures, Vectors};
+use super::{Failures, Vectors};
 use crate::kept::Object;
 use crate::states::entries;
 
@@ -44,7 +47,7 @@ impl CalledSettings {
         let failures = failures.clone();
         let mut env = Called { width, values, n_moves, has_exit, reverses, initial: Vec::new(), rules, failures };
         env.initial = env.called(|| env.entries("initial", &[width], |function| function.call0()))?;
-        Ok(Vectors { env: AnyVectorEnv::new(env, width), values, sequence: None })
+        Ok(Vectors { env: VectorEnv::from_env(env), values, sequence: None })
     }
 }
 
@@ -266,9 +269,9 @@ impl DiscreteEnv for Called {
 }
 
 impl EnumerableEnv for Called {
-    type Key = Vec<u16>;
+    type Key = VectorKey;
 
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        states.rows().map(<[u16]>::to_vec).collect()
+    fn keys(&self, states: &VectorStates) -> Vec<VectorKey> {
+        states.rows().map(VectorKey::from_slice).collect()
     }
 }

@@ -63,7 +63,7 @@ impl DeclaredVectors {
         let undoes = undoes.iter().map(|start| self.undoes(start)).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
         let moves = self.moves.clone();
-        Ok(Vectors::of(VectorEnv(Steps { width, moves, starts, undoes, fixed, instances, rules }), values))
+        Ok(Vectors::new(VectorEnv::new(Steps { width, moves, starts, undoes, fixed, instances, rules }), values))
     }
 }
 
@@ -124,7 +124,6 @@ fn of(entries: &[usize], row: &[u16]) -> Vec<u16> {
 }
 
 impl VectorRules for Steps {
-    type Key = Vec<u16>;
     fn width(&self) -> usize {
         self.width
     }
@@ -140,9 +139,6 @@ impl VectorRules for Steps {
         let value = row.get_mut(entry).filter(|value| **value == from)?;
         *value = to;
         Some(slot)
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn starts(&self) -> &[Vec<u16>] {
         &self.starts

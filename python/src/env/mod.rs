@@ -6,7 +6,6 @@ mod called;
 mod checked;
 mod declared;
 mod declared_vectors;
-mod erased;
 mod graphs;
 mod vectors;
 mod walked;
@@ -30,7 +29,6 @@ use serde::Deserialize;
 
 pub(crate) use asked::Failures;
 pub(crate) use declared_vectors::VectorMoves;
-pub(crate) use erased::AnyVectorEnv;
 pub(crate) use graphs::GraphSpec;
 pub(crate) use vectors::{VectorSpec, Vectors};
 

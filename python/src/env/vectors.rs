@@ -1,7 +1,7 @@
 //! Environments of vectors.
 
 use gfn::Result;
-use gfn::env::{VectorEnv, VectorRules};
+use gfn::env::VectorEnv;
 use gfn::policy::SequenceLayout;
 use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words};
 use gfn_gym::discrete_ebm::DiscreteEbm;
@@ -12,8 +12,6 @@ use gfn_gym::sequence::TokenSequence;
 use gfn_gym::set_addition::SetAddition;
 use gfn_gym::toy_dag::ToyDag;
 use serde::Deserialize;
-
-use super::AnyVectorEnv;
 
 /// Their settings, by the name of the class in Python.
 #[derive(Clone, Deserialize, Debug)]
@@ -34,7 +32,7 @@ pub(crate) enum VectorSpec {
 /// An environment of vectors, and what networks must know of it.
 #[derive(Clone)]
 pub(crate) struct Vectors {
-    pub(crate) env: AnyVectorEnv,
+    pub(crate) env: VectorEnv,
     /// Values of an entry.
     pub(crate) values: usize,
     /// Where what is written is read from left to right.
@@ -42,9 +40,8 @@ pub(crate) struct Vectors {
 }
 
 impl Vectors {
-    pub(super) fn of<R: VectorRules + 'static>(env: VectorEnv<R>, values: usize) -> Self {
-        let width = env.width();
-        Self { env: AnyVectorEnv::new(env, width), values, sequence: None }
+    pub(super) fn new(env: VectorEnv, values: usize) -> Self {
+        Self { env, values, sequence: None }
     }
 
     fn written(self) -> Self {
@@ -56,34 +53,34 @@ impl Vectors {
 impl VectorSpec {
     pub(super) fn build(&self) -> Result<Vectors> {
         Ok(match *self {
-            Self::HyperGrid { ndim, height } => Vectors::of(HyperGrid::new(ndim, height)?, height),
+            Self::HyperGrid { ndim, height } => Vectors::new(HyperGrid::new(ndim, height)?.env(), height),
             Self::BitSequence { word_size, seq_size } => {
                 let values = Words::new(word_size, seq_size)?.values();
-                Vectors::of(BitSequence::new(word_size, seq_size)?, values).written()
+                Vectors::new(BitSequence::new(word_size, seq_size)?.env(), values).written()
             }
             Self::PrependAppendBitSequence { word_size, seq_size } => {
                 let values = Words::new(word_size, seq_size)?.values();
-                Vectors::of(PrependAppendBitSequence::new(word_size, seq_size)?, values)
+                Vectors::new(PrependAppendBitSequence::new(word_size, seq_size)?.env(), values)
             }
             Self::NonAutoregressiveBitSequence { word_size, seq_size } => {
                 let values = Words::new(word_size, seq_size)?.values();
-                Vectors::of(NonAutoregressiveBitSequence::new(word_size, seq_size)?, values)
+                Vectors::new(NonAutoregressiveBitSequence::new(word_size, seq_size)?.env(), values)
             }
             Self::TokenSequence { n_tokens, length, min_length } => {
-                let env = match min_length {
+                let sequence = match min_length {
                     None => TokenSequence::fixed(n_tokens, length)?,
                     Some(least) => TokenSequence::variable(n_tokens, least, length)?,
                 };
-                let values = env.values();
-                Vectors::of(env, values).written()
+                let values = sequence.values();
+                Vectors::new(sequence.env(), values).written()
             }
-            Self::DiscreteEbm { n } => Vectors::of(DiscreteEbm::new(n)?, 3),
+            Self::DiscreteEbm { n } => Vectors::new(DiscreteEbm::new(n)?.env(), 3),
             Self::SetAddition { n_items, max_items, fixed_length } => {
-                Vectors::of(SetAddition::new(n_items, max_items, fixed_length)?, 2)
+                Vectors::new(SetAddition::new(n_items, max_items, fixed_length)?.env(), 2)
             }
-            Self::PerfectBinaryTree { depth } => Vectors::of(PerfectBinaryTree::new(depth)?, 3),
-            Self::PhyloTree { n } => Vectors::of(PhyloTree::new(n)?, n),
-            Self::ToyDag {} => Vectors::of(VectorEnv(ToyDag), ToyDag::N_STATES),
+            Self::PerfectBinaryTree { depth } => Vectors::new(PerfectBinaryTree::new(depth)?.env(), 3),
+            Self::PhyloTree { n } => Vectors::new(PhyloTree::new(n)?.env(), n),
+            Self::ToyDag {} => Vectors::new(ToyDag.env(), ToyDag::N_STATES),
         })
     }
 }

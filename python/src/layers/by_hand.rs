@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gfn::env::{Direction, EnumerableEnv, Env, Masks, Rows, Slots};
+use gfn::env::{Direction, EnumerableEnv, Env, Masks, Rows, Slots, VectorEnv};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::rollout::ReplayEnv;
 use gfn::{Error, Result};
 use pyo3::prelude::*;
 
-use crate::env::{AnyVectorEnv, EnvKind};
+use crate::env::EnvKind;
 use crate::errors::passed_on;
 use crate::evaluation::Shown;
 use crate::objects::{Border, read_graphs, read_structures, read_vectors};
@@ -92,7 +92,7 @@ fn graphs(env: GraphEnv, border: Border<GraphStates>) -> ByHand<GraphEnv> {
     }
 }
 
-fn vectors(env: AnyVectorEnv, border: Border<gfn::env::VectorStates>) -> ByHand<AnyVectorEnv> {
+fn vectors(env: VectorEnv, border: Border<gfn::env::VectorStates>) -> ByHand<VectorEnv> {
     ByHand {
         env,
         border,

@@ -16,7 +16,7 @@ use module::View;
 
 use std::sync::Arc;
 
-use gfn::env::Env;
+use gfn::env::{Env, VectorEnv};
 use gfn::graph::GraphEnv;
 use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{
@@ -34,7 +34,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tch::{Device, Kind};
 
-use crate::env::{AnyVectorEnv, Vectors};
+use crate::env::Vectors;
 use crate::errors::raised;
 use crate::kept::Object;
 use crate::settings::{over_defaults, read};
@@ -131,7 +131,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &GraphEnv) -> PyResult<AnyPolicy<Gr
 }
 
 /// A policy for vectors.
-pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<AnyPolicy<AnyVectorEnv>> {
+pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<AnyPolicy<VectorEnv>> {
     let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
     let features = KHot::new(env.width(), vectors.values);
     let layout = || {

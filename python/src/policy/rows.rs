@@ -2,6 +2,7 @@
 
 use gfn::Result;
 use gfn::Rng;
+use gfn::env::VectorEnv;
 use gfn::nn::{BackwardPolicy, MlpConfig, Scope};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, VectorTorso};
 use pyo3::exceptions::PyValueError;
@@ -12,7 +13,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::asked::Asked;
 use super::{Adopted, AnyPolicy, boxed, estimators};
-use crate::env::{AnyVectorEnv, Vectors};
+use crate::env::Vectors;
 use crate::errors::{passed_on, raised};
 use crate::kept::Object;
 use crate::tensors;
@@ -88,7 +89,7 @@ pub(super) fn of_vectors(
     vectors: &Vectors,
     made_for: (Device, Kind),
     rng: &mut Rng,
-) -> PyResult<AnyPolicy<AnyVectorEnv>> {
+) -> PyResult<AnyPolicy<VectorEnv>> {
     let asked: Settings =
         serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
     let config = MlpPolicyConfig {

@@ -63,10 +63,10 @@ fn build(spec: Spec, env: &VectorSpec) -> Built {
             Box::new(IsingReward::new(*n, &couplings, alpha)?)
         }
         (Spec::WeightReward { base, weights }, VectorSpec::SetAddition { n_items, max_items, fixed_length }) => {
-            Box::new(WeightReward::new(&SetAddition::new(*n_items, *max_items, *fixed_length)?.0, base, &weights)?)
+            Box::new(WeightReward::new(&SetAddition::new(*n_items, *max_items, *fixed_length)?, base, &weights)?)
         }
         (Spec::ParsimonyReward { sequences, offset, temperature }, VectorSpec::PhyloTree { n }) => {
-            Box::new(ParsimonyReward::dna(&PhyloTree::new(*n)?.0, &sequences, offset, temperature)?)
+            Box::new(ParsimonyReward::dna(&PhyloTree::new(*n)?, &sequences, offset, temperature)?)
         }
         (
             Spec::TableReward { alphabet, path, floor, exponent },

@@ -238,7 +238,7 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         if let Some(row) = first_other(env, &listed, &states) {
             let (one, other) = (describe_state(env, &listed, row), describe_state(env, &states, row));
             return Err(Error::contract(
-                "states that differ have keys that differ (`VectorRules::key`: the entries themselves, where memory allows)",
+                "states that differ have keys that differ (see `EnumerableEnv::keys`)",
                 format!("{one} and {other} have one key"),
             ));
         }

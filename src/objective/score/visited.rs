@@ -102,8 +102,6 @@ mod tests {
     struct Sums;
 
     impl VectorRules for Sums {
-        type Key = u16;
-
         fn width(&self) -> usize {
             1
         }
@@ -119,9 +117,6 @@ mod tests {
             };
             Some(slot)
         }
-        fn key(&self, row: &[u16]) -> u16 {
-            row[0]
-        }
         fn has_exit(&self) -> bool {
             false
         }
@@ -132,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_state_has_the_condition_of_its_trajectory() {
-        let env = VectorEnv(Sums);
+        let env = VectorEnv::new(Sums);
         let conditions = Tensor::from_slice(&[10f32, 20.0, 30.0, 40.0, 50.0, 60.0]).unsqueeze(1);
         let sampler = Sampler::new(&env, &UniformPolicy);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(0)).unwrap();

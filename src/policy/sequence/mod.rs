@@ -67,8 +67,8 @@ pub struct SequenceWork {
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
-/// use gfn::{env::Env, rollout::Sampler, testing::Words, Rng};
-/// let env = Words::new(2, 5);
+/// use gfn::{env::Env, rollout::Sampler, testing::word_env, Rng};
+/// let env = word_env(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };
 /// let (device, kind, mut rng) = (tch::Device::Cpu, tch::Kind::Float, Rng::seeded(0));
 /// let policy = SequencePolicy::new(&env, layout, SequencePolicyConfig::default(), device, kind, &mut rng)?;

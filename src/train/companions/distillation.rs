@@ -39,13 +39,13 @@ impl Default for DistillationConfig {
 /// over the visited states. So r shrinks at visited states and, more slowly, at similar ones.
 ///
 /// ```
-/// use gfn::policy::{ByKey, Enumeration};
+/// use gfn::policy::{ByNumber, Enumeration};
 /// use gfn::train::{DistillationConfig, Novelty, RandomDistillation};
-/// use gfn::{env::Env, testing::Words, Rng};
-/// let env = Words::new(2, 2);
+/// use gfn::{env::Env, testing::word_env, Rng};
+/// let env = word_env(2, 2);
 /// let config = DistillationConfig { outputs: 8, ..DistillationConfig::default() };
 /// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
-/// let mut novelty = RandomDistillation::new(ByKey::new(env, 9), config, cpu, float, &mut Rng::seeded(0))?;
+/// let mut novelty = RandomDistillation::new(ByNumber::new(2, 3), config, cpu, float, &mut Rng::seeded(0))?;
 /// let seen = env.initial(&[0]);
 /// let before = novelty.rewards(&seen)?[0];
 /// for _ in 0..50 {

@@ -27,8 +27,8 @@ use crate::rollout::{ReplayEnv, Trajectories};
 /// takes others.
 ///
 /// ```
-/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
-/// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
+/// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};
 ///
@@ -50,8 +50,8 @@ use crate::rollout::{ReplayEnv, Trajectories};
 ///         Ok(())
 ///     }
 /// }
-/// let env = Words::new(2, 2);
-/// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+/// let env = word_env(2, 2);
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
 /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
 /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?
 ///     .with_companion(Seen(0))?;

@@ -46,11 +46,11 @@ impl<E: ReplayEnv> Trainer<E> {
     /// data, further sources. [`step`](Self::step) does this and what follows by itself.
     ///
     /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, train::{Trainer, TrainerConfig}, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy};
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, train::{Trainer, TrainerConfig}, Rng};
+    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy};
     /// use tch::{Device, Kind, Tensor};
-    /// let env = Words::new(2, 2);
-    /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+    /// let env = word_env(2, 2);
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
     /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
     /// for _ in 0..3 {
@@ -58,7 +58,7 @@ impl<E: ReplayEnv> Trainer<E> {
     ///     let scores = trainer.score(&mut batch)?;
     ///     let loss = trainer.loss(&scores)?;
     ///     loss.backward();
-    ///     for parameter in Policy::<Words>::parameters(trainer.policy()).into_iter().flatten() {
+    ///     for parameter in Policy::<VectorEnv>::parameters(trainer.policy()).into_iter().flatten() {
     ///         let (mut values, gradient) = (parameter.tensor.shallow_clone(), parameter.tensor.grad());
     ///         let _ = tch::no_grad(|| values.f_sub_(&(gradient * 0.01)));
     ///         parameter.tensor.grad().zero_();

@@ -21,12 +21,12 @@ use crate::{Error, Result};
 /// is saved in checkpoints; if the folder is missing, a resumed run starts without a best value.
 ///
 /// ```
-/// use gfn::{objective::TrajectoryBalance, policy::{ByKey, MlpPolicy, MlpPolicyConfig}, testing::Words, Rng};
+/// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, testing::word_env, Rng};
 /// use gfn::env::{Rows, VectorStates};
 /// use gfn::train::{Checkpoint, Fit, Goal, KeepBest, Trainer, TrainerConfig};
-/// let (env, rng) = (Words::new(2, 2), Rng::seeded(0));
+/// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
 /// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
-/// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), cpu, float)?;
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), cpu, float)?;
 /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![1.0; states.len()]);
 /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), rng)?;
 /// let folder = std::env::temp_dir().join(format!("gfn-best-{}", std::process::id()));

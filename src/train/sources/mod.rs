@@ -32,25 +32,25 @@ use crate::{Error, Result, Rng};
 /// [`Trainer::with_fresh`](super::Trainer::with_fresh) one that draws in the policy's place: processes that sample with a copy of it, say.
 ///
 /// ```
-/// use gfn::{env::{Rows, Slots, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
-/// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+/// use gfn::{env::{Rows, Slots, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
+/// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
 /// use tch::{Device, Kind, Tensor};
 ///
 /// /// The word of the first letter alone, again and again.
 /// struct Demonstrations;
-/// impl Persist<Words> for Demonstrations {
+/// impl Persist<VectorEnv> for Demonstrations {
 ///     fn name(&self) -> &str { "demonstrations" }
 /// }
-/// impl Source<Words> for Demonstrations {
-///     fn draw(&mut self, wanted: Wanted, context: &Context<Words>, _: &mut Rng) -> Result<Option<Trajectories<Words>>> {
+/// impl Source<VectorEnv> for Demonstrations {
+///     fn draw(&mut self, wanted: Wanted, context: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
 ///         let (n, walk) = (wanted.most, [0, 2]); // The letter, then the exit.
 ///         let offsets: Vec<usize> = (0..=n).map(|i| i * walk.len()).collect();
 ///         Trajectories::replay(&context.env, &Slots(walk.repeat(n)), &offsets).map(Some)
 ///     }
 /// }
-/// let env = Words::new(2, 2);
-/// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+/// let env = word_env(2, 2);
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
 /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
 /// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?

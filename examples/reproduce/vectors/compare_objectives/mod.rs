@@ -122,11 +122,12 @@ const SAMPLES: usize = 2_000;
 pub(crate) fn run(args: &Args) -> Result<()> {
     match args.environment {
         Environment::Grid => {
-            let env = HyperGrid::new(2, args.height)?;
-            let reward = OriginalReward::standard(&env)?;
+            let grid = HyperGrid::new(2, args.height)?;
+            let env = grid.env();
+            let reward = OriginalReward::standard(&grid)?;
             compare(args, env, reward, KHot::new(2, args.height))
         }
-        Environment::Dag => compare(args, VectorEnv(ToyDag), ToyReward::default(), KHot::new(1, ToyDag::N_STATES)),
+        Environment::Dag => compare(args, VectorEnv::new(ToyDag), ToyReward::default(), KHot::new(1, ToyDag::N_STATES)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use gfn::env::{VectorEnv, VectorRules};
+use gfn::env::VectorEnv;
 use gfn::metrics::ModeTracker;
 use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
@@ -76,8 +76,9 @@ const PARTS: [(u64, &str); 4] =
 type Found = ModeTracker<usize>;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let env = HyperGrid::new(args.ndim, args.height)?;
-    let peaks = Peaks::new(env.0, args.peaks, args.width, args.floor)?;
+    let grid = HyperGrid::new(args.ndim, args.height)?;
+    let env = grid.env();
+    let peaks = Peaks::new(grid, args.peaks, args.width, args.floor)?;
     let title = format!("{} peaks of width {} on a grid of {}^{}", args.peaks, args.width, args.height, args.ndim);
     let recipe = Recipe { steps: 500, batch: 64, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
     let run = Run::begin(&args.common, "peaks", title, recipe)?;
@@ -102,14 +103,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-fn train(args: &Args, run: &Run<'_>, env: VectorEnv<HyperGrid>, peaks: &Peaks) -> Result<()> {
+fn train(args: &Args, run: &Run<'_>, env: VectorEnv, peaks: &Peaks) -> Result<()> {
     let task = json!({ "ndim": args.ndim, "height": args.height, "peaks": args.peaks, "width": args.width,
         "floor": args.floor });
     let features = KHot::new(args.ndim, args.height);
     let trainer = perceptron(run, env, features, peaks.clone(), BackwardPolicy::SharedTorso, &task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let mut found = Found::new();
-    let mut watch = |trainer: &Trainer<VectorEnv<HyperGrid>>, record: &mut Record| {
+    let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
         let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
         found.add(record.step, record.reward_calls, latest.filter_map(|point| peaks.peak_at(point)));
         record.metrics.insert("modes_found".to_owned(), found.found() as f64);
@@ -194,7 +195,7 @@ impl Visits {
     }
 
     fn add(&mut self, grid: &HyperGrid, point: &[u16]) {
-        if let Some(visits) = self.of.get_mut(grid.key(point) as usize) {
+        if let Some(visits) = self.of.get_mut(grid.index(point) as usize) {
             *visits += 1;
             self.all += 1;
         }

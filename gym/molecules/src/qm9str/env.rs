@@ -8,7 +8,7 @@ use super::BLOCKS;
 pub(super) const LENGTH: usize = 5;
 const N: usize = BLOCKS.len();
 
-/// Strings of up to five blocks that grow at both ends; the environment is `VectorEnv(Qm9Str)`.
+/// Strings of up to five blocks that grow at both ends; `VectorEnv::new(Qm9Str)` is the environment.
 ///
 /// *States.* The blocks so far stand first: an entry is a block's number plus 1, and 0 behind the last; `KHot::new(5, 12)`.
 /// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last block, 1 the first. Of a string
@@ -59,8 +59,6 @@ const REMOVE_LAST: usize = 0;
 const REMOVE_FIRST: usize = 1;
 
 impl VectorRules for Qm9Str {
-    type Key = Vec<u16>;
-
     fn width(&self) -> usize {
         LENGTH
     }
@@ -102,9 +100,6 @@ impl VectorRules for Qm9Str {
             }
             _ => None,
         }
-    }
-    fn key(&self, row: &[u16]) -> Vec<u16> {
-        row.to_vec()
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let blocks = Self::blocks(row);

@@ -16,7 +16,7 @@ use crate::hypergrid::HyperGrid;
 /// ```
 /// use gfn::env::{Reward, VectorStates};
 /// use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
-/// let env = HyperGrid::new(2, 8)?;
+/// let env = HyperGrid::new(2, 8)?.env();
 /// let reward = OriginalReward::new(&env, 0.1, 0.5, 2.0)?;
 /// let log_reward = reward.log_reward(&VectorStates::from_rows([[1, 1]]), None)?;
 /// assert!((log_reward[0] - 2.6f64.ln()).abs() < 1e-12);
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn closed_forms_equal_enumeration() {
         for (ndim, height) in [(1, 2), (1, 11), (2, 5), (2, 6), (2, 7), (3, 8), (2, 11), (2, 16), (4, 9)] {
-            let env = HyperGrid::new(ndim, height).unwrap();
-            let reward = OriginalReward::standard(&env).unwrap();
-            let states = env.states_of(0..env.n_states()).unwrap();
+            let grid = HyperGrid::new(ndim, height).unwrap();
+            let reward = OriginalReward::standard(&grid).unwrap();
+            let states = grid.states_of(0..grid.n_states()).unwrap();
             let z: f64 = reward.reward(&states).iter().sum();
             assert!((reward.log_z() - z.ln()).abs() < 1e-12, "{ndim} {height}");
             let modes = reward.is_mode(&states).into_iter().filter(|mode| *mode).count();
@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn senseless_weights_are_refused_and_zero_is_floored() {
-        let env = HyperGrid::new(2, 8).unwrap();
+        let grid = HyperGrid::new(2, 8).unwrap();
         for (r0, r1, r2) in [(-0.1, 1.0, 1.0), (0.1, -1.0, 1.0), (0.1, 1.0, f64::NAN), (f64::INFINITY, 1.0, 1.0)] {
-            assert!(OriginalReward::new(&env, r0, r1, r2).unwrap_err().to_string().contains("at least 0"));
+            assert!(OriginalReward::new(&grid, r0, r1, r2).unwrap_err().to_string().contains("at least 0"));
         }
-        let floored = OriginalReward::new(&env, 0.0, 0.7, 5.0).unwrap();
+        let floored = OriginalReward::new(&grid, 0.0, 0.7, 5.0).unwrap();
         let log_rewards = floored.log_reward(&VectorStates::from_rows([[4, 4]]), None).unwrap();
         assert_eq!(log_rewards, [1e-12f64.ln()]);
     }

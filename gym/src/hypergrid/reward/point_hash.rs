@@ -1,5 +1,4 @@
 use gfn::Rng;
-use gfn::env::VectorRules;
 
 use crate::hypergrid::HyperGrid;
 
@@ -17,7 +16,7 @@ impl PointHash {
     }
 
     pub(super) fn uniform(&self, grid: &HyperGrid, point: &[u16]) -> f64 {
-        let bits = Rng::mix64(Rng::mix64(grid.key(point) ^ self.keys[0]).wrapping_add(self.keys[1]));
+        let bits = Rng::mix64(Rng::mix64(grid.index(point) ^ self.keys[0]).wrapping_add(self.keys[1]));
         (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 }

@@ -1,12 +1,12 @@
 //! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
 
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
-use gfn::env::Direction;
 use gfn::env::StateGraph;
+use gfn::env::{Direction, Env};
 use gfn::graph::PerGraph;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphArrays, GraphEnv, GraphKind, GraphRules, GraphSchema,
-    GraphState, GraphStates, Node, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, Node, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
@@ -16,7 +16,7 @@ use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
-use gfn::testing::Words;
+use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::Ring;
@@ -218,17 +218,14 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.forward(&GraphArrays::of(&[five.initial_graphs()[0].clone()]), None).map(|_| ()), "5 nodes");
-    misfit(
-        frozen.forward(&GraphArrays::of(&[GraphState::with_nodes(GraphKind::Undirected, 4)]), None).map(|_| ()),
-        "is Undirected",
-    );
+    misfit(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
+    let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
+    misfit(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
     asked(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
 
-    let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
     misfit(
         asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
         "Undirected",
@@ -271,7 +268,7 @@ fn devices_that_are_not_there_are_refused() {
     let env = digraphs();
     let graph_net = GraphNet::new(&env, GraphNetConfig::default(), device, Kind::Float, rng).map(|_| ());
     let edge_mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, Kind::Float, rng).map(|_| ());
-    let words = Words::new(2, 3);
+    let words = word_env(2, 3);
     let mlp =
         MlpPolicy::new(&words, Scaled::new(3, 3), MlpPolicyConfig::default(), device, Kind::Float, rng).map(|_| ());
     for refused in [graph_net, edge_mlp, mlp] {

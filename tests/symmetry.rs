@@ -104,35 +104,35 @@ fn both_forms_of_the_network_read_the_same_counts() {
         assert!(message.contains("move_symmetries"), "{message}");
     };
     refused(net.forward(&batch(), wants).unwrap_err());
-    let host = net.on_host(Direction::Forward).unwrap();
-    refused(host.forward(states.arrays(), None).unwrap_err());
     // Those of one direction don't do for both, nor for the other.
     let backward = counted(Direction::Backward);
-    refused(host.forward(states.arrays(), Some(&backward)).unwrap_err());
     let forward_alone = batch().with_symmetries(counted(Direction::Forward)).unwrap();
     assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
     refused(net.forward(&forward_alone, wants).unwrap_err());
     // Nor do those of other graphs.
     let fewer = env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
-    refused(batch().with_symmetries(fewer.clone()).unwrap_err());
-    refused(host.forward(states.arrays(), Some(&fewer)).unwrap_err());
+    refused(batch().with_symmetries(fewer).unwrap_err());
     let told = forward_alone.with_symmetries(backward).unwrap();
     let output = net.forward(&told, wants).unwrap();
     let other = blind.forward(&batch(), wants).unwrap();
-    let both = [(Direction::Forward, output.pf, other.pf), (Direction::Backward, output.pb, other.pb)];
-    for (direction, blocks, of_blind) in both {
-        let host = net.on_host(direction).unwrap().forward(states.arrays(), Some(&counted(direction))).unwrap();
-        let mut seen = 0.0f64;
-        for ((block, host), of_blind) in blocks.unwrap().iter().zip(host).zip(of_blind.unwrap()) {
-            let host = tch::Tensor::from_slice(&host).view_as(block);
-            assert!((block - host).abs().max().double_value(&[]) < 1e-4, "{direction:?}");
-            seen = seen.max((block - of_blind).abs().max().double_value(&[]));
-        }
-        assert!(seen > 1e-3, "{direction:?}: the counts change logits");
+    let evaluated = GraphPolicy(&net).evaluate(&env, &states, None, wants).unwrap();
+    let both = [
+        (Direction::Forward, evaluated.pf, output.pf, other.pf),
+        (Direction::Backward, evaluated.pb, output.pb, other.pb),
+    ];
+    for (direction, distribution, blocks, of_blind) in both {
+        let host = net.on_host(direction).unwrap().distribution(&env, &states).unwrap();
+        let (host, distribution) = (host.host_log_probs().unwrap(), distribution.unwrap());
+        let expected = distribution.host_log_probs().unwrap();
+        let is_close = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-4;
+        assert!(host.len() == expected.len() && host.iter().zip(expected).all(is_close), "{direction:?}");
+        let change = |(block, of_blind): (&Tensor, Tensor)| (block - of_blind).abs().max().double_value(&[]);
+        let largest = blocks.unwrap().iter().zip(of_blind.unwrap()).map(change).fold(0.0, f64::max);
+        assert!(largest > 1e-3, "{direction:?}: the counts change logits");
     }
 }
 
-/// Counts of the same graphs in an environment with other moves: both forms refuse them.
+/// Counts of the same graphs in an environment with other moves are refused.
 #[test]
 fn counts_of_other_moves_are_refused() {
     let kind = GraphKind::Undirected;
@@ -143,11 +143,9 @@ fn counts_of_other_moves_are_refused() {
     let net = GraphNet::new(&all, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let of_others = nodes.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states).unwrap();
     let batch = GraphBatch::new(all.schema(), states.arrays(), None, Device::Cpu).unwrap();
-    let batch = batch.with_symmetries(of_others.clone()).unwrap();
-    let on_host = net.on_host(Direction::Forward).unwrap().forward(states.arrays(), Some(&of_others));
-    for message in [net.forward(&batch, Quantities::PF).unwrap_err().to_string(), on_host.unwrap_err().to_string()] {
-        assert!(message.contains("symmetries of moves, block"), "{message}");
-    }
+    let batch = batch.with_symmetries(of_others).unwrap();
+    let message = net.forward(&batch, Quantities::PF).unwrap_err().to_string();
+    assert!(message.contains("symmetries of moves, block"), "{message}");
     // A policy counts for the environment that it is asked in, whoever evaluated the states before.
     let policy = GraphPolicy(net);
     let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();

@@ -9,9 +9,10 @@ mod sequence;
 mod torch_script;
 
 pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
+pub(crate) use graph::reduced_states;
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, Engine, GraphNet, GraphNetConfig, GraphNetwork,
-    GraphNorm, HostGraphNet, JumpingKnowledge, MessagePassing, NormKind, Symmetry, Torso,
+    GraphNorm, JumpingKnowledge, MessagePassing, NormKind, Symmetry, Torso,
 };
 pub(crate) use host::floats;
 pub use host::{HostLinear, HostMlp, HostNorm};

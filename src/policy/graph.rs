@@ -2,10 +2,10 @@ use crate::quantity::{Quantities, Quantity};
 use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Masks};
-use crate::graph::{GraphBatch, GraphEnv, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount};
-use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
-use crate::policy::{Evaluation, HostPolicy, Policy};
+use crate::env::{Direction, DiscreteEnv, HostPolicy, Masks};
+use crate::graph::{GraphBatch, GraphEnv, GraphStates, MoveSymmetries};
+use crate::nn::{GraphNetwork, Parameters, reduced_states};
+use crate::policy::{Evaluation, Policy};
 use crate::tensor::index_tensor;
 use crate::{Error, Result};
 
@@ -21,53 +21,11 @@ impl<N: GraphNetwork> Policy<GraphEnv> for GraphPolicy<N> {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
-        let wanted = [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))];
-        let reduced = reduced_states(&self.0, env, states, conditions.is_none());
-        let arrays = reduced.as_ref().map_or_else(|| states.arrays(), |reduced| &reduced.arrays);
-        let batch = GraphBatch::new(env.schema(), arrays, conditions, self.0.parameters().device())?;
-        let mut batch = batch.with_label_classes(env.label_classes());
-        let mut made: Vec<Masks> = Vec::new();
-        for (direction, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
-            let Some(count) = self.0.sees_symmetry(direction) else { continue };
-            let masks = env.masks(direction, states);
-            batch = batch.with_symmetries(MoveSymmetries::of(env, count, &masks, states)?)?;
-            made.push(masks);
-        }
-        let mut output = self.0.forward(&batch, wants)?;
-        if let Some(reduced) = &reduced {
-            for (direction, blocks) in [(Direction::Forward, &mut output.pf), (Direction::Backward, &mut output.pb)] {
-                let Some(blocks) = blocks else { continue };
-                let masks = env.masks(direction, states);
-                let rows = reduced.rows_of_blocks(env, &masks)?;
-                // Too few or too many are refused below.
-                if blocks.len() == rows.len() {
-                    let each = blocks.iter().zip(&rows).zip(&masks.blocks);
-                    let spread = each.map(|((block, rows), of)| {
-                        let what = || format!("the logit block of {} ({direction})", of.name);
-                        spread(block, rows.given, &rows.read, what)
-                    });
-                    *blocks = spread.collect::<Result<_>>()?;
-                }
-                made.push(masks);
-            }
-            let n = reduced.arrays.len();
-            let of_states = output.values.into_iter().map(|(quantity, of)| {
-                Ok((quantity, spread(&of, n, &reduced.of, || format!("the network's {quantity:?}"))?))
-            });
-            output.values = of_states.collect::<Result<_>>()?;
-        }
-        let masks = |direction| {
-            let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
-            Ok(made.unwrap_or_else(|| env.masks(direction, states)))
-        };
-        Evaluation::of_masks(masks, wants, output)
+        evaluate(&self.0, env, states, conditions, wants)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv> + '_>> {
-        let (network, sees_symmetry) = (self.0.on_host(direction)?, self.0.sees_symmetry(direction));
-        let (sees_labels, sees_whole) = (self.0.sees_labels(), sees_whole(&self.0));
-        Some(Box::new(HostGraphPolicy { network, sees_symmetry, sees_labels, sees_whole, direction }))
+        self.0.on_host(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -79,48 +37,55 @@ impl<N: GraphNetwork> Policy<GraphEnv> for GraphPolicy<N> {
     }
 }
 
-/// A view of a [`GraphPolicy`] for a roll-out, in which parameters stay as they are.
-struct HostGraphPolicy<'a> {
-    network: HostGraphNet<'a>,
-    sees_symmetry: Option<SymmetryCount>,
-    sees_labels: bool,
-    sees_whole: bool,
-    direction: Direction,
-}
-
-impl HostPolicy<GraphEnv> for HostGraphPolicy<'_> {
-    fn distribution(&self, env: &GraphEnv, states: &GraphStates) -> Result<GraphActionCategorical> {
-        self.network.check_classes(&env.label_classes(), env.schema().max_nodes)?;
-        let masks = env.masks(self.direction, states);
-        if let Some(reduced) =
-            (!self.sees_whole).then(|| ReducedStates::of(env, states, self.sees_labels, true)).flatten()
-        {
-            let rows = reduced.rows_of_blocks(env, &masks)?;
-            let blocks = self.network.forward(&reduced.arrays, None)?;
-            let widths = masks.blocks.iter().map(|block| block.width);
-            let blocks: Vec<Vec<f32>> =
-                blocks.iter().zip(rows).zip(widths).map(|((b, r), w)| spread_on_host(b, &r.read, w)).collect();
-            return GraphActionCategorical::of_host_blocks(masks, &blocks);
-        }
-        let seen = self.sees_symmetry.map(|count| MoveSymmetries::of(env, count, &masks, states)).transpose()?;
-        let blocks = self.network.forward(states.arrays(), seen.as_ref())?;
-        GraphActionCategorical::of_host_blocks(masks, &blocks)
-    }
-}
-
-/// `true` for a network that is told of symmetry, which is one of whole graphs: it sees these whatever it is asked for.
-fn sees_whole<N: GraphNetwork>(network: &N) -> bool {
-    [Direction::Forward, Direction::Backward].into_iter().any(|direction| network.sees_symmetry(direction).is_some())
-}
-
-/// The graphs that a network is asked about in place of the states, if the environment's rules reduce them.
-fn reduced_states<N: GraphNetwork>(
-    network: &N,
+/// Evaluates each state once by a network, in any of its types.
+fn evaluate(
+    network: &dyn GraphNetwork,
     env: &GraphEnv,
     states: &GraphStates,
-    merges: bool,
-) -> Option<ReducedStates> {
-    if sees_whole(network) { None } else { ReducedStates::of(env, states, network.sees_labels(), merges) }
+    conditions: Option<&Tensor>,
+    wants: Quantities,
+) -> Result<Evaluation<GraphActionCategorical>> {
+    let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
+    let wanted = [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))];
+    let reduced = reduced_states(network, env, states, conditions.is_none());
+    let arrays = reduced.as_ref().map_or_else(|| states.arrays(), |reduced| &reduced.arrays);
+    let batch = GraphBatch::new(env.schema(), arrays, conditions, network.parameters().device())?;
+    let mut batch = batch.with_label_classes(env.label_classes());
+    let mut made: Vec<Masks> = Vec::new();
+    for (direction, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+        let Some(count) = network.sees_symmetry(direction) else { continue };
+        let masks = env.masks(direction, states);
+        batch = batch.with_symmetries(MoveSymmetries::of(env, count, &masks, states)?)?;
+        made.push(masks);
+    }
+    let mut output = network.forward(&batch, wants)?;
+    if let Some(reduced) = &reduced {
+        for (direction, blocks) in [(Direction::Forward, &mut output.pf), (Direction::Backward, &mut output.pb)] {
+            let Some(blocks) = blocks else { continue };
+            let masks = env.masks(direction, states);
+            let rows = reduced.rows_of_blocks(env, &masks)?;
+            // Too few or too many are refused below.
+            if blocks.len() == rows.len() {
+                let each = blocks.iter().zip(&rows).zip(&masks.blocks);
+                let spread = each.map(|((block, rows), of)| {
+                    let what = || format!("the logit block of {} ({direction})", of.name);
+                    spread(block, rows.given, &rows.read, what)
+                });
+                *blocks = spread.collect::<Result<_>>()?;
+            }
+            made.push(masks);
+        }
+        let n = reduced.arrays.len();
+        let of_states = output.values.into_iter().map(|(quantity, of)| {
+            Ok((quantity, spread(&of, n, &reduced.of, || format!("the network's {quantity:?}"))?))
+        });
+        output.values = of_states.collect::<Result<_>>()?;
+    }
+    let masks = |direction| {
+        let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
+        Ok(made.unwrap_or_else(|| env.masks(direction, states)))
+    };
+    Evaluation::of_masks(masks, wants, output)
 }
 
 /// The rows of a network's answer that each row of the states reads.
@@ -135,12 +100,4 @@ fn spread(of_reduced: &Tensor, given: usize, rows: &[usize], what: impl Fn() -> 
         return Ok(Tensor::zeros(size, (of_reduced.kind(), of_reduced.device())));
     }
     Ok(of_reduced.index_select(0, &index_tensor(rows, of_reduced.device())))
-}
-
-/// The same of numbers on the host, row by row.
-fn spread_on_host(of_reduced: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
-    if of_reduced.is_empty() {
-        return vec![0.0; rows.len() * width];
-    }
-    rows.iter().flat_map(|&row| &of_reduced[row * width..(row + 1) * width]).copied().collect()
 }

@@ -10,7 +10,7 @@
 //! | [`UniformPolicy`] | any discrete environment | no parameters |
 //! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByKey`] and [`ByIndex`] (one-hot of
+//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`] (one-hot of
 //! the state), [`Enumeration`] (the number of the state).
 
 mod dense;
@@ -31,7 +31,7 @@ pub use graph::GraphPolicy;
 pub use heads::MultiHead;
 pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
-pub use tabular::{ByIndex, ByKey, Enumeration};
+pub use tabular::{ByIndex, ByNumber, Enumeration};
 pub use torso::VectorTorso;
 pub use uniform::UniformPolicy;
 pub(crate) use vectors::{EncodedVectors, Inputs, Network};
@@ -41,6 +41,7 @@ use std::any::Any;
 use tch::Tensor;
 
 use crate::Result;
+pub use crate::env::HostPolicy;
 use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
@@ -96,6 +97,10 @@ impl<D> Evaluation<D> {
 ///
 /// A policy never depends on a state's batch mates, nor on chance: a trainer refuses batch normalisation in training mode, and dropout. For graphs up to isomorphism it is equivariant: relabelling a graph
 /// permutes its slots and changes no probability.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a policy of `{E}`",
+    note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, `SequencePolicy` and others"
+)]
 pub trait Policy<E: Env> {
     /// Evaluates each state once. `conditions` has a row per state, `[states, C]`.
     ///
@@ -137,15 +142,6 @@ pub trait Policy<E: Env> {
 pub(crate) trait OwnedPolicy<E: Env>: Policy<E> + Any {}
 
 impl<E: Env, P: Policy<E> + 'static> OwnedPolicy<E> for P {}
-
-/// A copy of a policy for one roll-out ([`Policy::on_host`]).
-pub trait HostPolicy<E: Env> {
-    /// P_F or P_B of each state, without gradients.
-    ///
-    /// # Errors
-    /// Those of [`Policy::evaluate`].
-    fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist>;
-}
 
 /// A policy chosen at run time: `Box<dyn Policy<E> + Send>`.
 impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {

@@ -5,12 +5,11 @@ use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
 use super::features::Labels;
 use super::fits::Fits;
 use super::heads::{Heads, Symmetry, SymmetryLayer, counted, pair_features, start_scale};
-use super::network::{HostBlocks, HostGraphNet};
-use super::torso::{Embedded, Torso, checked_conditions, embedded};
+use super::on_host::HostGraphNet;
+use super::torso::{Embedded, ErasedTorso, Torso, checked_conditions};
 use super::{ConvKind, GraphNetwork, JumpingKnowledge, MessagePassing, NormKind};
-use crate::env::Direction;
+use crate::env::{Direction, HostPolicy};
 use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics, SymmetryCount};
-use crate::nn::host::Packed;
 use crate::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -178,14 +177,14 @@ impl GraphNetConfig {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct GraphNet<T = MessagePassing> {
+pub struct GraphNet {
     config: GraphNetConfig,
-    fits: Fits,
+    pub(super) fits: Fits,
     /// `true` for a torso that was brought, which may see labels.
     own_torso: bool,
-    forward: T,
+    forward: Box<dyn ErasedTorso>,
     pf: Heads,
-    backward: Option<T>,
+    backward: Option<Box<dyn ErasedTorso>>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
     symmetry: Option<SymmetryLayer>,
@@ -216,9 +215,7 @@ impl GraphNet {
         net.own_torso = false;
         Ok(net)
     }
-}
 
-impl<T: Torso> GraphNet<T> {
     /// The same with a torso of your own, built in the scope that `torso` gets; with [`BackwardPolicy::Separate`] a second one
     /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`,
     /// `jumping`, `ablation`, `global`) don't matter.
@@ -227,7 +224,7 @@ impl<T: Torso> GraphNet<T> {
     /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many slots, and layers of
     /// width below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device that
     /// isn't there.
-    pub fn with_torso(
+    pub fn with_torso<T: Torso + Send + 'static>(
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> T,
         config: GraphNetConfig,
@@ -243,15 +240,16 @@ impl<T: Torso> GraphNet<T> {
         let config = GraphNetConfig { symmetry: config.symmetry.chosen(env)?, ..config };
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
+        let mut torso = |scope: &mut Scope<'_>| -> Box<dyn ErasedTorso> { Box::new(torso(scope)) };
         let forward = torso(&mut scope.sub("torso"));
-        let heads = |scope: &mut Scope<'_>, direction, torso: &T| {
+        let heads = |scope: &mut Scope<'_>, direction, torso: &dyn ErasedTorso| {
             let (width, of_graph) = torso.widths();
             Heads::new(scope, env, direction, width, of_graph, &config)
         };
-        let pf = heads(&mut scope.sub("pf"), Direction::Forward, &forward);
+        let pf = heads(&mut scope.sub("pf"), Direction::Forward, forward.as_ref());
         let learned = config.backward != BackwardPolicy::Uniform;
         let backward = (config.backward == BackwardPolicy::Separate).then(|| torso(&mut scope.sub("backward_torso")));
-        let of_pb = backward.as_ref().unwrap_or(&forward);
+        let of_pb = backward.as_ref().unwrap_or(&forward).as_ref();
         let pb = learned.then(|| heads(&mut scope.sub("pb"), Direction::Backward, of_pb));
         let (width, of_graph) = forward.widths();
         let hidden = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
@@ -271,18 +269,14 @@ impl<T: Torso> GraphNet<T> {
     pub fn config(&self) -> &GraphNetConfig {
         &self.config
     }
-}
 
-impl<T: Torso> GraphNet<T> {
-    /// Embeddings by a torso, with the symmetry of graphs where the network sees it.
-    fn embed<E: Engine>(
+    /// Adds the symmetry of graphs to a torso's embeddings, if the network sees it.
+    fn with_symmetry<E: Engine>(
         &self,
-        torso: &T,
         engine: &E,
-        conditions: Option<&E::Rows>,
+        embedded: Embedded<E::Rows>,
         direction: Direction,
     ) -> Result<Embedded<E::Rows>> {
-        let embedded = embedded(torso, engine, conditions)?;
         match &self.symmetry {
             Some(layer) => layer.tell(engine, direction, embedded),
             None => Ok(embedded),
@@ -301,9 +295,24 @@ impl<T: Torso> GraphNet<T> {
         let symmetries = self.symmetry.as_ref().map(|_| counted(engine.symmetries(direction))).transpose()?;
         heads.forward(engine, embedded, pairs.as_ref(), symmetries)
     }
+
+    /// Returns the blocks of logits of one direction, computed on the host.
+    pub(super) fn host_blocks(&self, graphs: &HostGraphs<'_>, direction: Direction) -> Result<Vec<HostRows>> {
+        let (torso, heads) = match (direction, &self.pb) {
+            (Direction::Backward, Some(pb)) => (self.backward.as_ref().unwrap_or(&self.forward), pb),
+            _ => (&self.forward, &self.pf),
+        };
+        let embedded = self.with_symmetry(graphs, torso.embed_host(graphs)?, direction)?;
+        let mut blocks = self.blocks(heads, graphs, &embedded, direction)?;
+        if self.config.unit != 1.0 {
+            let unit = self.config.unit as f32;
+            blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|logit| *logit *= unit);
+        }
+        Ok(blocks)
+    }
 }
 
-impl<T: Torso> GraphNetwork for GraphNet<T> {
+impl GraphNetwork for GraphNet {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         self.fits.check(batch)?;
         let engine = TensorGraphs::new(batch, self.parameters.kind());
@@ -317,10 +326,12 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
         } else {
             None
         };
-        let embed = |torso, direction| self.embed(torso, &engine, conditions.as_ref(), direction);
+        let embed = |torso: &dyn ErasedTorso, direction| {
+            self.with_symmetry(&engine, torso.embed_tensors(&engine, conditions.as_ref())?, direction)
+        };
         let first = if alone { Direction::Forward } else { Direction::Backward };
-        let shared = (alone || shared_pb).then(|| embed(&self.forward, first)).transpose()?;
-        let own = own.map(|torso| embed(torso, Direction::Backward)).transpose()?;
+        let shared = (alone || shared_pb).then(|| embed(self.forward.as_ref(), first)).transpose()?;
+        let own = own.map(|torso| embed(torso.as_ref(), Direction::Backward)).transpose()?;
         let blocks = |heads: Option<&Heads>, embedded: Option<&Embedded>, direction| {
             let blocks = heads.zip(embedded).map(|(heads, embedded)| self.blocks(heads, &engine, embedded, direction));
             blocks.transpose()
@@ -345,11 +356,11 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
         Ok(NetworkOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
 
-    fn on_host(&self, direction: Direction) -> Option<HostGraphNet<'_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv> + '_>> {
         let at_home = self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
         let learned = direction == Direction::Forward || self.pb.is_some();
-        (at_home && learned && self.config.estimators.n_conditions == 0 && self.forward.on_host())
-            .then(|| HostGraphNet { net: self, direction, packed: Packed::default() })
+        let fits = at_home && learned && self.config.estimators.n_conditions == 0 && self.forward.on_host();
+        if fits { Some(Box::new(HostGraphNet::new(self, direction))) } else { None }
     }
 
     fn sees_symmetry(&self, direction: Direction) -> Option<SymmetryCount> {
@@ -366,25 +377,5 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
 
     fn parameters(&self) -> &Parameters {
         &self.parameters
-    }
-}
-
-impl<T: Torso> HostBlocks for GraphNet<T> {
-    fn fits(&self) -> &Fits {
-        &self.fits
-    }
-
-    fn host_blocks(&self, graphs: &HostGraphs<'_>, direction: Direction) -> Result<Vec<HostRows>> {
-        let (torso, heads) = match (direction, &self.pb) {
-            (Direction::Backward, Some(pb)) => (self.backward.as_ref().unwrap_or(&self.forward), pb),
-            _ => (&self.forward, &self.pf),
-        };
-        let embedded = self.embed(torso, graphs, None, direction)?;
-        let mut blocks = self.blocks(heads, graphs, &embedded, direction)?;
-        if self.config.unit != 1.0 {
-            let unit = self.config.unit as f32;
-            blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|logit| *logit *= unit);
-        }
-        Ok(blocks)
     }
 }

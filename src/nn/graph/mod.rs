@@ -11,6 +11,7 @@ mod graph_net;
 mod heads;
 mod message_passing;
 mod network;
+mod on_host;
 mod torso;
 mod transformer;
 
@@ -20,5 +21,6 @@ pub use engine::Engine;
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
 pub use heads::Symmetry;
 pub use message_passing::{JumpingKnowledge, MessagePassing};
-pub use network::{GraphNetwork, HostGraphNet};
+pub use network::GraphNetwork;
+pub(crate) use network::reduced_states;
 pub use torso::{Embedded, Torso};

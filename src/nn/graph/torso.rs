@@ -2,7 +2,7 @@
 
 use tch::{Kind, Tensor};
 
-use super::engine::Engine;
+use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
 use crate::graph::GraphBatch;
 use crate::{Error, Result};
 
@@ -37,15 +37,37 @@ pub trait Torso: std::fmt::Debug {
     }
 }
 
+/// A [`Torso`] of any type: what it embeds by each engine, checked to be as wide as the torso says.
+pub(super) trait ErasedTorso: std::fmt::Debug + Send {
+    fn widths(&self) -> (i64, i64);
+    fn on_host(&self) -> bool;
+    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embedded>;
+    fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embedded<HostRows>>;
+}
+
+impl<T: Torso + Send> ErasedTorso for T {
+    fn widths(&self) -> (i64, i64) {
+        Torso::widths(self)
+    }
+
+    fn on_host(&self) -> bool {
+        Torso::on_host(self)
+    }
+
+    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
+        embedded(self, graphs, conditions)
+    }
+
+    fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embedded<HostRows>> {
+        embedded(self, graphs, None)
+    }
+}
+
 /// The embeddings of a batch, checked to be as wide as the torso says.
-pub(in crate::nn) fn embedded<T: Torso, E: Engine>(
-    torso: &T,
-    engine: &E,
-    conditions: Option<&E::Rows>,
-) -> Result<Embedded<E::Rows>> {
+fn embedded<T: Torso, E: Engine>(torso: &T, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
     const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
     let embedded = torso.embed(engine, conditions)?;
-    let ((of_node, of_graph), arrays) = (torso.widths(), engine.arrays());
+    let ((of_node, of_graph), arrays) = (Torso::widths(torso), engine.arrays());
     let sizes =
         [(&embedded.nodes, [arrays.nodes.len() as i64, of_node]), (&embedded.graphs, [arrays.len() as i64, of_graph])];
     for (rows, expected) in sizes {
@@ -123,7 +145,7 @@ mod tests {
             let net = GraphNet::with_torso(&env, torso, config, Device::Cpu, Kind::Float, rng).unwrap();
             let states = env.initial(&[0; 2]);
             let batch = GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
-            let on_host = net.on_host(Direction::Forward).unwrap().forward(states.arrays(), None).map(|_| ());
+            let on_host = net.on_host(Direction::Forward).unwrap().distribution(&env, &states).map(|_| ());
             for outcome in [net.forward(&batch, Quantities::PF).map(|_| ()), on_host] {
                 match (nodes, graphs) {
                     (2, 2) => outcome.unwrap(),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Counts the lines of code of each package, and of each room of the core: scripts/count_lines.py [--json] [--files PACKAGE].
+"""Counts the lines and tokens of code of each package, and of each room of the core: scripts/count_lines.py [--json] [--files PACKAGE].
 
-A line of code is one of Rust that is no blank line, no comment and no documentation, and isn't part of a test. Beside it stands the
-number of names that the core exports: what `pub use` and `pub` items of its public modules make. `tests/rooms.rs` compares both with caps.
+A line of code is one of Rust that is no blank line, no comment and no documentation, and isn't part of a test. A token is a word or a
+punctuation character of such a line: packing more into a line saves no token. Beside them stands the number of names that the core exports: what `pub use` and `pub` items of its public modules make. `tests/rooms.rs` compares them with caps.
 """
 
 import argparse
@@ -25,6 +25,7 @@ PACKAGES = {
     "examples": "examples",
     "benches": "benches",
 }
+TOKEN = re.compile(r"\w+|[^\w\s]")
 ITEM = re.compile(r"pub (?:unsafe |const |async )*(?:struct|enum|trait|fn|const|static|type|union) (\w+)")
 
 
@@ -79,13 +80,15 @@ def exported(path):
 
 def count():
     folders = [ROOT / folder for folder in PACKAGES.values()]
-    packages, rooms, files = {}, {}, {}
+    packages, rooms, files, tokens = {}, {}, {}, {}
     for (name, _), folder in zip(PACKAGES.items(), folders):
-        packages[name] = 0
+        packages[name] = tokens[name] = 0
         files[name] = {}
         for path in sources(folder, folders) if folder.exists() else ():
-            lines = len(code_lines(path.read_text()))
+            code = code_lines(path.read_text())
+            lines = len(code)
             packages[name] += lines
+            tokens[name] += sum(len(TOKEN.findall(line)) for line in code)
             inside = path.relative_to(folder)
             files[name][str(inside)] = lines
             if name == "core":
@@ -94,8 +97,10 @@ def count():
     return {
         "packages": packages,
         "rooms": rooms,
+        "tokens": tokens,
         "files": files,
         "total": sum(packages.values()),
+        "total_tokens": sum(tokens.values()),
         "exported": exported(ROOT / "src/lib.rs"),
     }
 
@@ -115,8 +120,9 @@ def main():
     else:
         table = {"core/" + room: lines for room, lines in sorted(found["rooms"].items())} | found["packages"]
     for name, lines in table.items():
-        print(f"{lines:7,} {name}")
-    print(f"{found['total']:7,} in all; the core exports {found['exported']} names")
+        tokens = f"{found['tokens'][name]:9,} tokens" if name in found["tokens"] else ""
+        print(f"{lines:7,} {name:24} {tokens}".rstrip())
+    print(f"{found['total']:7,} lines and {found['total_tokens']:,} tokens in all; the core exports {found['exported']} names")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,10 @@ use crate::{Error, Result};
 /// assert_eq!(reward.log_reward(&Slots(vec![3]), None)?, [3.0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reward of `{S}`",
+    note = "a reward is a closure `|states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>` or implements `Reward`"
+)]
 pub trait Reward<S>: Send {
     /// log R of each state (natural logarithm); minus infinity means that R is zero.
     ///

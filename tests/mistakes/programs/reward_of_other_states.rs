@@ -1,0 +1,16 @@
+//! expected: is not a reward of `VectorStates`
+use gfn::env::Rows;
+use gfn::graph::GraphStates;
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::UniformPolicy;
+use gfn::tch::Tensor;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::hypergrid::HyperGrid;
+
+fn main() -> Result<()> {
+    let env = HyperGrid::new(2, 8)?.env();
+    let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+    Ok(())
+}

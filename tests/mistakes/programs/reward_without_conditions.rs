@@ -1,0 +1,15 @@
+//! expected: is not a reward of `VectorStates`
+//! expected: |states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>
+use gfn::env::VectorStates;
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::UniformPolicy;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::hypergrid::HyperGrid;
+
+fn main() -> Result<()> {
+    let env = HyperGrid::new(2, 8)?.env();
+    let reward = |states: &VectorStates| -> Result<Vec<f64>> { Ok(vec![0.0; states.values().len()]) };
+    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+    Ok(())
+}

@@ -14,8 +14,8 @@ use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::TrainEnv;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dags::{
@@ -67,7 +67,7 @@ fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
 }
 
 /// The steps of trainers that `make` makes, one for each replica.
-fn timed<E: ReplayEnv + 'static>(
+fn timed<E: TrainEnv + 'static>(
     replicas: usize,
     steps: usize,
     make: impl Fn() -> Result<Trainer<E>> + Sync,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::trainers::{Folder, Setting, bytes, colored_graphs, files, ring, state, steps};
-use gfn::env::{DiscreteEnv, Rows, Slots, VectorStates};
+use gfn::env::{Rows, VectorStates};
 use gfn::graph::{GraphEnv, GraphKind};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
@@ -14,7 +14,7 @@ use gfn::objective::{
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::word_env;
-use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{Checkpoint, ReplayPath, TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
 use tch::Tensor;
@@ -22,7 +22,7 @@ use tch::Tensor;
 /// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
 fn unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
 where
-    E: DiscreteEnv<Actions = Slots>,
+    E: TrainEnv,
 {
     let before = state(trainer, folder);
     let error = trainer.resume(path).unwrap_err();

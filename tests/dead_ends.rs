@@ -5,8 +5,9 @@ use gfn::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphRules, GraphState, Mov
 use gfn::metrics::pruned_distribution;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
-use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::rollout::Sampler;
 use gfn::testing::{Chain, Positions, check_env, check_graph_env};
+use gfn::train::TrainEnv;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
@@ -115,7 +116,7 @@ fn states_that_end_without_an_exit_are_no_dead_ends() {
     }
 }
 
-fn trained<E: ReplayEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States> + 'static) -> Result<()>
+fn trained<E: TrainEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States> + 'static) -> Result<()>
 where
     UniformPolicy: gfn::policy::Policy<E>,
 {

@@ -7,7 +7,7 @@ use gfn::objective::{DetailedBalance, TrajectoryBalance};
 use gfn::optim::AdamConfig;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::{OnWarning, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::set_addition::SetAddition;
@@ -26,7 +26,7 @@ struct Run {
     reward_calls: u64,
 }
 
-fn run<E: ReplayEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
+fn run<E: TrainEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
     let losses = (0..steps).map(|_| Ok(trainer.step()?.loss)).collect::<Result<_>>()?;
     let sum = |tensor: &tch::Tensor| tensor.to_kind(Kind::Double).sum(Kind::Double).double_value(&[]);
     let parameters = trainer.policy().parameters().into_iter().flat_map(|parameters| parameters.iter());

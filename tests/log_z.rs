@@ -37,7 +37,7 @@ fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<VectorEnv> {
 }
 
 /// log Z before the first update.
-fn first<E: gfn::rollout::ReplayEnv>(trainer: &mut Trainer<E>) -> f64 {
+fn first<E: gfn::train::TrainEnv>(trainer: &mut Trainer<E>) -> f64 {
     trainer.step().unwrap().log_z
 }
 

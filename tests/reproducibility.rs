@@ -1,8 +1,8 @@
 //! The same seed gives the same bits whatever the number of rayon's threads, and a run that was saved goes on as if it hadn't been.
 
 use crate::trainers::{Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps};
-use gfn::env::{DiscreteEnv, Slots};
 use gfn::replay::Eviction;
+use gfn::train::TrainEnv;
 use gfn::train::{ReplayPath, Trainer};
 
 const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward];
@@ -10,7 +10,7 @@ const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward,
 /// Saves after 4 of 9 steps, goes on in a trainer that was made with another seed, and compares with the run that went on.
 fn check_resume<E>(name: &str, paths: &[ReplayPath], make: fn(Setting) -> Trainer<E>)
 where
-    E: DiscreteEnv<Actions = Slots>,
+    E: TrainEnv,
 {
     for (k, &path) in paths.iter().enumerate() {
         for eviction in [Eviction::Fifo, Eviction::BestReward] {
@@ -68,7 +68,7 @@ fn on_threads<E>(
     make: fn(Setting) -> Trainer<E>,
 ) -> (Vec<[u64; 6]>, Vec<Vec<u8>>)
 where
-    E: DiscreteEnv<Actions = Slots>,
+    E: TrainEnv,
 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
@@ -90,7 +90,7 @@ where
 fn the_number_of_rayons_threads_changes_no_bit() {
     fn check<E>(name: &str, least: usize, make: fn(Setting) -> Trainer<E>)
     where
-        E: DiscreteEnv<Actions = Slots>,
+        E: TrainEnv,
     {
         let one = on_threads(1, (name, least), make);
         for threads in 1..=3 {

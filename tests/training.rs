@@ -16,7 +16,7 @@ use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Triangles;
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::{TrainEnv, Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::{Ring, RingReward};
 use tch::{Device, Kind};
@@ -47,7 +47,7 @@ fn trained<E, P, R>(
     seed: u64,
 ) -> (Distances, Distances)
 where
-    E: EnumerableEnv,
+    E: EnumerableEnv + TrainEnv,
     P: Policy<E> + Send + 'static,
     R: Reward<E::States> + 'static,
 {

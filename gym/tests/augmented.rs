@@ -9,7 +9,9 @@ use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objec
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByIndex, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::train::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, StepStats, Trainer, TrainerConfig};
+use gfn::train::{
+    DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, StepStats, TrainEnv, Trainer, TrainerConfig,
+};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bit_sequence::{HammingReward, NonAutoregressiveBitSequence};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
@@ -22,7 +24,7 @@ fn tabulated(states: &VectorStates) -> Result<Vec<f64>> {
 }
 
 /// A table for each state of a graph, in double precision, with log F and a uniform P_B.
-fn table<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
+fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
     let features = ByIndex::new(env.clone(), StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
         backward: BackwardPolicy::Uniform,
@@ -34,7 +36,7 @@ fn table<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(env: &E) -> 
 
 /// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` and the policy in proportion to
 /// the terms; gives log Z.
-fn fill<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(
+fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
     reward: &impl Reward<VectorStates>,
@@ -91,7 +93,7 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
 }
 
 /// The loss at the augmented flows, with these coefficients in training.
-fn loss<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(
+fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
     objective: impl Objective + 'static,
@@ -105,7 +107,7 @@ fn loss<E: EnumerableEnv<States = VectorStates> + Clone + 'static>(
 
 fn check<E, R>(env: &E, reward: &R)
 where
-    E: EnumerableEnv<States = VectorStates> + Clone + 'static,
+    E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
     // Edge-based, state-based, joint.

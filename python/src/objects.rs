@@ -5,7 +5,8 @@ use std::sync::Arc;
 use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::{GraphSchema, GraphStates};
 use gfn::policy::{Features, StateFeatures};
-use gfn::rollout::{ReplayEnv, Sampler, Walks};
+use gfn::rollout::{Sampler, Walks};
+use gfn::train::TrainEnv;
 use gfn::{Error, Rng};
 use gfn_dags::acyclic;
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
@@ -80,7 +81,7 @@ impl StateFeatures<DiffusionStates> for Coordinates {
 }
 
 /// Ways to objects, at random; whether there is one shows that they are finished objects of the environment.
-pub(crate) fn ways<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> gfn::Result<Walks<E>> {
+pub(crate) fn ways<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> gfn::Result<Walks<E>> {
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
         && env.exit_actions(&objects.select(&[row])).is_none()
     {
@@ -99,7 +100,7 @@ pub(crate) fn ways<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng) ->
 }
 
 /// Objects, none of which is refused.
-pub(crate) fn finished<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> gfn::Result<()> {
+pub(crate) fn finished<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> gfn::Result<()> {
     const AT_ONCE: usize = 4096;
     let rows: Vec<usize> = (0..objects.len()).collect();
     for rows in rows.chunks(AT_ONCE) {

@@ -1,6 +1,7 @@
 use super::ExactEvaluation;
 use crate::env::{EnumerableEnv, Env};
-use crate::rollout::{ReplayEnv, Sampler};
+use crate::rollout::Sampler;
+use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Result, Rng};
 
@@ -31,7 +32,7 @@ impl<E: Env> std::fmt::Debug for Trained<E> {
     }
 }
 
-impl<E: ReplayEnv> Trained<E> {
+impl<E: TrainEnv> Trained<E> {
     /// Takes a trainer as it is. Samples are drawn by a stream of their own.
     #[must_use]
     pub fn new(trainer: Trainer<E>) -> Self {

@@ -1,5 +1,6 @@
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Rows, Slots, Step};
+use crate::train::TrainEnv;
 use crate::{Error, Result};
 
 /// Positions on a [`Chain`]: a batch of states.
@@ -123,3 +124,5 @@ impl EnumerableEnv for Chain {
         states.0.clone()
     }
 }
+
+impl TrainEnv for Chain {}

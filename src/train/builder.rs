@@ -15,10 +15,10 @@ use crate::optim::{Average, Optimizer};
 use crate::policy::Policy;
 use crate::quantity::Quantity;
 use crate::replay::ReplayBuffer;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::{Error, Result};
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// Learns from a replay buffer, too; hindsight and a search come after it. Replayed objects keep the log-rewards
     /// that they were stored with; if the reward gives others by then, a
     /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) says so.

@@ -40,6 +40,7 @@
 mod builder;
 mod checkpoint;
 mod companions;
+mod compiled;
 mod config;
 mod context;
 mod fit;
@@ -52,6 +53,9 @@ mod trainer;
 
 pub use checkpoint::{Checkpoint, Manifest, Persist};
 pub use companions::{AverageFor, Companion, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
+pub use compiled::TrainEnv;
+#[doc(hidden)]
+pub use compiled::TrainerCode;
 pub use config::{ReplayPath, StepStats, TrainerConfig, TransitionBatches};
 pub use context::Context;
 #[cfg(feature = "signals")]

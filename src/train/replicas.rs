@@ -9,8 +9,9 @@ use crate::env::{Env, Rows, check_count};
 use crate::nn::Parameters;
 use crate::policy::Policy;
 use crate::rng::hash;
-use crate::rollout::{Container, ReplayEnv, Sampler};
+use crate::rollout::{Container, Sampler};
 use crate::tensor::to_host;
+use crate::train::TrainEnv;
 use crate::{Error, Result, Rng};
 
 /// Objects that each replica's reward is asked about before the first step.
@@ -18,7 +19,7 @@ const ASKED: usize = 8;
 /// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round differently.
 const TOLERANCE: f64 = 1e-4;
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: Env> Trainer<E> {
     /// The number of trainers that train as one; 1 for a trainer by itself.
     #[must_use]
     pub fn n_replicas(&self) -> usize {
@@ -31,6 +32,30 @@ impl<E: ReplayEnv> Trainer<E> {
         self.context.group.rank()
     }
 
+    /// For an observer that must see every trajectory: the first replica, which alone has observers, sees its own share of each batch.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] where several trainers train as one, and where fresh trajectories come from elsewhere into a replay buffer.
+    pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
+        let stored = self.sources.elsewhere.is_some() && self.sources.replay.is_some();
+        let (missing, remedy) = if stored {
+            (
+                "all fresh trajectories: some go into the replay buffer alone",
+                "train without a replay buffer, or look at samples of the trained policy",
+            )
+        } else if self.n_replicas() > 1 {
+            (
+                "all trajectories of a batch, of which each replica sees its share",
+                "train with one replica, or look at samples of the trained policy",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::missing(needed_by, missing, remedy))
+    }
+}
+
+impl<E: TrainEnv> Trainer<E> {
     /// Compares the trainers of all replicas: in parameters, objective, description, settings, step and place of the random stream. A
     /// schedule of one's own can't be compared.
     ///
@@ -100,28 +125,6 @@ impl<E: ReplayEnv> Trainer<E> {
             }
         }
         Ok(())
-    }
-
-    /// For an observer that must see every trajectory: the first replica, which alone has observers, sees its own share of each batch.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] where several trainers train as one, and where fresh trajectories come from elsewhere into a replay buffer.
-    pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
-        let stored = self.sources.elsewhere.is_some() && self.sources.replay.is_some();
-        let (missing, remedy) = if stored {
-            (
-                "all fresh trajectories: some go into the replay buffer alone",
-                "train without a replay buffer, or look at samples of the trained policy",
-            )
-        } else if self.n_replicas() > 1 {
-            (
-                "all trajectories of a batch, of which each replica sees its share",
-                "train with one replica, or look at samples of the trained policy",
-            )
-        } else {
-            return Ok(());
-        };
-        Err(Error::missing(needed_by, missing, remedy))
     }
 }
 

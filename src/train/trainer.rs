@@ -22,7 +22,8 @@ use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::{OwnedPolicy, Policy};
 use crate::replay::ReplayBuffer;
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::Trajectories;
+use crate::train::TrainEnv;
 use crate::{Result, Rng, runtime};
 
 /// Trains a policy: samples, replays, scores, differentiates, updates.
@@ -65,6 +66,16 @@ pub struct Trainer<E: Env> {
     pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
 }
 
+/// All that a trainer is made of.
+pub(super) struct Beginning<E: Env> {
+    env: E,
+    reward: Box<dyn Reward<E::States>>,
+    policy: Box<dyn OwnedPolicy<E> + Send>,
+    objective: Box<dyn Objective>,
+    config: TrainerConfig,
+    rng: Rng,
+}
+
 /// A batch that was drawn and not yet learned from.
 pub(super) struct Drawn<E: Env> {
     pub(super) batch: Batch<E>,
@@ -82,7 +93,7 @@ impl<E: Env> std::fmt::Debug for Trainer<E> {
     }
 }
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// A trainer at step 0, without replay, which owns its policy ([`policy_as`](Self::policy_as) gives the concrete type). Reward, policy
     /// and objective may be boxed, if they are chosen at run time.
     ///
@@ -100,17 +111,12 @@ impl<E: ReplayEnv> Trainer<E> {
         config: TrainerConfig,
         rng: Rng,
     ) -> Result<Self> {
-        Self::from_boxes(env, Box::new(reward), Box::new(policy), objective.into(), config, rng)
+        let (reward, policy) = (Box::new(reward), Box::new(policy));
+        (E::trainer_code().begin)(Beginning { env, reward, policy, objective: objective.into(), config, rng })
     }
 
-    fn from_boxes(
-        env: E,
-        reward: Box<dyn Reward<E::States>>,
-        policy: Box<dyn OwnedPolicy<E> + Send>,
-        objective: Box<dyn Objective>,
-        mut config: TrainerConfig,
-        rng: Rng,
-    ) -> Result<Self> {
+    pub(super) fn begin(beginning: Beginning<E>) -> Result<Self> {
+        let Beginning { env, reward, policy, objective, mut config, rng } = beginning;
         runtime::prepare();
         config.check()?;
         objective.check()?;
@@ -157,10 +163,14 @@ impl<E: ReplayEnv> Trainer<E> {
     /// Step 10 and every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
     /// either; if the reward fails there, the step has been made.
     pub fn step(&mut self) -> Result<StepStats> {
-        self.make_step().inspect_err(|_| self.context.clear_gradients())
+        (E::trainer_code().step)(self)
     }
 
-    fn make_step(&mut self) -> Result<StepStats> {
+    pub(super) fn make_step(&mut self) -> Result<StepStats> {
+        self.try_step().inspect_err(|_| self.context.clear_gradients())
+    }
+
+    fn try_step(&mut self) -> Result<StepStats> {
         let mut lap = laps();
         let Drawn { batch, mut unset_log_z, mut own_stream } = self.draw_batch()?;
         let Self { context, sources, companions, optimizer, rng, .. } = self;
@@ -258,7 +268,9 @@ impl<E: ReplayEnv> Trainer<E> {
         }
         Ok(())
     }
+}
 
+impl<E: Env> Trainer<E> {
     /// The context of training, as sources and companions see it.
     pub fn context(&self) -> &Context<E> {
         &self.context

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gfn::Rng;
-use gfn::env::{DiscreteEnv, Slots, VectorEnv};
+use gfn::env::VectorEnv;
 use gfn::graph::PerGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
@@ -12,7 +12,7 @@ use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, W
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, StepStats, TrainEnv, Trainer, TrainerConfig};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::Ring;
@@ -59,7 +59,7 @@ pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Everything that a trainer would save: weights, moments, random stream, buffer, step.
-pub(crate) fn state<E: DiscreteEnv<Actions = Slots>>(trainer: &Trainer<E>, folder: &Folder) -> Vec<Vec<u8>> {
+pub(crate) fn state<E: TrainEnv>(trainer: &Trainer<E>, folder: &Folder) -> Vec<Vec<u8>> {
     let path = folder.join("state");
     trainer.save(&path).unwrap();
     bytes(&path)
@@ -71,7 +71,7 @@ pub(crate) fn bits(stats: &StepStats) -> [u64; 6] {
     [loss.to_bits(), log_z.to_bits(), mean_len.to_bits(), states as u64, distinct as u64, grad_norm.to_bits()]
 }
 
-pub(crate) fn steps<E: DiscreteEnv<Actions = Slots>>(trainer: &mut Trainer<E>, n: usize) -> Vec<[u64; 6]> {
+pub(crate) fn steps<E: TrainEnv>(trainer: &mut Trainer<E>, n: usize) -> Vec<[u64; 6]> {
     (0..n).map(|_| bits(&trainer.step().unwrap())).collect()
 }
 

@@ -8,8 +8,9 @@ use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::Origin;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
-use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::TrainEnv;
 use gfn::train::{Batch, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
@@ -137,7 +138,7 @@ fn backward(name: ObjectiveName) -> BackwardPolicy {
 /// The distance of the gradients of two trainers on one batch, over the norm of the first's.
 fn gap<E>(one: &mut Trainer<E>, other: &mut Trainer<E>) -> Result<f64>
 where
-    E: ReplayEnv + gfn::env::DiscreteEnv,
+    E: TrainEnv + gfn::env::DiscreteEnv,
 {
     let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
         // Draws are of one seed.
@@ -152,7 +153,7 @@ where
     Ok((apart / norm.max(f64::MIN_POSITIVE)).sqrt())
 }
 
-fn gradient<E: ReplayEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Result<Vec<Tensor>> {
+fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Result<Vec<Tensor>> {
     let scores = trainer.score(&mut batch)?;
     trainer.loss(&scores)?.backward();
     let parameters =

@@ -4,7 +4,7 @@ use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::metrics::certificates::Certificate;
 use gfn::metrics::{Distances, Target, modes_covered};
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::{Observer, Trainer};
 use gfn::{Error, Result};
 use serde_json::json;
@@ -44,7 +44,7 @@ impl<E: EnumerableEnv> Exact<E> {
     /// The probability that the policy ends in each state.
     pub(crate) fn learned(&self, trainer: &Trainer<E>) -> Result<Vec<f64>>
     where
-        E: ReplayEnv,
+        E: TrainEnv,
     {
         Ok(self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs)
     }
@@ -98,7 +98,7 @@ impl Run<'_> {
         observers: Vec<&mut dyn Observer<E>>,
     ) -> Result<Option<Learned<'_, E>>>
     where
-        E: EnumerableEnv + ReplayEnv + 'static,
+        E: EnumerableEnv + TrainEnv + 'static,
     {
         let (recipe, compared) = (&self.recipe, self.common.is_compared());
         let listed = compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));

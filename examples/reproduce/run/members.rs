@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use clap::{ArgMatches, FromArgMatches};
 use gfn::Result;
 use gfn::group::{Group, replicate};
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::Trainer;
 
 use super::lines::tell;
@@ -73,7 +73,7 @@ fn in_processes(_: &Team, _: impl Fn() -> Result<()>) -> Result<()> {
 }
 
 /// Makes a trainer one of those that train as one, if there are others.
-pub(super) fn join<E: ReplayEnv>(trainer: Trainer<E>) -> Result<Trainer<E>> {
+pub(super) fn join<E: TrainEnv>(trainer: Trainer<E>) -> Result<Trainer<E>> {
     match MEMBER.with_borrow_mut(|member| member.end.take()) {
         Some(end) => trainer.with_group(end),
         None => Ok(trainer),

@@ -16,8 +16,8 @@ mod training;
 use gfn::nn::BackwardPolicy;
 use gfn::objective::Objective;
 use gfn::replay::{ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
 use gfn::runtime::{Runtime, Threads};
+use gfn::train::TrainEnv;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use tch::{Device, Kind};
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
     }
 
     /// The trainer with the replay buffer that `make` makes of the flags' settings; without one where there is to be no replay.
-    pub(crate) fn replayed<E: ReplayEnv>(
+    pub(crate) fn replayed<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
         make: impl FnOnce(ReplayConfig) -> Result<ReplayBuffer<E>>,

@@ -5,14 +5,14 @@ use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
 use gfn::metrics::certificates::{Budget, Certificate, certify};
 use gfn::metrics::{estimate_log_z, sample_objects};
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 
 /// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.
 pub(crate) fn sampled<E>(trainer: &Trainer<E>, n: usize) -> Result<Vec<(&'static str, Value)>>
 where
-    E: EnumerableEnv + ReplayEnv,
+    E: EnumerableEnv + TrainEnv,
 {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
@@ -35,7 +35,7 @@ where
 /// What samples can say of how good the policy is, and the figures of it.
 pub(crate) fn certified<E>(trainer: &Trainer<E>, samples: usize) -> Result<(Certificate, Value)>
 where
-    E: EnumerableEnv + ReplayEnv,
+    E: EnumerableEnv + TrainEnv,
 {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();

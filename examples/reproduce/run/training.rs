@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gfn::Result;
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, TensorBoard, Trainer,
     Validation,
@@ -39,7 +39,7 @@ pub(crate) struct Trained {
 impl Run<'_> {
     /// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training. `None` for
     /// a member that doesn't measure.
-    pub(crate) fn train<E: ReplayEnv>(
+    pub(crate) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
         mut look: impl FnMut(&Trainer<E>) -> Result<Option<f64>>,

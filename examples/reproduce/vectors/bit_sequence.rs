@@ -1,11 +1,10 @@
 //! Bit sequences near some hidden modes, written from left to right, at both ends, or word by word in any order.
 
 use clap::{Parser, ValueEnum};
-use gfn::env::{DiscreteEnv, EnumerableEnv, Slots, VectorStates};
+use gfn::env::VectorEnv;
 use gfn::nn::{BackwardPolicy, SequenceKind, SequenceNetConfig};
 use gfn::policy::{KHot, SequenceLayout, SequencePolicy, SequencePolicyConfig};
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::bit_sequence::{
@@ -92,10 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-fn train<E>(args: &Args, env: E) -> Result<()>
-where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + ReplayEnv + 'static,
-{
+fn train(args: &Args, env: VectorEnv) -> Result<()> {
     let common = &args.common;
     let words = Words::new(args.word_size, args.seq_size)?;
     let modes = modes(args)?;
@@ -120,10 +116,7 @@ where
     learn(&run, trainer.described_by(&description)?, log_z)
 }
 
-fn learn<E>(run: &Run<'_>, trainer: Trainer<E>, log_z: Option<f64>) -> Result<()>
-where
-    E: EnumerableEnv + ReplayEnv + 'static,
-{
+fn learn(run: &Run<'_>, trainer: Trainer<VectorEnv>, log_z: Option<f64>) -> Result<()> {
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };
     let error = learned.exact.as_ref().map(|exact| {

@@ -13,7 +13,7 @@ pub(crate) mod peaks;
 pub(crate) mod tfbind8;
 
 use gfn::Result;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
+use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::nn::BackwardPolicy;
 use gfn::policy::{KHot, MlpPolicy};
 use gfn::replay::ReplayBuffer;
@@ -23,18 +23,14 @@ use serde_json::{Value, json};
 use crate::run::Run;
 
 /// A trainer of a perceptron without a replay buffer; `task` is what checkpoints know of the run.
-pub(crate) fn perceptron<E, R>(
+pub(crate) fn perceptron(
     run: &Run<'_>,
-    env: E,
+    env: VectorEnv,
     features: KHot,
-    reward: R,
+    reward: impl Reward<VectorStates> + 'static,
     backward: BackwardPolicy,
     task: &Value,
-) -> Result<Trainer<E>>
-where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + gfn::rollout::ReplayEnv,
-    R: Reward<VectorStates> + 'static,
-{
+) -> Result<Trainer<VectorEnv>> {
     let (mut rng, network) = (run.rng(), run.common.perceptron(backward));
     let description = json!({ "example": run.example, "task": task, "network": network });
     let policy = MlpPolicy::new(&env, features, network, run.device, tch::Kind::Float, &mut rng)?;
@@ -42,11 +38,14 @@ where
 }
 
 /// Trains a perceptron with the replay buffer of the flags, and reports.
-fn train<E, R>(run: &Run<'_>, env: E, features: KHot, reward: R, log_z: Option<f64>, task: &Value) -> Result<()>
-where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + gfn::rollout::ReplayEnv + 'static,
-    R: Reward<VectorStates> + 'static,
-{
+fn train(
+    run: &Run<'_>,
+    env: VectorEnv,
+    features: KHot,
+    reward: impl Reward<VectorStates> + 'static,
+    log_z: Option<f64>,
+    task: &Value,
+) -> Result<()> {
     let trainer = perceptron(run, env, features, reward, BackwardPolicy::Uniform, task)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let Some(mut learned) = run.learn(trainer, "objects", Vec::new())? else { return Ok(()) };

@@ -1,5 +1,6 @@
 use gfn::env::{Direction, Env, Reals, Rows, Step};
 use gfn::rollout::ReplayEnv;
+use gfn::train::{TrainEnv, TrainerCode};
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -272,5 +273,12 @@ impl ReplayEnv for BoxEnv {
 
     fn fingerprint(&self) -> Result<String> {
         Ok(format!("box {:?} {} {}", self.geometry, self.ndim, self.delta))
+    }
+}
+
+impl TrainEnv for BoxEnv {
+    #[inline(never)]
+    fn trainer_code() -> TrainerCode<Self> {
+        TrainerCode::new()
     }
 }

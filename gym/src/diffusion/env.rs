@@ -1,5 +1,6 @@
 use gfn::env::{Direction, Env, Reals, Rows, Step};
 use gfn::rollout::ReplayEnv;
+use gfn::train::{TrainEnv, TrainerCode};
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
@@ -176,5 +177,12 @@ impl ReplayEnv for DiffusionSampling {
     fn fingerprint(&self) -> Result<String> {
         let Self { dim, process } = self;
         Ok(format!("diffusion {dim} {:?} sigma {} steps {}", process.kind(), process.sigma(), process.steps()))
+    }
+}
+
+impl TrainEnv for DiffusionSampling {
+    #[inline(never)]
+    fn trainer_code() -> TrainerCode<Self> {
+        TrainerCode::new()
     }
 }

@@ -1,5 +1,6 @@
 use gfn::env::{Direction, Env, Reals, Rows, Step};
 use gfn::rollout::ReplayEnv;
+use gfn::train::{TrainEnv, TrainerCode};
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
@@ -168,5 +169,12 @@ impl ReplayEnv for Line {
 
     fn fingerprint(&self) -> Result<String> {
         Ok(format!("line {}", self.n_steps))
+    }
+}
+
+impl TrainEnv for Line {
+    #[inline(never)]
+    fn trainer_code() -> TrainerCode<Self> {
+        TrainerCode::new()
     }
 }

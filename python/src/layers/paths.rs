@@ -5,8 +5,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use gfn::env::Env;
-use gfn::rollout::{Container, ReplayEnv, Trajectories};
+use gfn::rollout::{Container, Trajectories};
 use gfn::train::Batch;
+use gfn::train::TrainEnv;
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -63,7 +64,7 @@ pub(crate) trait HeldPaths: Send {
     fn rewarded(&self, log_rewards: Vec<f64>) -> Result<Box<dyn HeldPaths>>;
 }
 
-impl<E: ReplayEnv + Clone + 'static> Held<E>
+impl<E: TrainEnv + Clone + 'static> Held<E>
 where
     E::States: 'static,
 {
@@ -80,7 +81,7 @@ where
     }
 }
 
-impl<E: ReplayEnv + Clone + 'static> HeldPaths for Held<E>
+impl<E: TrainEnv + Clone + 'static> HeldPaths for Held<E>
 where
     E::States: 'static,
 {
@@ -193,7 +194,7 @@ pub(crate) struct Walked {
 }
 
 /// Trajectories of walks from anywhere: each is checked by being taken again from the initial state.
-pub(crate) fn replayed<E: ReplayEnv + Clone + 'static>(
+pub(crate) fn replayed<E: TrainEnv + Clone + 'static>(
     env: &E,
     show: Show<E::States>,
     walked: Walked,

@@ -1,7 +1,8 @@
 //! Fresh objects that a function of Python finds in the policy's place.
 
 use gfn::env::Rows;
-use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
+use gfn::rollout::{Sampler, Trajectories};
+use gfn::train::TrainEnv;
 use gfn::train::{Context, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
@@ -60,13 +61,13 @@ impl<S: Rows> CalledFresh<S> {
     }
 }
 
-impl<E: ReplayEnv> Persist<E> for CalledFresh<E::States> {
+impl<E: TrainEnv> Persist<E> for CalledFresh<E::States> {
     fn name(&self) -> &str {
         "fresh"
     }
 }
 
-impl<E: ReplayEnv + Clone + 'static> Source<E> for CalledFresh<E::States>
+impl<E: TrainEnv + Clone + 'static> Source<E> for CalledFresh<E::States>
 where
     E::States: 'static,
 {

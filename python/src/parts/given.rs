@@ -2,7 +2,8 @@
 
 use gfn::env::{Rows, log_rewards};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::{Container, ReplayEnv};
+use gfn::rollout::Container;
+use gfn::train::TrainEnv;
 use gfn::train::Trainer;
 use gfn::{Error, Rng};
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use crate::objects::{Border, some, ways};
 const AT_ONCE: usize = 4096;
 
 /// A buffer of given objects and what the trainer's reward gives them, under their conditions if there are any.
-pub(super) fn buffer<E: ReplayEnv>(
+pub(super) fn buffer<E: TrainEnv>(
     trainer: &Trainer<E>,
     objects: Py<PyAny>,
     conditions: Option<Tensor>,

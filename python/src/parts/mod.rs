@@ -15,7 +15,7 @@ pub(crate) use search::{AnySearch, mala};
 
 use gfn::condition::{ConditionedReward, FocusInHindsight};
 use gfn::env::Env;
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::{
     AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig, Trainer,
 };
@@ -149,7 +149,7 @@ impl Parts {
         rng: &mut Rng,
     ) -> PyResult<Trainer<E>>
     where
-        E: ReplayEnv + Clone + 'static,
+        E: TrainEnv + Clone + 'static,
         E::States: 'static,
     {
         let Self { settings, data, search, hindsight, source, fresh, .. } = self;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gfn::env::{Env, Reward, Rows, log_rewards};
-use gfn::rollout::ReplayEnv;
+use gfn::train::TrainEnv;
 use gfn::train::{Found, ObjectSearch};
 use gfn::{Result, Rng};
 use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Target};
@@ -52,7 +52,7 @@ pub(super) struct CalledSearch<S> {
     pub(super) border: Border<S>,
 }
 
-impl<E: ReplayEnv> ObjectSearch<E> for CalledSearch<E::States>
+impl<E: TrainEnv> ObjectSearch<E> for CalledSearch<E::States>
 where
     E::States: 'static,
 {

@@ -1,7 +1,8 @@
 //! Objects that a function of Python gives anew for each batch.
 
 use gfn::env::Rows;
-use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
+use gfn::rollout::{Sampler, Trajectories};
+use gfn::train::TrainEnv;
 use gfn::train::{Context, Persist, Source, Wanted};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
@@ -16,13 +17,13 @@ pub(super) struct CalledSource<S> {
     pub(super) border: Border<S>,
 }
 
-impl<E: ReplayEnv> Persist<E> for CalledSource<E::States> {
+impl<E: TrainEnv> Persist<E> for CalledSource<E::States> {
     fn name(&self) -> &str {
         "source"
     }
 }
 
-impl<E: ReplayEnv> Source<E> for CalledSource<E::States> {
+impl<E: TrainEnv> Source<E> for CalledSource<E::States> {
     fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let n = wanted.most;
         let seed = rng.below(1 << 53) as u64;

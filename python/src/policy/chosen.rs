@@ -6,7 +6,6 @@ use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
-use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use gfn::{Error, Result};
 use tch::Tensor;
@@ -46,7 +45,7 @@ impl<E: Env> AnyPolicy<E> {
 }
 
 /// The prior of a trainer's policy, which is an [`AnyPolicy`].
-pub(crate) fn prior<E: ReplayEnv + 'static>(trainer: &Trainer<E>) -> Result<Option<&AnyPolicy<E>>> {
+pub(crate) fn prior<E: Env + 'static>(trainer: &Trainer<E>) -> Result<Option<&AnyPolicy<E>>> {
     let policy: Option<&AnyPolicy<E>> = trainer.policy_as();
     policy
         .map(AnyPolicy::prior)

@@ -10,8 +10,8 @@ use gfn::objective::Objective;
 use gfn::objective::Quantity;
 use gfn::policy::KHot;
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::ReplayEnv;
 use gfn::runtime::DeviceKind;
+use gfn::train::TrainEnv;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_dags::AdjacencyFeatures;
 use gfn_gym::diffusion::Energy;
@@ -232,7 +232,7 @@ struct EnvParts<E: Env> {
 /// A trainer of an environment whose states can be listed.
 fn listed<E>(given: EnvParts<E>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
+    E: TrainEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
     E::States: 'static,
 {
     let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
@@ -255,7 +255,7 @@ fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<u
 /// A trainer of any other.
 fn continuous<E>(given: EnvParts<E>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv + Clone + 'static,
+    E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
     let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
@@ -268,7 +268,7 @@ where
 
 fn trainer<E>(given: EnvParts<E>, rest: Rest, mut rng: Rng, distinct: Distinct<E>) -> PyResult<Trainer<E>>
 where
-    E: ReplayEnv + Clone + 'static,
+    E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
     let Rest {

@@ -9,7 +9,8 @@ use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
 use gfn::metrics::certificates::Budget;
 use gfn::optim::Schedule;
-use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::rollout::Sampler;
+use gfn::train::TrainEnv;
 use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_record::TrainingRecord;
@@ -86,14 +87,14 @@ type ExactOf<E> = fn(&Trainer<E>, usize, Option<&Tensor>, &Show<<E as gfn::env::
 type JudgedOf<E> = fn(&Trainer<E>, &Py<PyAny>, usize, &BorderOf<E>, &mut Rng) -> Result<Found<Figures>>;
 
 /// What can be asked where states can be listed.
-pub(super) struct Listing<E: ReplayEnv> {
+pub(super) struct Listing<E: TrainEnv> {
     pub(super) exact: ExactOf<E>,
     pub(super) certified: fn(&Trainer<E>, Budget, &mut Rng) -> Result<String>,
     pub(super) judged: JudgedOf<E>,
 }
 
 /// A trainer and how its states leave it.
-pub(super) struct Trained<E: ReplayEnv> {
+pub(super) struct Trained<E: TrainEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) border: Border<E::States>,
     describe: Describe<E>,
@@ -109,7 +110,7 @@ pub(super) struct Trained<E: ReplayEnv> {
 
 impl<E> Trained<E>
 where
-    E: ReplayEnv + 'static,
+    E: TrainEnv + 'static,
 {
     pub(super) fn new(
         trainer: Trainer<E>,
@@ -213,7 +214,7 @@ pub(crate) fn later<S: Send + 'static>(show: &Show<S>, states: S) -> Shown {
 
 impl<E> Engine for Trained<E>
 where
-    E: ReplayEnv + Clone + 'static,
+    E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {

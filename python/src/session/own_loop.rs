@@ -5,7 +5,8 @@ use std::any::Any;
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::Rows;
 use gfn::objective::{Quantities, Quantity, score};
-use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
+use gfn::rollout::{Sampler, Trajectories};
+use gfn::train::TrainEnv;
 use gfn::train::{Batch, BatchScores, Trainer};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
@@ -86,13 +87,13 @@ pub(super) trait ByHand {
     fn into_policy(self: Box<Self>) -> Box<dyn Any + Send>;
 }
 
-fn own<E: ReplayEnv + 'static>(paths: &dyn HeldPaths) -> Result<&Held<E>> {
+fn own<E: TrainEnv + 'static>(paths: &dyn HeldPaths) -> Result<&Held<E>> {
     paths.as_any().downcast_ref().ok_or_else(other_states)
 }
 
 impl<E> Trained<E>
 where
-    E: ReplayEnv + Clone + 'static,
+    E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
     /// Refuses trajectories of an environment of the same kind and other settings.
@@ -102,7 +103,7 @@ where
 }
 
 /// log P_F and log P_B of each transition, without gradients; nobody's reward is asked.
-fn scored<E: ReplayEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Scored> {
+fn scored<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Scored> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let nobody = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     let scores = tch::no_grad(|| score(trainer.env(), &nobody, trainer.policy(), &unrewarded, Quantities::NONE))?;
@@ -110,7 +111,7 @@ fn scored<E: ReplayEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result
 }
 
 /// The possible actions of each state, and their log-probabilities.
-fn listed<E: ReplayEnv, D: Distribution<Actions = E::Actions>>(env: &E, dist: &D, n: usize) -> Result<Actions> {
+fn listed<E: TrainEnv, D: Distribution<Actions = E::Actions>>(env: &E, dist: &D, n: usize) -> Result<Actions> {
     let (mut ptr, mut rows, mut actions) = (vec![0], Vec::new(), env.no_actions());
     for row in 0..n {
         match dist.support(&[row]) {
@@ -138,7 +139,7 @@ fn listed<E: ReplayEnv, D: Distribution<Actions = E::Actions>>(env: &E, dist: &D
 
 impl<E> ByHand for Trained<E>
 where
-    E: ReplayEnv + Clone + 'static,
+    E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
     fn evaluate(&mut self, states: &Py<PyAny>, conditions: Option<&Tensor>, flow: bool) -> Result<Evaluated> {

@@ -4,7 +4,8 @@ use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::importance_log_z;
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
-use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
+use gfn::rollout::{Sampler, Trajectories};
+use gfn::train::TrainEnv;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
@@ -42,7 +43,7 @@ pub(super) fn in_batches(
 }
 
 /// Scores without gradients, with the prior's where the objective is relative to one.
-fn scored<E: ReplayEnv>(trainer: &Trainer<E>, trajectories: &Trajectories<E>) -> Result<Scores> {
+fn scored<E: TrainEnv>(trainer: &Trainer<E>, trajectories: &Trajectories<E>) -> Result<Scores> {
     let context = trainer.context();
     let relative = context.objective.needs().has(Quantity::LogPrior);
     let needs = if relative { Quantity::LogPrior.into() } else { Quantities::NONE };
@@ -54,7 +55,7 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
 }
 
 /// log w of each trajectory: its share of the target over its probability.
-fn log_weights<E: ReplayEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec<f64>> {
+fn log_weights<E: TrainEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec<f64>> {
     let objective = &trainer.context().objective;
     if objective.needs().has(Quantity::LogPrior) {
         scores.relative_log_weights(objective.reward_exponent())
@@ -84,7 +85,7 @@ pub(super) fn sampled<E>(
     rng: &mut Rng,
 ) -> Result<Found<Sampled>>
 where
-    E: ReplayEnv + 'static,
+    E: TrainEnv + 'static,
     E::States: 'static,
 {
     let (env, context) = (trainer.env(), trainer.context());
@@ -132,7 +133,7 @@ pub(super) fn tested<E>(
     rng: &mut Rng,
 ) -> Result<Tested>
 where
-    E: ReplayEnv + 'static,
+    E: TrainEnv + 'static,
 {
     let (env, context) = (trainer.env(), trainer.context());
     one_instance(env)?;

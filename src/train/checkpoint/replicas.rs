@@ -6,11 +6,11 @@ use tch::Tensor;
 
 use super::{LAYOUT, Manifest};
 use crate::io::FolderKind;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::{Checkpoint, Trainer};
 use crate::{Error, Result};
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// Returns the older checkpoint if another replica has none of this one's newest step, but all have one of
     /// the step before. Only an older checkpoint of the same run counts.
     ///

@@ -14,7 +14,7 @@ use super::seen::{SEEN, otherwise, seen};
 use crate::error::Warning;
 use crate::io::Older;
 use crate::policy::Policy;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::replicas::agree;
 use crate::train::{Checkpoint, OnWarning, Persist, Trainer};
 use crate::{Error, Result, Rng};
@@ -40,7 +40,7 @@ struct State {
     replicas: usize,
 }
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// All that has a section of its own, the buffer last: it takes longest to put back.
     pub(in crate::train) fn parts(&self) -> Vec<&dyn Persist<E>> {
         let mut parts: Vec<&dyn Persist<E>> = Vec::new();
@@ -64,7 +64,11 @@ impl<E: ReplayEnv> Trainer<E> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = self.own_path(path.as_ref());
+        (E::trainer_code().save)(self, path.as_ref())
+    }
+
+    pub(in crate::train) fn save_to(&self, path: &Path) -> Result<()> {
+        let path = self.own_path(path);
         LAYOUT.check_target(&path)?;
         if let Some(asked) = self.asked.upgrade() {
             asked.lock().unwrap_or_else(PoisonError::into_inner).push(path);
@@ -161,7 +165,11 @@ impl<E: ReplayEnv> Trainer<E> {
     /// [`Error::Peer`] if another replica can't resume, and [`Error::File`] if a newer checkpoint can't be removed:
     /// this trainer may have resumed then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
-        let path = self.own_path(path.as_ref());
+        (E::trainer_code().resume)(self, path.as_ref())
+    }
+
+    pub(in crate::train) fn resume_from(&mut self, path: &Path) -> Result<()> {
+        let path = self.own_path(path);
         let mut checkpoint = Checkpoint::load(&path)?;
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
         let other = |problem: String| {

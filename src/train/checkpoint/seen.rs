@@ -6,9 +6,8 @@ use super::persist::Tensors;
 use crate::Result;
 use crate::env::{Reward, Rows, log_rewards};
 use crate::io::{Named, malformed};
-use crate::rollout::{
-    Container, ReadWalks, ReplayEnv, Trajectories, conditions_of, read_walks, with_conditions, write_walks,
-};
+use crate::rollout::{Container, ReadWalks, Trajectories, conditions_of, read_walks, with_conditions, write_walks};
+use crate::train::TrainEnv;
 use crate::train::sources::{Batch, find_changed};
 
 /// Their section.
@@ -17,7 +16,7 @@ pub(super) const SEEN: &str = "judged_objects";
 const OBJECTS: usize = 4;
 
 /// Objects that the trainer's own reward judged in the last step; none where there was no such step.
-pub(super) fn seen<E: ReplayEnv>(env: &E, batch: &Batch<E>) -> Result<Tensors> {
+pub(super) fn seen<E: TrainEnv>(env: &E, batch: &Batch<E>) -> Result<Tensors> {
     if batch.fresh == 0 {
         return Ok(Vec::new());
     }
@@ -31,12 +30,12 @@ pub(super) fn seen<E: ReplayEnv>(env: &E, batch: &Batch<E>) -> Result<Tensors> {
     Ok(tensors)
 }
 
-fn allowed<E: ReplayEnv>(env: &E, trajectories: &Trajectories<E>) -> i64 {
+fn allowed<E: TrainEnv>(env: &E, trajectories: &Trajectories<E>) -> i64 {
     env.allowed(trajectories.states()).cast_signed()
 }
 
 /// What is otherwise here, in words.
-pub(super) fn otherwise<E: ReplayEnv>(
+pub(super) fn otherwise<E: TrainEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
     seen: &[(String, Tensor)],

@@ -7,7 +7,8 @@ use super::Companion;
 use crate::env::Env;
 use crate::optim::Average;
 use crate::policy::Policy;
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::Trajectories;
+use crate::train::TrainEnv;
 use crate::train::{Context, Persist, Trainer};
 use crate::{Error, Result};
 
@@ -47,7 +48,7 @@ impl<E: Env> Companion<E> for Averaged {
     }
 }
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// Gives the policy the averaged parameters for good, once training is over: what it then evaluates, samples and saves is the average.
     ///
     /// # Errors

@@ -20,7 +20,8 @@ use crate::nn::Restored;
 use crate::optim::Average;
 use crate::policy::Policy;
 use crate::quantity::Values;
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::Trajectories;
+use crate::train::TrainEnv;
 
 /// Rides along with training: sees each batch, may supply what the objective asks for, and keeps what it needs in checkpoints. The
 /// moving average, the target network and intrinsic rewards are companions; [`Trainer::with_companion`](super::Trainer::with_companion)
@@ -99,7 +100,7 @@ impl<E: Env> Default for Companions<E> {
     }
 }
 
-impl<E: ReplayEnv> Companions<E> {
+impl<E: TrainEnv> Companions<E> {
     /// The average that fresh trajectories are drawn by, if one is.
     pub(in crate::train) fn for_sampling(&self) -> Option<&Average> {
         let kept = self.average.as_ref().filter(|kept| kept.purpose == AverageFor::Sampling)?;

@@ -22,7 +22,7 @@ use super::checkpoint::Observed;
 use super::replicas::agree;
 use super::{Checkpoint, Observer, Record, StepStats, Trainer};
 use crate::env::Env;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::{Error, Result};
 
 /// A run that is over by then needs no line of progress.
@@ -104,7 +104,7 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
     }
 }
 
-impl<'a, E: ReplayEnv> Fit<'a, E> {
+impl<'a, E: TrainEnv> Fit<'a, E> {
     /// A run that ends when the trainer has made `steps` steps in all, including those before a resume.
     #[must_use]
     pub fn new(steps: usize) -> Self {
@@ -175,6 +175,14 @@ impl<'a, E: ReplayEnv> Fit<'a, E> {
     /// # Errors
     /// As for [`run`](Self::run), and those of `step`.
     pub fn run_by(
+        self,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
+    ) -> Result<Ended> {
+        (E::trainer_code().fit)(self, trainer, step)
+    }
+
+    pub(in crate::train) fn fit(
         mut self,
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,

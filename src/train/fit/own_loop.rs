@@ -6,7 +6,8 @@ use crate::env::Env;
 use crate::nn::Restored;
 use crate::objective::Scores;
 use crate::policy::Policy;
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::Trajectories;
+use crate::train::TrainEnv;
 use crate::train::gradients::{Scored, loss_of};
 use crate::train::trainer::Drawn;
 use crate::train::{Batch, Context, StepStats, Trainer};
@@ -41,7 +42,7 @@ impl BatchScores {
     }
 }
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// The batch of the next step, of all that the trainer draws from: the policy, a teacher, local search, the replay buffer, given
     /// data, further sources. [`step`](Self::step) does this and what follows by itself.
     ///
@@ -72,6 +73,10 @@ impl<E: ReplayEnv> Trainer<E> {
     /// # Errors
     /// Those of [`step`](Self::step) up to there; [`Error::Missing`] of several replicas, and where batches are scored in chunks.
     pub fn draw(&mut self) -> Result<Batch<E>> {
+        (E::trainer_code().draw)(self)
+    }
+
+    pub(in crate::train) fn draw_own(&mut self) -> Result<Batch<E>> {
         self.check_own_loop()?;
         let Drawn { batch, unset_log_z, .. } = self.draw_batch()?;
         // log Z keeps its first value, even if this batch is never advanced.
@@ -84,6 +89,10 @@ impl<E: ReplayEnv> Trainer<E> {
     /// # Errors
     /// Those of [`score`](crate::objective::score) and of companions; [`Error::Missing`] as for [`draw`](Self::draw).
     pub fn score(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
+        (E::trainer_code().score)(self, batch)
+    }
+
+    pub(in crate::train) fn score_own(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
         self.check_own_loop()?;
         let Self { context, sources, companions, rng, .. } = self;
         check_conditions(context, &batch.trajectories)?;
@@ -132,6 +141,15 @@ impl<E: ReplayEnv> Trainer<E> {
     /// # Errors
     /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Warned`] as for [`step`](Self::step).
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores, loss: f64) -> Result<StepStats> {
+        (E::trainer_code().advance)(self, batch, scores, loss)
+    }
+
+    pub(in crate::train) fn advance_own(
+        &mut self,
+        batch: Batch<E>,
+        scores: &BatchScores,
+        loss: f64,
+    ) -> Result<StepStats> {
         let BatchScores { shares, seen, .. } = scores;
         if batch.trajectories.is_empty() {
             return Err(Error::config("batch", "no trajectory", "at least one trajectory"));

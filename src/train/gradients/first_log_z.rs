@@ -7,9 +7,10 @@ use crate::nn::{Parameters, Restored};
 use crate::objective::Scoring;
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
-use crate::rollout::{Container, ReplayEnv, Trajectories};
+use crate::rollout::{Container, Trajectories};
 use crate::tensor::{log_sum_exp, to_host};
 use crate::train::Context;
+use crate::train::TrainEnv;
 use crate::{Error, Result};
 
 /// Gives log Z, where nobody chose a value for it, what the first batch says of it: the log of the mean importance weight. A log Z that starts
@@ -18,7 +19,7 @@ use crate::{Error, Result};
 /// The weights are those of the `fresh` trajectories, which come first: others weren't drawn by the policy. Where these explore, or are a
 /// teacher's, it is a start and no estimate. Replicas take the mean over all. A
 /// step that fails takes it back.
-pub(in crate::train) fn start_log_z<E: ReplayEnv>(
+pub(in crate::train) fn start_log_z<E: TrainEnv>(
     context: &Context<E>,
     trajectories: &Trajectories<E>,
     fresh: usize,

@@ -19,12 +19,13 @@ use crate::env::Env;
 use crate::objective::{Scores, Scoring, score_as};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::Trajectories;
 use crate::runtime::backward;
+use crate::train::TrainEnv;
 use crate::{Error, Result};
 
 /// Puts the sum over all replicas into each gradient.
-pub(super) fn sum<E: ReplayEnv>(context: &Context<E>) -> Result<()> {
+pub(super) fn sum<E: TrainEnv>(context: &Context<E>) -> Result<()> {
     let parts = context.replicas().zip(context.policy.parameters());
     parts.map_or(Ok(()), |(group, parameters)| joined::sum(group, parameters))
 }
@@ -53,7 +54,7 @@ pub(super) struct Scored<E: Env> {
     chunks: Option<Vec<Trajectories<E>>>,
 }
 
-impl<E: ReplayEnv> Scored<E> {
+impl<E: TrainEnv> Scored<E> {
     /// Scores a batch; with several replicas, they all join their scores.
     pub(super) fn new(
         context: &Context<E>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Goal;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::checkpoint::{LAYOUT, to_json};
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
@@ -73,7 +73,7 @@ impl KeepBest {
     }
 }
 
-impl<E: ReplayEnv> Observer<E> for KeepBest {
+impl<E: TrainEnv> Observer<E> for KeepBest {
     fn name(&self) -> &str {
         &self.name
     }

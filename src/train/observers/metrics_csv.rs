@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::io::replace::replace_bytes;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
@@ -102,7 +102,7 @@ impl MetricsCsv {
     }
 }
 
-impl<E: ReplayEnv> Observer<E> for MetricsCsv {
+impl<E: TrainEnv> Observer<E> for MetricsCsv {
     fn name(&self) -> &str {
         "metrics_csv"
     }

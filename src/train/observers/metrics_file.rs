@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
@@ -83,7 +83,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
     Ok(out)
 }
 
-impl<E: ReplayEnv> Observer<E> for MetricsFile {
+impl<E: TrainEnv> Observer<E> for MetricsFile {
     fn name(&self) -> &str {
         "metrics_file"
     }

@@ -5,7 +5,7 @@ use crate::nn::Parameters;
 use crate::objective::Origin;
 use crate::policy::Policy;
 use crate::quantity::Quantity;
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::sources::Batch;
 use crate::train::{Context, StepStats};
 
@@ -25,7 +25,7 @@ pub(in crate::train) struct Sight<'a> {
 
 impl<'a> Sight<'a> {
     /// That of the step just made.
-    pub(in crate::train) fn of<E: ReplayEnv>(
+    pub(in crate::train) fn of<E: TrainEnv>(
         context: &Context<E>,
         batch: &Batch<E>,
         stats: &'a StepStats,

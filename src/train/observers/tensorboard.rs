@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::rollout::ReplayEnv;
+use crate::train::TrainEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
@@ -69,7 +69,7 @@ impl TensorBoard {
     }
 }
 
-impl<E: ReplayEnv> Observer<E> for TensorBoard {
+impl<E: TrainEnv> Observer<E> for TensorBoard {
     fn name(&self) -> &str {
         "tensorboard"
     }

@@ -10,8 +10,8 @@ use crate::distribution::{Distribution, Exploration, check_alone, equal_up_to_ro
 use crate::env::{Direction, Env, Rows, draw_instances};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
-use crate::rollout::ReplayEnv;
 use crate::tensor::to_host;
+use crate::train::TrainEnv;
 use crate::{Error, Result, Rng};
 
 /// Number of random walks.
@@ -54,7 +54,7 @@ struct Taken<E: Env> {
     actions: E::Actions,
 }
 
-impl<E: ReplayEnv> Taken<E> {
+impl<E: TrainEnv> Taken<E> {
     fn len(&self) -> usize {
         self.states.len()
     }
@@ -85,7 +85,7 @@ struct Examined<'a, E> {
     size: f64,
 }
 
-impl<E: ReplayEnv> Examined<'_, E> {
+impl<E: TrainEnv> Examined<'_, E> {
     /// The log-probability of each action, all asked at once; with conditions, of which those from `first` on are taken.
     fn log_probs(&self, taken: &Taken<E>, first: usize) -> Result<Vec<f64>> {
         let (env, n) = (self.env, taken.len());
@@ -153,7 +153,7 @@ impl<E: ReplayEnv> Examined<'_, E> {
 }
 
 /// Some states of random walks, with the actions by which these went on, and those by which they came there.
-fn random_states<E: ReplayEnv>(env: &E, rng: &mut Rng) -> Result<[Taken<E>; 2]> {
+fn random_states<E: TrainEnv>(env: &E, rng: &mut Rng) -> Result<[Taken<E>; 2]> {
     // Long walks are broken off.
     let uniform = env.uniform();
     let none = || Taken::<E> { states: env.initial(&[]), actions: env.no_actions() };
@@ -215,7 +215,7 @@ fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -
 /// [`Error::Missing`] for an environment with nothing to build; the errors of sampler and policy;
 /// [`Error::NonFinite`] for probabilities
 /// that aren't numbers.
-pub(super) fn check_policy<E: ReplayEnv>(
+pub(super) fn check_policy<E: TrainEnv>(
     env: &E,
     policy: &dyn Policy<E>,
     conditions: Option<&dyn ConditionSource>,

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::env::{Reward, Rows};
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::Trajectories;
 use crate::tensor::index_tensor;
+use crate::train::TrainEnv;
 use crate::{Error, Result, Rng};
 
 /// Most objects that a reward is asked about again: it may be slow.
@@ -19,7 +20,7 @@ const TOLERANCE: f64 = 1e-4;
 ///
 /// # Errors
 /// [`Error::Contract`] for a reward that depends on labels; those of the reward.
-pub(in crate::train) fn check_reward<E: ReplayEnv>(
+pub(in crate::train) fn check_reward<E: TrainEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
     batch: &Trajectories<E>,

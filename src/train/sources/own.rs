@@ -8,9 +8,10 @@ use crate::distribution::Exploration;
 use crate::env::Env;
 use crate::optim::Average;
 use crate::policy::Policy;
-use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories};
+use crate::rollout::{Container, Sampler, Trajectories};
 use crate::tensor::index_tensor;
 use crate::train::Context;
+use crate::train::TrainEnv;
 use crate::{Error, Result, Rng};
 
 /// A trainer's own draws.
@@ -20,7 +21,7 @@ pub(in crate::train) struct Own<E: Env> {
     pub(in crate::train) thompson: Option<Thompson>,
 }
 
-impl<E: ReplayEnv> Own<E> {
+impl<E: TrainEnv> Own<E> {
     /// A part that has a say in these draws.
     pub(super) fn part(&self, context: &Context<E>, average: Option<&Average>) -> Option<&'static str> {
         let parts = [
@@ -116,7 +117,7 @@ fn rounded(x: f64, rng: &mut Rng) -> usize {
 }
 
 /// Forward trajectories, under conditions if there are any.
-pub(super) fn forward<E: ReplayEnv>(
+pub(super) fn forward<E: TrainEnv>(
     sampler: &Sampler<'_, E>,
     n: usize,
     conditions: Option<&Tensor>,
@@ -129,7 +130,7 @@ pub(super) fn forward<E: ReplayEnv>(
 }
 
 /// The parts of a batch as one.
-pub(super) fn joined<E: ReplayEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
+pub(super) fn joined<E: TrainEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().ok_or(Error::config("batch", "no trajectory", "at least one trajectory"))?;
     whole.extend(parts)?;

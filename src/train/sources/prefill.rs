@@ -1,17 +1,22 @@
 //! Fills the replay buffer before training.
 
 use crate::env::log_rewards;
-use crate::rollout::{Container, ReplayEnv, Sampler};
+use crate::rollout::{Container, Sampler};
+use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them. Of several
     /// replicas each fills its own with its share of them.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
+        (E::trainer_code().prefill)(self, n)
+    }
+
+    pub(in crate::train) fn fill(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
         let Self { context, sources, rng, .. } = self;
         let Some(replay) = &mut sources.replay else {

@@ -9,8 +9,9 @@ use crate::condition::{Conditions, Hindsight};
 use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
 use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
-use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories, Walks};
+use crate::rollout::{Container, Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
+use crate::train::TrainEnv;
 use crate::train::{Context, Persist, ReplayPath};
 use crate::{Error, Result, Rng};
 
@@ -53,7 +54,7 @@ impl<E: Env> Replay<E> {
     }
 }
 
-impl<E: ReplayEnv> Replay<E> {
+impl<E: TrainEnv> Replay<E> {
     /// Adds trajectories with the log-rewards that they have.
     pub(super) fn add(&mut self, env: &E, trajectories: &Trajectories<E>) -> Result<()> {
         let log_rewards = trajectories.recorded_log_rewards().unwrap_or_default();
@@ -111,7 +112,7 @@ impl<E: ReplayEnv> Replay<E> {
     }
 }
 
-impl<E: ReplayEnv> Persist<E> for Replay<E> {
+impl<E: TrainEnv> Persist<E> for Replay<E> {
     fn name(&self) -> &str {
         if self.given { "data" } else { "replay" }
     }
@@ -126,7 +127,7 @@ impl<E: ReplayEnv> Persist<E> for Replay<E> {
     }
 }
 
-impl<E: ReplayEnv> Source<E> for Replay<E> {
+impl<E: TrainEnv> Source<E> for Replay<E> {
     fn facts(&self, context: &Context<E>) -> Facts {
         let has_way = context.config.replay_path != ReplayPath::UniformBackward;
         Facts { on_policy: false, has_way, sees_losses: self.draws_by_loss() }
@@ -152,7 +153,7 @@ impl<E: ReplayEnv> Source<E> for Replay<E> {
 }
 
 /// Stored walks as trajectories, by the path that the settings ask for.
-fn walk_again<E: ReplayEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
+fn walk_again<E: TrainEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
     let (env, max_steps) = (&context.env, context.config.max_steps);
     let (at_random, conditions) = (env.uniform(), walks.conditions());
     match context.config.replay_path {

@@ -10,8 +10,9 @@ use crate::objective::{Origin, Scores};
 use crate::optim::Average;
 use crate::quantity::Values;
 use crate::replay::SourceCounts;
-use crate::rollout::{Container, ReplayEnv, Trajectories};
+use crate::rollout::{Container, Trajectories};
 use crate::train::Context;
+use crate::train::TrainEnv;
 use crate::{Error, Result, Rng};
 
 /// The sources of a trainer.
@@ -106,7 +107,7 @@ impl<E: Env> Default for Sources<E> {
     }
 }
 
-impl<E: ReplayEnv> Sources<E> {
+impl<E: TrainEnv> Sources<E> {
     /// All but the policy: those with a share of their own first.
     pub(in crate::train) fn all(&self) -> Vec<&dyn Source<E>> {
         let mut all: Vec<&dyn Source<E>> = Vec::new();

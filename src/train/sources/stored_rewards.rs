@@ -4,7 +4,8 @@ use super::Batch;
 use crate::Result;
 use crate::env::Rows;
 use crate::error::Warning;
-use crate::rollout::{Container, ReplayEnv};
+use crate::rollout::Container;
+use crate::train::TrainEnv;
 use crate::train::Trainer;
 
 /// The step of the first check.
@@ -20,7 +21,7 @@ const TOLERANCE: f64 = 1e-4;
 /// objects any difference is noise: of few objects, noise may by chance stay below a share.
 const NOISE_SHARE: f64 = 0.05;
 
-impl<E: ReplayEnv> Trainer<E> {
+impl<E: TrainEnv> Trainer<E> {
     /// Asks the reward about a few replayed objects again, after step 10 and after every 100 steps, and warns once
     /// if it has changed. Draws no random number; the calls aren't counted.
     ///

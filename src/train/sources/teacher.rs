@@ -12,9 +12,10 @@ use crate::env::Env;
 use crate::objective::{Objective, RegressionLoss, Scores, Scoring, TrajectoryBalance, score};
 use crate::optim::{Adam, AdamConfig};
 use crate::policy::Policy;
-use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::rollout::{Sampler, Trajectories};
 use crate::runtime::backward;
 use crate::tensor::to_host;
+use crate::train::TrainEnv;
 use crate::train::companions::{load_network_state, network_state};
 use crate::train::gradients::chunked::{self, Starts};
 use crate::train::policy_checks::check_policy;
@@ -94,7 +95,7 @@ pub(in crate::train) struct Teacher<T> {
 }
 
 impl<T> Teacher<T> {
-    pub(in crate::train) fn new<E: ReplayEnv>(env: &E, policy: T, config: TeacherConfig) -> Result<Self>
+    pub(in crate::train) fn new<E: TrainEnv>(env: &E, policy: T, config: TeacherConfig) -> Result<Self>
     where
         T: Policy<E>,
     {
@@ -125,7 +126,7 @@ impl<E: Env, T: Policy<E> + Send> Persist<E> for Teacher<T> {
     }
 }
 
-impl<E: ReplayEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
+impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
     fn facts(&self, _: &Context<E>) -> Facts {
         Facts { sees_losses: true, ..Facts::default() }
     }
@@ -167,7 +168,7 @@ impl<E: ReplayEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
 
 impl<T> Teacher<T> {
     /// Adds the gradients of the teacher's loss on a batch.
-    fn differentiate<E: ReplayEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
+    fn differentiate<E: TrainEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
     where
         T: Policy<E>,
     {

@@ -7,13 +7,12 @@ use std::ops::ControlFlow;
 
 use clap::{Arg, Parser, ValueEnum};
 use contender::{Contender, OverPrior};
-use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
+use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::Quantity;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Record, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -127,23 +126,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let reward = OriginalReward::standard(&grid)?;
             compare(args, env, reward, KHot::new(2, args.height))
         }
-        Environment::Dag => compare(args, VectorEnv::new(ToyDag), ToyReward::default(), KHot::new(1, ToyDag::N_STATES)),
+        Environment::Dag => compare(args, ToyDag.env(), ToyReward::default(), KHot::new(1, ToyDag::N_STATES)),
     }
 }
 
 /// One task under all objectives.
-struct Comparison<'a, E: EnumerableEnv, R> {
+struct Comparison<'a, R> {
     args: &'a Args,
-    env: E,
+    env: VectorEnv,
     reward: R,
     features: KHot,
-    exact: Option<Exact<E>>,
+    exact: Option<Exact<VectorEnv>>,
     runtime: Runtime,
 }
 
-fn compare<E, R>(args: &Args, env: E, reward: R, features: KHot) -> Result<()>
+fn compare<R>(args: &Args, env: VectorEnv, reward: R, features: KHot) -> Result<()>
 where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + ReplayEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
     let runtime = Runtime::new(args.threads, args.device)?;
@@ -192,9 +190,8 @@ fn name_of(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-impl<E, R> Comparison<'_, E, R>
+impl<R> Comparison<'_, R>
 where
-    E: EnumerableEnv + DiscreteEnv<States = VectorStates, Actions = Slots> + ReplayEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
     /// The figures of one pair; [`Error::Missing`] for one that isn't defined.
@@ -223,8 +220,8 @@ where
 
     fn train_policy(
         &self,
-        policy: impl Policy<E> + Send + 'static,
-        reward: impl Reward<E::States> + 'static,
+        policy: impl Policy<VectorEnv> + Send + 'static,
+        reward: impl Reward<VectorStates> + 'static,
         objective: Contender,
         source: Source,
         rng: Rng,
@@ -243,7 +240,7 @@ where
             trainer = trainer.with_replay(ReplayBuffer::new(config)?);
         }
         let (mut log_z, mut seconds) = (f64::NAN, 0.0);
-        let mut keep = |_: &Trainer<E>, record: &mut Record| {
+        let mut keep = |_: &Trainer<VectorEnv>, record: &mut Record| {
             log_z = record.stats.log_z;
             seconds += record.stats.seconds.iter().sum::<f64>();
             Ok(ControlFlow::Continue(()))

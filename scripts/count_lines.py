@@ -20,6 +20,7 @@ PACKAGES = {
     "record": "gym/record",
     "plot": "plot",
     "dist": "dist",
+    "judge": "judge",
     "python": "python",
     "reproduce": "examples/reproduce",
     "examples": "examples",

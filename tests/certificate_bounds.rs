@@ -5,7 +5,6 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Reward, Rows, Slots, StateGraph, VectorStates};
 use gfn::graph::GraphKind;
-use gfn::metrics::certificates::{Budget, Certificate, Limit, certify};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, Policy, UniformPolicy};
@@ -14,6 +13,7 @@ use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::{Ring, RingReward};
 use gfn_gym::set_addition::SetAddition;
+use gfn_judge::{Budget, Certificate, Limit, certify};
 use tch::Tensor;
 
 use crate::certificates::drawn;

@@ -1,12 +1,12 @@
 //! Certificates and judgements against the truth: bounds that hold, intervals that cover, and policies that get no clean report.
 
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph, VectorEnv, VectorStates};
-use gfn::metrics::certificates::{Budget, Finding, Judgement, Limit, certify, log_probs, subset_distance};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor};
 use gfn::policy::UniformPolicy;
 use gfn::testing::Triangles;
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use gfn_judge::{Budget, Finding, Judgement, Limit, certify, log_probs, subset_distance};
 use tch::Tensor;
 
 const BUDGET: Budget = Budget { samples: 2_000, subsets: 32, size: 12, paths: 64 };
@@ -47,7 +47,7 @@ fn an_exact_policy_gets_a_clean_report() {
     assert!(certificate.to_string().contains("Nothing was found against the policy"));
     // It can be written and read.
     let text = serde_json::to_string(&certificate).unwrap();
-    let read: gfn::metrics::certificates::Certificate = serde_json::from_str(&text).unwrap();
+    let read: gfn_judge::Certificate = serde_json::from_str(&text).unwrap();
     assert_eq!((read.findings, read.log_z), (certificate.findings, certificate.log_z));
 
     // With objects of the target both are bounded, and the bounds are as close as the number of objects allows.
@@ -153,7 +153,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
     let (_, graph, reward) = grid();
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let rng = &mut Rng::seeded(3);
-    let judged = Judgement::of(&target, &drawn(&graph, &target, 3_000, rng), rng).unwrap();
+    let judged = Judgement::new(&target, &drawn(&graph, &target, 3_000, rng), rng).unwrap();
     assert!(judged.like_perfect && judged.tv.low < 1e-9 && judged.modes_found == judged.modes, "{judged:?}");
     let floor = NoiseFloor::simulate(&target, 3_000, 200, rng).unwrap();
     assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
@@ -162,7 +162,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
     // One sample in 3,000 that no perfect sampler draws.
     let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
     let foreign: Vec<usize> = drawn(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
-    assert!(!Judgement::of(&padded, &foreign, rng).unwrap().like_perfect);
+    assert!(!Judgement::new(&padded, &foreign, rng).unwrap().like_perfect);
 
     // A quarter of the mass goes to the first mode.
     let moved: Vec<f64> = target.iter().map(|p| 0.75 * p).collect();
@@ -171,7 +171,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
     let tv = Distances::between(&worse, &target).unwrap().tv;
     let mut covers = 0;
     for _ in 0..40 {
-        let judged = Judgement::of(&target, &drawn(&graph, &worse, 500, rng), rng).unwrap();
+        let judged = Judgement::new(&target, &drawn(&graph, &worse, 500, rng), rng).unwrap();
         covers += usize::from(judged.tv.contains(tv));
         assert!(!judged.like_perfect && judged.tv.low > 0.0, "{:?}", judged.tv);
     }
@@ -179,16 +179,16 @@ fn samples_are_judged_by_what_their_sampler_is() {
 
     // Without the heaviest objects: they are named.
     let rest: Vec<usize> = drawn(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
-    let judged = Judgement::of(&target, &rest, rng).unwrap();
+    let judged = Judgement::new(&target, &rest, rng).unwrap();
     assert!(judged.missing[0].object == first && judged.missing[0].by_chance < 1e-9 && !judged.like_perfect);
 }
 
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let rng = &mut Rng::seeded(0);
-    assert!(matches!(Judgement::of(&[0.5, 0.4], &[0, 1], rng), Err(Error::Config { .. })));
-    assert!(matches!(Judgement::of(&[0.5, 0.5], &[0], rng), Err(Error::Config { .. })));
-    assert!(matches!(Judgement::of(&[0.5, 0.5], &[0, 2], rng), Err(Error::OutOfRange { index: 2, len: 2 })));
+    assert!(matches!(Judgement::new(&[0.5, 0.4], &[0, 1], rng), Err(Error::Config { .. })));
+    assert!(matches!(Judgement::new(&[0.5, 0.5], &[0], rng), Err(Error::Config { .. })));
+    assert!(matches!(Judgement::new(&[0.5, 0.5], &[0, 2], rng), Err(Error::OutOfRange { index: 2, len: 2 })));
     assert!(matches!(subset_distance(&[0.0], &[0.0, 0.0]), Err(Error::Shape { .. })));
     assert!(subset_distance(&[f64::NEG_INFINITY], &[0.0]).unwrap() == 1.0);
     let (env, _, reward) = grid();

@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_metrics;
 mod batch_mates;
 mod borders;
+mod bounds_of_means;
 mod canonical_forms;
 mod certificate_bounds;
 mod certificates;

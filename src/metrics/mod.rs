@@ -11,14 +11,14 @@
 //! | is log Z right? | [`estimate_log_z`], [`eubo`] | any environment |
 //! | how probable are these objects? | [`estimate_log_probs`] | any environment |
 //! | does probability follow the reward? | [`Correlation`] of log p(x) and log R(x) | a test set |
-//! | what can be said of it at all, without listing? | [`certificates::certify`] | any environment of one instance |
 //! | which modes were seen, and when? | [`ModeTracker`] | training runs, samples |
 //! | how good and how diverse are the best samples? | [`TopK`] | samples |
+//!
+//! Bounds instead of estimates, and judgements of samples, are in the package `gfn-judge`.
 //!
 //! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
 //! correct for equivariant policies only, and others are refused ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
-pub mod certificates;
 mod distances;
 mod exact;
 mod sampled;
@@ -26,6 +26,6 @@ mod sampled;
 pub use distances::{Distances, modes_covered, modes_found};
 pub use exact::{ExactFlows, ExactPolicy, PrunedDistribution, Target, TerminatingDistribution, pruned_distribution};
 pub use sampled::{
-    Correlation, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs, estimate_log_z,
-    eubo, importance_log_z, sample_objects,
+    Correlation, Cumulative, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs,
+    estimate_log_z, eubo, importance_log_z, path_log_ratios, sample_objects, target_log_weights,
 };

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use clap::Parser;
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows};
-use gfn::metrics::certificates::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
-use gfn::metrics::{Correlation, Distances, ExactPolicy, sample_objects};
+use gfn::metrics::{Correlation, Cumulative, Distances, ExactPolicy, sample_objects};
 use gfn::policy::{Policy, UniformPolicy};
 use gfn::rollout::{Acceptance, LocalSearch, Sampler};
 use gfn::runtime::Runtime;
 use gfn::tensor::log_sum_exp;
 use gfn::train::Progress;
 use gfn::{Result, Rng};
+use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
 use serde_json::json;
 use tch::Tensor;
 
@@ -153,8 +153,8 @@ impl<E: EnumerableEnv> Check<'_, E> {
         let budget = Budget { samples: args.samples, paths: args.paths, ..Budget::default() };
         let alone = certify(*env, policy, reward, None, budget, rng)?;
         counted.add(&alone, tv, log_z);
-        let (sums, objects) = (sums(&wanted), 0..args.objects);
-        let states: Vec<usize> = objects.map(|_| listed.first[draw(&sums, rng)]).collect();
+        let perfect = Cumulative::new(&wanted);
+        let states: Vec<usize> = (0..args.objects).map(|_| listed.first[perfect.draw(rng)]).collect();
         let ideal = listed.graph.states().select(&states);
         counted.add(&certify(*env, policy, reward, Some(&ideal), budget, rng)?, tv, log_z);
         if let Some(known) = alone.consistency {
@@ -242,8 +242,9 @@ fn true_consistency<E: EnumerableEnv>(
     rng: &mut Rng,
 ) -> Result<f64> {
     let graph = &listed.graph;
-    let uniform = sums(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
-    let own = sums(probs);
+    let uniform =
+        Cumulative::new(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
+    let own = Cumulative::new(probs);
     // As certificates search.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
     let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
@@ -252,8 +253,8 @@ fn true_consistency<E: EnumerableEnv>(
     let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;
     let mut total = 0.0;
     for _ in 0..SUBSETS {
-        let mut subset: Vec<usize> = (0..share).map(|_| draw(&own, rng)).collect();
-        subset.extend((0..share).map(|_| draw(&uniform, rng)));
+        let mut subset: Vec<usize> = (0..share).map(|_| own.draw(rng)).collect();
+        subset.extend((0..share).map(|_| uniform.draw(rng)));
         subset.extend((0..share).map(|_| searched[rng.below(searched.len())]));
         subset.sort_unstable();
         subset.dedup();
@@ -262,18 +263,4 @@ fn true_consistency<E: EnumerableEnv>(
         total += subset_distance(&log_p, &log_r)?;
     }
     Ok(total / SUBSETS as f64)
-}
-
-fn sums(probs: &[f64]) -> Vec<f64> {
-    let mut total = 0.0;
-    let add = |p: &f64| {
-        total += p;
-        total
-    };
-    probs.iter().map(add).collect()
-}
-
-fn draw(sums: &[f64], rng: &mut Rng) -> usize {
-    let u = rng.uniform() * sums.last().copied().unwrap_or_default();
-    sums.partition_point(|&sum| sum <= u).min(sums.len() - 1)
 }

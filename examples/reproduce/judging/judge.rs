@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use gfn::env::{EnumerableEnv, Reward};
-use gfn::metrics::certificates::Judgement;
 use gfn::{Error, Result, Rng};
+use gfn_judge::Judgement;
 use serde_json::{Value, json};
 
 use super::known::{Known, Listed, Look, TaskArgs};
@@ -57,7 +57,7 @@ impl Look for Judged<'_> {
             let remedy = "give objects of the task, as `reproduce truth` writes them";
             return Err(Error::file(&args.file, "none of its samples is an object of the task", remedy));
         }
-        let judged = Judgement::of(&target, &samples, &mut Rng::seeded(args.seed))?;
+        let judged = Judgement::new(&target, &samples, &mut Rng::seeded(args.seed))?;
         let missing = missing(&known, &listed, &judged)?;
         let mut counts = vec![0.0; target.len()];
         samples.iter().for_each(|&object| counts[object] += 1.0 / samples.len() as f64);

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use gfn::metrics::certificates::{Interval, Judgement, Missing};
 use gfn::{Error, Result};
+use gfn_judge::{Interval, Judgement, Missing};
 
 use crate::plot::{Figure, Panel};
 

@@ -2,11 +2,11 @@
 
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
-use gfn::metrics::certificates::Certificate;
 use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::train::TrainEnv;
 use gfn::train::{Observer, Trainer};
 use gfn::{Error, Result};
+use gfn_judge::Certificate;
 use serde_json::json;
 
 use super::sampled::certified;

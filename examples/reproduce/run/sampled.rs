@@ -3,10 +3,10 @@
 use super::lines::tell;
 use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
-use gfn::metrics::certificates::{Budget, Certificate, certify};
 use gfn::metrics::{estimate_log_z, sample_objects};
 use gfn::train::TrainEnv;
 use gfn::train::Trainer;
+use gfn_judge::{Budget, Certificate, certify};
 use serde_json::{Value, json};
 
 /// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
-use gfn::metrics::certificates::Budget;
 use gfn::optim::Schedule;
 use gfn::rollout::Sampler;
 use gfn::train::TrainEnv;
 use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
+use gfn_judge::Budget;
 use gfn_record::TrainingRecord;
 use pyo3::prelude::*;
 use tch::Tensor;

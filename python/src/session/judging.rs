@@ -1,9 +1,9 @@
 //! Certificates of policies, and judgements of samples, as JSON.
 
 use gfn::env::{EnumerableEnv, Rows, StateGraph};
-use gfn::metrics::certificates::{Budget, Judgement, certify};
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
+use gfn_judge::{Budget, Judgement, certify};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -76,7 +76,7 @@ where
         ends.map(|state| groups.of[state]).ok_or_else(wrong)
     };
     let samples: Result<Vec<usize>> = graph.indices(env, &objects).into_iter().enumerate().map(place).collect();
-    let judged = Judgement::of(&target, &samples?, rng)?;
+    let judged = Judgement::new(&target, &samples?, rng)?;
     let mut out = json!(judged);
     out["log_z"] = json!(of_states.log_z);
     let missing: Vec<usize> = judged.missing.iter().map(|object| groups.first[object.object]).collect();

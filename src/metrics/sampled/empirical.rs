@@ -60,7 +60,7 @@ impl NoiseFloor {
             return Err(Error::config("the noise floor's samples and rounds", got, "at least one of each"));
         }
         check_distribution("the target distribution", target)?;
-        let perfect = Cumulative::of(target);
+        let perfect = Cumulative::new(target);
         let (mut tv, mut jsd) = (Vec::with_capacity(rounds), Vec::with_capacity(rounds));
         for _ in 0..rounds {
             let mut shares = vec![0.0; target.len()];
@@ -76,20 +76,33 @@ impl NoiseFloor {
     }
 }
 
-/// A distribution to draw from.
-pub(in crate::metrics) struct Cumulative(Vec<f64>);
+/// Cumulative sums of weights, to draw places in proportion to these.
+#[derive(Clone, Debug)]
+pub struct Cumulative(Vec<f64>);
 
 impl Cumulative {
-    pub(in crate::metrics) fn of(target: &[f64]) -> Self {
+    /// Adds up weights of 0 or more, at least one of which isn't 0. They needn't sum to 1.
+    #[must_use]
+    pub fn new(weights: &[f64]) -> Self {
         let mut total = 0.0;
-        let add = |p: &f64| {
-            total += p;
+        let add = |weight: &f64| {
+            total += weight;
             total
         };
-        Self(target.iter().map(add).collect())
+        Self(weights.iter().map(add).collect())
     }
 
-    pub(in crate::metrics) fn draw(&self, rng: &mut Rng) -> usize {
+    /// Draws a place among the weights, in time that grows with the logarithm of their number.
+    ///
+    /// ```
+    /// let weights = gfn::metrics::Cumulative::new(&[0.0, 2.0, 0.0]);
+    /// assert_eq!(weights.draw(&mut gfn::Rng::seeded(0)), 1);
+    /// ```
+    ///
+    /// # Panics
+    /// If there are no weights.
+    #[must_use]
+    pub fn draw(&self, rng: &mut Rng) -> usize {
         let u = rng.uniform() * self.0.last().copied().unwrap_or_default();
         self.0.partition_point(|&sum| sum <= u).min(self.0.len() - 1)
     }

@@ -38,31 +38,24 @@ pub fn estimate_log_probs<E: Env>(
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
     let mean = |ratios: &[f64]| log_sum_exp(ratios.iter().copied()) - (ratios.len() as f64).ln();
-    Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(mean).collect())
+    let log_ratios = path_log_ratios(env, policy, objects, paths, rng)?;
+    Ok(log_ratios.iter().map(|ratios| mean(ratios)).collect())
 }
 
-/// log P_F - log P_B of paths that were drawn backwards from objects, less the measure over states: the mean of their exponentials is p of
-/// the object.
-pub(in crate::metrics) struct PathRatios {
-    values: Vec<f64>,
-    /// Where those of each object begin, and the end.
-    ends: Vec<usize>,
-}
-
-impl PathRatios {
-    pub(in crate::metrics) fn of_objects(&self) -> impl Iterator<Item = &[f64]> {
-        self.ends.windows(2).map(|ends| &self.values[ends[0]..ends[1]])
-    }
-}
-
-/// The ratios of `paths` paths to each state of each of these objects.
-pub(in crate::metrics) fn path_ratios<E: Env>(
+/// Returns `log P_F - log P_B` of paths drawn backwards from each of these finished objects, less the environment's measure over states.
+///
+/// The mean of the exponentials of an object's ratios is an unbiased estimate of the probability that the policy ends in the object:
+/// [`estimate_log_probs`] takes its log. The list of an object has `paths` ratios for each of its states.
+///
+/// # Errors
+/// [`Error::Config`] for no objects or no paths; those of [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and scoring.
+pub fn path_log_ratios<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
     objects: &E::States,
     paths: usize,
     rng: &mut Rng,
-) -> Result<PathRatios> {
+) -> Result<Vec<Vec<f64>>> {
     if paths == 0 {
         return Err(Error::config("paths per object", "0", "at least one"));
     }
@@ -80,5 +73,5 @@ pub(in crate::metrics) fn path_ratios<E: Env>(
         log_weights(env, policy, &one, &trajectories)
     })?;
     values.iter_mut().for_each(|weight| *weight = -*weight);
-    Ok(PathRatios { values, ends: offsets.iter().map(|k| k * paths).collect() })
+    Ok(offsets.windows(2).map(|ends| values[ends[0] * paths..ends[1] * paths].to_vec()).collect())
 }

@@ -7,7 +7,7 @@ use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
 use crate::rollout::{Sampler, Trajectories};
-use crate::tensor::{log_sum_exp, to_host};
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// Half-width of a 95 % confidence interval, in standard errors.
@@ -23,7 +23,9 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    pub(in crate::metrics) fn of(values: &[f64]) -> Self {
+    /// Estimates the mean of a distribution from independent draws.
+    #[must_use]
+    pub fn from_values(values: &[f64]) -> Self {
         let (mean, sd) = mean_and_sd(values);
         Self { mean, standard_error: sd / (values.len() as f64).sqrt() }
     }
@@ -87,9 +89,9 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();
     let relative: Vec<f64> = log_weights.iter().map(|w| (w - log_z).exp()).collect();
     // One sample has no spread.
-    let half = if n > 1 { Z_95 * Estimate::of(&relative).standard_error } else { f64::INFINITY };
+    let half = if n > 1 { Z_95 * Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
     Ok(LogZEstimate {
-        elbo: Estimate::of(log_weights),
+        elbo: Estimate::from_values(log_weights),
         log_z,
         interval: (log_z - half, log_z + half),
         effective_samples,
@@ -99,7 +101,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 /// Estimates an upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
 ///
 /// The expectation is at least log Z, whatever the policy is. The mean of few objects can be far below it: what none of them shows isn't
-/// in the mean, nor in its standard error. [`certify`](crate::metrics::certificates::certify) makes a bound of such objects.
+/// in the mean, nor in its standard error. `certify` of the package `gfn-judge` makes a bound of such objects.
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no objects.
@@ -113,12 +115,17 @@ pub fn eubo<E>(
 where
     E: Env,
 {
-    Ok(Estimate::of(&target_log_weights(env, policy, reward, terminal, rng)?))
+    Ok(Estimate::from_values(&target_log_weights(env, policy, reward, terminal, rng)?))
 }
 
-/// log w of a backward trajectory from each of these objects. If an object has several states, the trajectory ends in one of them, drawn
-/// uniformly.
-pub(in crate::metrics) fn target_log_weights<E: Env>(
+/// Returns log w, `log R + log P_B - log P_F`, of a backward trajectory from each of these finished objects.
+///
+/// If an object has several states, the trajectory ends in one of them, drawn uniformly. [`eubo`] is the mean for objects drawn from the
+/// target.
+///
+/// # Errors
+/// Those of sampling and scoring; [`Error::Config`] for no objects.
+pub fn target_log_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
     reward: &dyn Reward<E::States>,
@@ -138,17 +145,14 @@ pub(in crate::metrics) fn target_log_weights<E: Env>(
 }
 
 /// log R + sum log P_B - sum log P_F of each trajectory.
-pub(in crate::metrics) fn log_weights<E: Env>(
+pub(super) fn log_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
     reward: &dyn Reward<E::States>,
     trajectories: &Trajectories<E>,
 ) -> Result<Vec<f64>> {
     let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Quantities::NONE))?;
-    let ratio = to_host(&(&scores.log_pb - &scores.log_pf));
-    let log_reward = to_host(&scores.log_reward);
-    let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());
-    Ok(log_reward.iter().zip(sums).map(|(r, sum)| r + sum).collect())
+    Ok(scores.log_weights(1.0))
 }
 
 #[cfg(test)]

@@ -9,13 +9,9 @@ mod objects;
 mod top_k;
 
 pub use correlation::Correlation;
-pub(super) use empirical::Cumulative;
-pub use empirical::NoiseFloor;
-pub use log_probs::estimate_log_probs;
-pub(super) use log_probs::{PathRatios, path_ratios};
-pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
-pub(super) use log_z::{log_weights, target_log_weights};
+pub use empirical::{Cumulative, NoiseFloor};
+pub use log_probs::{estimate_log_probs, path_log_ratios};
+pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z, target_log_weights};
 pub use modes::{ModeCount, ModeTracker};
-pub(super) use objects::batches;
 pub use objects::sample_objects;
 pub use top_k::TopK;

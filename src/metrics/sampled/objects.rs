@@ -47,6 +47,6 @@ pub(super) fn in_batches(
 }
 
 /// The batches of `n` samples, each with a random stream of its own.
-pub(in crate::metrics) fn batches(n: usize, rng: &mut Rng) -> Vec<(Range<usize>, Rng)> {
+fn batches(n: usize, rng: &mut Rng) -> Vec<(Range<usize>, Rng)> {
     (0..n).step_by(BATCH).map(|start| (start..n.min(start + BATCH), rng.split())).collect()
 }

@@ -225,9 +225,11 @@ impl Scores {
         Ok(self.weights(prior, &self.raw_log_reward, beta))
     }
 
-    /// The log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`; for scores with a prior those
+    /// Returns the log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`, of which
+    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z. `beta` is only for scores with a prior, whose weights are
     /// [relative](Self::relative_log_weights) to it.
-    pub(crate) fn log_weights(&self, beta: f64) -> Vec<f64> {
+    #[must_use]
+    pub fn log_weights(&self, beta: f64) -> Vec<f64> {
         match self.get(Quantity::LogPrior) {
             Some(prior) => self.weights(prior, &self.raw_log_reward, beta),
             None => self.weights(&self.log_pb, &self.log_reward, 1.0),

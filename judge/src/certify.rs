@@ -1,18 +1,19 @@
 //! A certificate from samples.
 
+use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
+use gfn::metrics::{importance_log_z, path_log_ratios, target_log_weights};
+use gfn::objective::{Quantities, score};
+use gfn::policy::{Policy, UniformPolicy};
+use gfn::rollout::{Acceptance, LocalSearch, Sampler};
+use gfn::{Error, Result, Rng, tch};
 use serde::{Deserialize, Serialize};
 
-use super::consistency::{FlowConsistency, subset_distance};
-use super::found_objects::{FoundObjects, RISK};
-use super::interval::log_mean_at_least;
-use super::log_prob::{PARTS, Parted};
-use super::{Certificate, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds};
-use crate::env::{EnumerableEnv, Reward, Rows, check_one_instance, log_rewards};
-use crate::metrics::importance_log_z;
-use crate::metrics::sampled::{batches, log_weights, path_ratios, target_log_weights};
-use crate::policy::{Policy, UniformPolicy};
-use crate::rollout::{Acceptance, LocalSearch, Sampler};
-use crate::{Error, Result, Rng};
+use crate::found_objects::{FoundObjects, RISK};
+use crate::log_prob::{PARTS, Parted};
+use crate::{
+    Certificate, FlowConsistency, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds, log_mean_at_least,
+    subset_distance,
+};
 
 /// The numbers of samples that a certificate is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,9 @@ const ROUNDING: f64 = 1e-4;
 /// The search for objects of large rewards: proposals for each, and steps back at most.
 const SEARCH: LocalSearch = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
+/// The number of trajectories that are sampled and scored at once.
+const BATCH: usize = 1024;
+
 /// Finished objects, and the log weights of the trajectories that led to them.
 struct WeightedSamples<S> {
     objects: S,
@@ -79,8 +83,8 @@ struct WeightedSamples<S> {
 /// that prefers some ways to build an object isn't accused of that.
 ///
 /// ```
-/// use gfn::metrics::certificates::{Budget, certify};
 /// use gfn::{policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn_judge::{Budget, certify};
 /// let env = Chain::new(4);
 /// let flat = |states: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
 /// let budget = Budget { samples: 1_000, ..Budget::default() };
@@ -106,7 +110,10 @@ where
     E: EnumerableEnv,
 {
     budget.check()?;
-    check_one_instance(env, "one, whose policy can be certified")?;
+    if env.n_instances() > 1 {
+        let expected = "one, whose policy can be certified";
+        return Err(Error::config("instances of the environment", env.n_instances(), expected));
+    }
     let own = drawn(env, policy, reward, budget.samples, rng)?;
     let uniform = drawn(env, &UniformPolicy, reward, budget.samples, rng)?;
     let per_source = budget.subsets * budget.size.div_ceil(3);
@@ -127,8 +134,8 @@ where
         from_found_objects: found.log_reward(),
         at_least,
         at_most,
-        elbo: Interval::normal(importance.elbo),
-        estimate: Some(Interval::of_log_mean(&own.log_weights, rng)),
+        elbo: Interval::from_estimate(importance.elbo),
+        estimate: Some(Interval::from_log_draws(&own.log_weights, rng)),
     };
     let mut objects = own.objects.select(&rows);
     objects.append(uniform.objects.select(&rows));
@@ -191,9 +198,10 @@ fn drawn<E: EnumerableEnv>(
 ) -> Result<WeightedSamples<E::States>> {
     let sampler = Sampler::new(env, policy);
     let mut out = WeightedSamples { objects: env.initial(&[]), log_weights: Vec::with_capacity(n) };
-    for (range, mut rng) in batches(n, rng) {
-        let trajectories = sampler.forward(range.len(), &mut rng)?;
-        out.log_weights.extend(log_weights(env, policy, reward, &trajectories)?);
+    for start in (0..n).step_by(BATCH) {
+        let trajectories = sampler.forward(BATCH.min(n - start), &mut rng.split())?;
+        let scores = tch::no_grad(|| score(env, reward, policy, &trajectories, Quantities::NONE))?;
+        out.log_weights.extend(scores.log_weights(1.0));
         out.objects.append(trajectories.terminal_states().clone());
     }
     Ok(out)
@@ -222,7 +230,7 @@ impl ProbeSet {
     {
         let grouping = env.objects(objects)?;
         let different = objects.select(&grouping.first);
-        let estimates = Parted::of(&path_ratios(env, policy, &different, budget.paths, rng)?, rng);
+        let estimates = Parted::new(&path_log_ratios(env, policy, &different, budget.paths, rng)?, rng);
         let log_rewards = log_rewards(reward, &different, None)?;
         let source = |row: usize| match 3 * row / objects.len() {
             0 => ProbeSource::Policy,
@@ -277,6 +285,6 @@ impl ProbeSet {
         let n = PARTS.min(budget.paths) as f64;
         let mean = without.iter().sum::<f64>() / PARTS as f64;
         let error = ((n - 1.0) / n * without.iter().map(|value| (value - mean).powi(2)).sum::<f64>()).sqrt();
-        FlowConsistency::of(&distances, noise / budget.subsets as f64, error)
+        FlowConsistency::from_distances(&distances, noise / budget.subsets as f64, error)
     }
 }

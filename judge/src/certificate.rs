@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FlowConsistency, Interval, LogProb};
+use crate::{FlowConsistency, Interval, LogProb};
 
 /// Bounds on log Z, and estimates of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

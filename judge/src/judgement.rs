@@ -1,12 +1,10 @@
 //! A judgement of anybody's samples, where the target is known.
 
+use gfn::metrics::{Cumulative, Distances};
+use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::consistency::{FlowConsistency, subset_distance};
-use super::interval::{Interval, probability_at_least};
-use crate::metrics::distances::{check_distribution, jsd_term};
-use crate::metrics::sampled::Cumulative;
-use crate::{Error, Result, Rng};
+use crate::{FlowConsistency, Interval, probability_at_least, subset_distance};
 
 /// The findings of samples about the sampler that they come from, beside a target that is known exactly.
 ///
@@ -70,10 +68,11 @@ impl Judgement {
     /// Judges samples, given as places among the probabilities of the target.
     ///
     /// ```
-    /// use gfn::{metrics::certificates::Judgement, Rng};
+    /// use gfn::Rng;
+    /// use gfn_judge::Judgement;
     /// let target = [0.4, 0.4, 0.2];
     /// let samples: Vec<usize> = (0..1_000).map(|k| [0, 2, 2][k % 3]).collect();
-    /// let judged = Judgement::of(&target, &samples, &mut Rng::seeded(0))?;
+    /// let judged = Judgement::new(&target, &samples, &mut Rng::seeded(0))?;
     /// // Learned 1/3, 0, 2/3.
     /// assert!(judged.tv.contains(7.0 / 15.0) && !judged.like_perfect);
     /// assert!(judged.missing[0].object == 1 && judged.modes_found == 1 && judged.modes == 2);
@@ -83,8 +82,7 @@ impl Judgement {
     /// # Errors
     /// [`Error::Config`] for fewer than two samples and for a target that is no distribution; [`Error::OutOfRange`] for a place that it
     /// hasn't.
-    pub fn of(target: &[f64], samples: &[usize], rng: &mut Rng) -> Result<Self> {
-        check_distribution("the target distribution", target)?;
+    pub fn new(target: &[f64], samples: &[usize], rng: &mut Rng) -> Result<Self> {
         if samples.len() < 2 {
             return Err(Error::config("samples", samples.len(), "at least two"));
         }
@@ -93,16 +91,15 @@ impl Judgement {
         }
         let order = shuffled(samples, rng);
         let shares = shares_of(&order, target.len());
-        let (tv, jsd) = intervals(target, &shares, &order);
-        let perfect = Cumulative::of(target);
-        let floors: Vec<(f64, f64)> = (0..ROUNDS)
-            .map(|_| {
-                let drawn: Vec<usize> = order.iter().map(|_| perfect.draw(rng)).collect();
-                distances(target, &shares_of(&drawn, target.len()))
-            })
-            .collect();
-        let floor = |of: fn(&(f64, f64)) -> f64| range(floors.iter().map(of).collect());
-        let (tv_floor, jsd_floor) = (floor(|pair| pair.0), floor(|pair| pair.1));
+        let (tv, jsd) = intervals(target, &shares, &order)?;
+        let perfect = Cumulative::new(target);
+        let mut floors = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let drawn: Vec<usize> = order.iter().map(|_| perfect.draw(rng)).collect();
+            floors.push(Distances::between(&shares_of(&drawn, target.len()), target)?);
+        }
+        let tv_floor = range(floors.iter().map(|distances| distances.tv).collect());
+        let jsd_floor = range(floors.iter().map(|distances| distances.jsd).collect());
         let most = target.iter().copied().fold(0.0, f64::max);
         let modes: Vec<usize> = (0..target.len()).filter(|&object| target[object] > most * (1.0 - 1e-9)).collect();
         let mut missing: Vec<Missing> = (0..target.len())
@@ -152,18 +149,13 @@ fn shares_of(samples: &[usize], objects: usize) -> Vec<f64> {
     counts
 }
 
-fn distances(target: &[f64], shares: &[f64]) -> (f64, f64) {
-    let pairs = || shares.iter().zip(target);
-    (pairs().map(|(p, q)| (p - q).abs()).sum::<f64>() / 2.0, pairs().map(|(p, q)| jsd_term(*p, *q)).sum())
-}
-
 /// Distances with intervals that hold for any sampler.
 ///
 /// From above: the shares' distance is convex in the shares, so its mean is no less than the sampler's own, and one sample moves it by no
 /// more than 1 / n (total variation) or ln(2 n) / n (JSD): McDiarmid's inequality. JSD is at most ln 2 times total variation. From below: any set of objects has a difference of mass
 /// that no distance is less than. One half of the samples chooses the set, the other counts how often it is met.
-fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> (Interval, Interval) {
-    let (tv, jsd) = distances(target, shares);
+fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interval, Interval)> {
+    let Distances { tv, jsd, .. } = Distances::between(shares, target)?;
     let n = order.len() as f64;
     let above = (-RISK.ln() / (2.0 * n)).sqrt();
     let (chosen, counted) = order.split_at(order.len() / 2);
@@ -178,13 +170,14 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> (Interval, Inte
     };
     let promised = |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
     let least = (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
-    let (met, wanted) = (|object: usize| over(object, least), mass(target, least));
-    let share = counted.iter().filter(|&&object| met(object)).count() as f64 / counted.len() as f64;
+    // Rounding must not make it more than 1.
+    let wanted = mass(target, least).min(1.0);
+    let share = counted.iter().filter(|&&object| over(object, least)).count() as f64 / counted.len() as f64;
     let learned = probability_at_least(share, counted.len(), RISK).max(wanted);
-    let of_two = jsd_term(learned, wanted) + jsd_term(1.0 - learned, (1.0 - wanted).max(0.0));
+    let of_two = Distances::between(&[learned, 1.0 - learned], &[wanted, 1.0 - wanted])?.jsd;
     let tv = Interval { estimate: tv, low: learned - wanted, high: (tv + above).min(1.0) };
     let high = (jsd + (2.0 * n).ln() * above).min(tv.high * std::f64::consts::LN_2);
-    (tv, Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high })
+    Ok((tv, Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high }))
 }
 
 /// The mean, and between which values 95 % of the others lie.
@@ -214,5 +207,5 @@ fn consistency(
         distances.push(subset_distance(&logs(shares), &logs(target))?);
         floor += subset_distance(&logs(&ideal), &logs(target))?;
     }
-    FlowConsistency::of(&distances, floor / SUBSETS as f64, 0.0)
+    FlowConsistency::from_distances(&distances, floor / SUBSETS as f64, 0.0)
 }

@@ -1,21 +1,21 @@
 //! How often the policy's samples are objects that were found, against what their rewards ask for.
 
-use super::Finding;
-use super::interval::probability_at_least;
-use crate::Result;
-use crate::env::{EnumerableEnv, Reward, Rows, log_rewards};
-use crate::tensor::log_sum_exp;
+use gfn::Result;
+use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
+use gfn::tensor::log_sum_exp;
+
+use crate::{Finding, probability_at_least};
 
 /// The probability that a bound on log Z is false. For a bound on the probability of a set of objects it is
 /// half of that.
-pub(super) const RISK: f64 = 0.01;
+pub(crate) const RISK: f64 = 0.01;
 /// Total variation and mass below which nothing is reported.
 const MIN_REPORTED: f64 = 0.01;
 /// An object is neglected if it has less of its probability than this share.
 const NEGLECTED_SHARE: f64 = 0.1;
 
 /// Different objects that were found by the policy, by random walks and by the search.
-pub(super) struct FoundObjects {
+pub(crate) struct FoundObjects {
     /// The log-reward of each object.
     log_rewards: Vec<f64>,
     /// The number of times that each object is among the first half of the policy's samples, and among the second.
@@ -39,7 +39,7 @@ struct Group {
 
 impl FoundObjects {
     /// The different objects among the policy's samples, the ends of random walks and what the search found.
-    pub(super) fn new<E: EnumerableEnv>(
+    pub(crate) fn new<E: EnumerableEnv>(
         env: &E,
         reward: &dyn Reward<E::States>,
         batches: [&E::States; 3],
@@ -62,7 +62,7 @@ impl FoundObjects {
     }
 
     /// The log of the sum of the rewards of all objects.
-    pub(super) fn log_reward(&self) -> f64 {
+    pub(crate) fn log_reward(&self) -> f64 {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 
@@ -75,7 +75,7 @@ impl FoundObjects {
     /// second rises, so their larger one has a least value over all Z. Of two such pairs the larger bound
     /// counts. It is false with a probability of at most 4 RISK: a half each of two a and of two b, and the
     /// bounds on Z.
-    pub(super) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
+    pub(crate) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
         let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
         let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
         let first = &log_weights[..self.halves[0]];

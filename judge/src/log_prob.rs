@@ -1,14 +1,13 @@
 //! Log-probabilities of objects with intervals.
 
+use gfn::env::Env;
+use gfn::metrics::{Estimate, path_log_ratios};
+use gfn::policy::Policy;
+use gfn::tensor::log_sum_exp;
+use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 
-use super::Interval;
-use crate::env::Env;
-use crate::metrics::Estimate;
-use crate::metrics::sampled::{PathRatios, path_ratios};
-use crate::policy::Policy;
-use crate::tensor::log_sum_exp;
-use crate::{Result, Rng};
+use crate::Interval;
 
 /// The log-probability that a policy ends in an object, estimated on paths that are drawn backwards from it.
 ///
@@ -26,16 +25,16 @@ pub struct LogProb {
 }
 
 impl LogProb {
-    /// Of the logs of `P_F / P_B` on the paths of one object.
-    fn of(log_ratios: &[f64], rng: &mut Rng) -> Self {
+    /// Estimates it from the logs of `P_F / P_B` on the paths of one object.
+    fn from_log_ratios(log_ratios: &[f64], rng: &mut Rng) -> Self {
         let log_p = log_sum_exp(log_ratios.iter().copied()) - (log_ratios.len() as f64).ln();
         if log_p == f64::NEG_INFINITY {
             // No path can be walked: where P_B reaches every path, p is 0.
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
-        let error = if relative.len() > 1 { Estimate::of(&relative).standard_error } else { f64::INFINITY };
-        let mut log_p = Interval::of_log_mean(log_ratios, rng);
+        let error = if relative.len() > 1 { Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
+        let mut log_p = Interval::from_log_draws(log_ratios, rng);
         // It is a probability.
         log_p.high = log_p.high.min(0.0).max(log_p.estimate);
         Self { log_p, bias: error * error / 2.0 }
@@ -46,15 +45,15 @@ impl LogProb {
 /// states, where it has several).
 ///
 /// ```
-/// use gfn::{metrics::certificates::log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
-/// let found = log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
+/// use gfn::{policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// let found = gfn_judge::log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
 /// // One of three actions exits, and there is one path: it is known without error.
 /// assert!((found[0].log_p.estimate + 3f64.ln()).abs() < 1e-6 && found[0].bias < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
-/// Those of [`estimate_log_probs`](crate::metrics::estimate_log_probs).
+/// Those of [`path_log_ratios`].
 pub fn log_probs<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -62,36 +61,38 @@ pub fn log_probs<E: Env>(
     paths: usize,
     rng: &mut Rng,
 ) -> Result<Vec<LogProb>> {
-    Ok(path_ratios(env, policy, objects, paths, rng)?.of_objects().map(|ratios| LogProb::of(ratios, rng)).collect())
+    let log_ratios = path_log_ratios(env, policy, objects, paths, rng)?;
+    Ok(log_ratios.iter().map(|ratios| LogProb::from_log_ratios(ratios, rng)).collect())
 }
 
 /// Parts that the paths of each object are dealt to.
-pub(super) const PARTS: usize = 8;
+pub(crate) const PARTS: usize = 8;
 
 /// Estimates of log p(x), and what they would be by some of the paths.
-pub(super) struct Parted {
-    pub(super) log_probs: Vec<LogProb>,
+pub(crate) struct Parted {
+    pub(crate) log_probs: Vec<LogProb>,
     /// The mean of the log ratios of each object.
-    pub(super) mean_log_ratios: Vec<f64>,
+    pub(crate) mean_log_ratios: Vec<f64>,
     /// The log of the sum of ratios and the number of paths of each part, by object.
     parts: Vec<[(f64, usize); PARTS]>,
 }
 
 impl Parted {
-    pub(super) fn of(ratios: &PathRatios, rng: &mut Rng) -> Self {
+    /// Deals the log ratios of the paths of each object to parts.
+    pub(crate) fn new(log_ratios: &[Vec<f64>], rng: &mut Rng) -> Self {
         let part = |ratios: &[f64], k: usize| {
             let own = || ratios.iter().skip(k).step_by(PARTS).copied();
             (log_sum_exp(own()), own().count())
         };
-        let parts = ratios.of_objects().map(|ratios| std::array::from_fn(|k| part(ratios, k))).collect();
-        let mean = |ratios: &[f64]| ratios.iter().sum::<f64>() / ratios.len() as f64;
-        let mean_log_ratios = ratios.of_objects().map(mean).collect();
-        let log_probs = ratios.of_objects().map(|ratios| LogProb::of(ratios, rng)).collect();
+        let parts = log_ratios.iter().map(|ratios| std::array::from_fn(|k| part(ratios, k))).collect();
+        let mean = |ratios: &Vec<f64>| ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let mean_log_ratios = log_ratios.iter().map(mean).collect();
+        let log_probs = log_ratios.iter().map(|ratios| LogProb::from_log_ratios(ratios, rng)).collect();
         Self { log_probs, mean_log_ratios, parts }
     }
 
     /// log p of an object by the paths of the parts that are kept.
-    pub(super) fn by(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
+    pub(crate) fn by(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
         let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
         let n: usize = kept().map(|(_, n)| n).sum();
         log_sum_exp(kept().map(|(sum, _)| *sum)) - (n.max(1) as f64).ln()

@@ -1,11 +1,11 @@
 //! Flow consistency: learned against target mass, among few objects at a time.
 
+use gfn::metrics::Estimate;
+use gfn::tensor::log_sum_exp;
+use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::Interval;
-use crate::metrics::Estimate;
-use crate::tensor::log_sum_exp;
-use crate::{Error, Result};
+use crate::Interval;
 
 /// Flow consistency on subsets (FCS; Silva et al., *When do GFlowNets learn the right distribution?*, ICLR 2025): the mean over random
 /// subsets of the total variation between learned and target probabilities, each normalised within the subset.
@@ -27,12 +27,12 @@ impl FlowConsistency {
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two subsets.
-    pub fn of(distances: &[f64], floor: f64, error: f64) -> Result<Self> {
+    pub fn from_distances(distances: &[f64], floor: f64, error: f64) -> Result<Self> {
         if distances.len() < 2 {
             return Err(Error::config("subsets", distances.len(), "at least two"));
         }
-        let Estimate { mean, standard_error } = Estimate::of(distances);
-        let mut fcs = Interval::normal(Estimate { mean, standard_error: standard_error.hypot(error) });
+        let Estimate { mean, standard_error } = Estimate::from_values(distances);
+        let mut fcs = Interval::from_estimate(Estimate { mean, standard_error: standard_error.hypot(error) });
         fcs.low = (fcs.low - floor).max(0.0);
         fcs.high = fcs.high.min(1.0);
         Ok(Self { fcs, floor, subsets: distances.len() })
@@ -43,7 +43,7 @@ impl FlowConsistency {
 /// mass there, 0 if neither has.
 ///
 /// ```
-/// use gfn::metrics::certificates::subset_distance;
+/// use gfn_judge::subset_distance;
 /// // Learned 1 : 3, wanted 1 : 1.
 /// assert!((subset_distance(&[-7.0, -7.0 + 3f64.ln()], &[2.0, 2.0])? - 0.25).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())

@@ -1,13 +1,12 @@
 //! Figures with intervals, and the bounds that they are made by.
 
+use gfn::Rng;
+use gfn::metrics::Estimate;
+use gfn::tensor::log_sum_exp;
 use serde::{Deserialize, Serialize};
 
-use crate::Rng;
-use crate::metrics::Estimate;
-use crate::tensor::log_sum_exp;
-
 /// Half-width of an interval of 95 %, in standard errors.
-pub(super) const Z_95: f64 = 1.959_963_984_540_054;
+const Z_95: f64 = 1.959_963_984_540_054;
 
 /// Rounds of the bootstrap.
 const ROUNDS: usize = 400;
@@ -28,20 +27,21 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The mean with 1.96 standard errors on each side.
-    pub(super) fn normal(of: Estimate) -> Self {
-        let half = Z_95 * of.standard_error;
-        if of.mean.is_finite() && half.is_finite() {
-            Self { estimate: of.mean, low: of.mean - half, high: of.mean + half }
+    /// The mean with 1.96 standard errors on each side. Both ends are infinite if one of the two figures isn't finite.
+    #[must_use]
+    pub fn from_estimate(found: Estimate) -> Self {
+        let half = Z_95 * found.standard_error;
+        if found.mean.is_finite() && half.is_finite() {
+            Self { estimate: found.mean, low: found.mean - half, high: found.mean + half }
         } else {
-            Self { estimate: of.mean, low: f64::NEG_INFINITY, high: f64::INFINITY }
+            Self { estimate: found.mean, low: f64::NEG_INFINITY, high: f64::INFINITY }
         }
     }
 
     /// The log of the mean of the exponentials of these, with the interval of the studentised bootstrap
     /// (Efron and Tibshirani, *An introduction to the bootstrap*, 12.5): weights are skewed, and where their
     /// mean is too small, so is its error.
-    pub(super) fn of_log_mean(logs: &[f64], rng: &mut Rng) -> Self {
+    pub(crate) fn from_log_draws(logs: &[f64], rng: &mut Rng) -> Self {
         let n = logs.len();
         let estimate = log_sum_exp(logs.iter().copied()) - (n as f64).ln();
         let shares: Vec<f64> = logs.iter().map(|log| (log - estimate).exp()).collect();
@@ -90,7 +90,16 @@ const SEARCHED_NATS: f64 = 100.0;
 /// than 1 in expectation. So the capital that started at 1, dealt out to several stakes, reaches 1 / risk
 /// with a probability of at most `risk`. The bound is the largest m at which it does. For n equal draws it is
 /// too small by the factor `(risk / 2)^(1 / n)`.
-pub(super) fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
+///
+/// Returns minus infinity if the draws refute no mean: for none, and if all of them are 0.
+///
+/// ```
+/// let bound = gfn_judge::log_mean_at_least(&[0.0; 1_000], 0.01);
+/// // A thousand draws of 1.
+/// assert!(-0.006 < bound && bound < 0.0);
+/// ```
+#[must_use]
+pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
     let mut high = log_sum_exp(logs.iter().copied()) - (logs.len() as f64).ln();
     let mut low = high - SEARCHED_NATS;
     let is_refuted = |log_m: f64| {
@@ -115,7 +124,13 @@ pub(super) fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
 
 /// A lower bound on the probability of an event that was seen in this share of `n` draws. It is false with a
 /// probability of at most `risk`: the smallest `p` with `n KL(share || p) <= ln(1 / risk)` (Chernoff).
-pub(super) fn probability_at_least(share: f64, n: usize, risk: f64) -> f64 {
+///
+/// ```
+/// // 100 heads of 100 tosses: p^100 is the risk at the bound.
+/// assert!((gfn_judge::probability_at_least(1.0, 100, 0.025) - 0.025f64.powf(0.01)).abs() < 1e-12);
+/// ```
+#[must_use]
+pub fn probability_at_least(share: f64, n: usize, risk: f64) -> f64 {
     let limit = -risk.ln() / n.max(1) as f64;
     let term = |p: f64, q: f64| if p > 0.0 { p * (p / q).ln() } else { 0.0 };
     let (mut low, mut high) = (0.0, share);
@@ -124,72 +139,4 @@ pub(super) fn probability_at_least(share: f64, n: usize, risk: f64) -> f64 {
         if term(share, middle) + term(1.0 - share, 1.0 - middle) > limit { low = middle } else { high = middle }
     }
     low
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 100 heads of 100 tosses: p^100 = risk at the bound. 0 heads say nothing from below.
-    #[test]
-    fn shares_have_the_bounds_of_chernoff() {
-        assert!((probability_at_least(1.0, 100, 0.025) - 0.025f64.powf(0.01)).abs() < 1e-12);
-        assert!(probability_at_least(0.0, 100, 0.025) == 0.0);
-        let low = probability_at_least(0.5, 10_000, 0.025);
-        assert!(0.48 < low && low < 0.49, "{low}");
-    }
-
-    /// Equal draws: the bound is below them by the risk of not having seen what else there is.
-    #[test]
-    fn means_of_equal_draws_lose_what_they_cannot_exclude() {
-        for n in [1, 20, 1_000] {
-            let bound = log_mean_at_least(&vec![-700.0; n], 0.025);
-            let stakes: f64 = (0..STAKES).map(|k| 0.5f64.powi(k)).sum();
-            assert!(bound < -700.0 + (0.025f64).ln() / n as f64 + 1e-6 && stakes < 2.0, "{n}: {bound}");
-            assert!(bound > -700.0 + (0.025f64 / 2.0).ln() / n as f64 - 1e-6, "{n}: {bound}");
-        }
-        assert!(log_mean_at_least(&[], 0.025) == f64::NEG_INFINITY);
-        assert!(log_mean_at_least(&[f64::NEG_INFINITY; 3], 0.025) == f64::NEG_INFINITY);
-        // One draw that is nearly the whole sum: no more than Markov's inequality says.
-        let mut logs = vec![0.0; 999];
-        logs.push(500.0);
-        let bound = log_mean_at_least(&logs, 0.025);
-        assert!(480.0 < bound && bound < 500.0 - 1_000f64.ln() + 0.025f64.ln(), "{bound}");
-    }
-
-    /// Variables of mean 1 whose mean is almost all in rare draws, in 400 samples of each: the bound is above
-    /// the mean in no more than 5 %.
-    #[test]
-    fn bounds_on_means_hold_for_heavy_tails() {
-        let rng = &mut Rng::seeded(0);
-        let two = |p: f64, rng: &mut Rng| if rng.uniform() < p { -p.ln() } else { f64::NEG_INFINITY };
-        let normal = |sd: f64, rng: &mut Rng| sd * rng.normal() - sd * sd / 2.0;
-        let variables: [&dyn Fn(&mut Rng) -> f64; 5] = [
-            &|rng| two(0.5, rng),
-            &|rng| two(0.02, rng),
-            &|rng| (0.05 + 0.95 * two(0.01, rng).exp()).ln(),
-            &|rng| normal(0.3, rng),
-            &|rng| normal(2.0, rng),
-        ];
-        for (k, variable) in variables.iter().enumerate() {
-            let mut wrong = 0;
-            for _ in 0..400 {
-                let logs: Vec<f64> = (0..50).map(|_| variable(rng)).collect();
-                wrong += usize::from(log_mean_at_least(&logs, 0.05) > 0.0);
-            }
-            assert!(wrong <= 20, "variable {k}: {wrong} of 400");
-        }
-        // It isn't empty: a spread of 0.3 is known to a few hundredths.
-        let logs: Vec<f64> = (0..2_000).map(|_| normal(0.3, rng)).collect();
-        assert!(log_mean_at_least(&logs, 0.01) > -0.04);
-    }
-
-    /// Neither end of an interval around an infinite mean is NaN.
-    #[test]
-    fn intervals_of_infinite_means_have_no_nan() {
-        for mean in [f64::INFINITY, f64::NEG_INFINITY] {
-            let interval = Interval::normal(Estimate { mean, standard_error: f64::NAN });
-            assert!((interval.low, interval.high) == (f64::NEG_INFINITY, f64::INFINITY), "{interval:?}");
-        }
-    }
 }

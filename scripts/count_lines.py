@@ -21,6 +21,7 @@ PACKAGES = {
     "plot": "plot",
     "dist": "dist",
     "judge": "judge",
+    "extras": "extras",
     "python": "python",
     "reproduce": "examples/reproduce",
     "examples": "examples",

@@ -16,7 +16,7 @@
 //! | [`tensor`] | between tensors and slices, sums over segments |
 //! | [`distribution`] | the categorical over actions, exploration |
 //! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
-//! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
+//! | [`condition`] | one policy for a family of rewards: condition vectors, their sources, hindsight |
 //! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
 //! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
 //! | [`policy`] | estimators of P_F, P_B and flows |

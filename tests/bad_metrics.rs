@@ -5,8 +5,8 @@ use gfn::graph::GraphStates;
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, importance_log_z, modes_covered, modes_found};
 use gfn::policy::UniformPolicy;
 use gfn::{Error, Result, Rng};
+use gfn_extras::transport::{maximum_mean_discrepancy, wasserstein2};
 use gfn_gym::colored_graphs::ColoredGraphs;
-use gfn_gym::transport::{maximum_mean_discrepancy, wasserstein2};
 
 #[test]
 fn distances_are_between_distributions() {

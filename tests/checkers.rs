@@ -261,6 +261,6 @@ fn whoever_watches_ends_it() {
         left -= 1;
         if left == 0 { Err(enough()) } else { Ok(()) }
     };
-    let found = gfn_gym::transport::wasserstein2_watched(&points, &points, &mut watch);
+    let found = gfn_extras::transport::wasserstein2_watched(&points, &points, &mut watch);
     assert!(found.unwrap_err().to_string().contains("enough of them") && left == 0);
 }

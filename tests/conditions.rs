@@ -3,9 +3,6 @@
 use std::sync::Arc;
 
 use gfn::condition::ConditionSource;
-use gfn::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
-};
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
@@ -18,7 +15,10 @@ use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_molecules::pareto::focus_accuracy;
+use gfn_extras::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
+};
+use gfn_extras::pareto::focus_accuracy;
 use tch::{Device, Kind, Tensor};
 
 const LETTERS: u16 = 2;

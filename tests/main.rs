@@ -36,6 +36,7 @@ mod equivariance;
 mod every_setting;
 mod exact_flows;
 mod example_results;
+mod extras;
 mod failed_steps;
 mod fit;
 mod gallery;

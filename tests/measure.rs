@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::spaces::ColouredGraphs;
-use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::env::{Cached, Clipped, EnumerableEnv, Reward, Rows, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates, Node, canonical_key};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_probs, estimate_log_z};
@@ -15,6 +14,7 @@ use gfn::rollout::{Acceptance, Container, LocalSearch, Sampler};
 use gfn::tensor::to_host;
 use gfn::testing::check_env;
 use gfn::{Error, Result, Rng};
+use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use tch::Tensor;
 
 /// Graphs of which the one with its two colours swapped is the same object; `miscounts` says that each is alone.

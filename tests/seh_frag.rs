@@ -4,9 +4,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gfn::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature, cosine_of,
-};
 use gfn::env::{Reals, Reward, Rows, Slots, VectorStates};
 use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
@@ -18,7 +15,10 @@ use gfn::rollout::Sampler;
 use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
-use gfn_molecules::pareto::{focus_accuracy, pareto_front};
+use gfn_extras::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature, cosine_of,
+};
+use gfn_extras::pareto::{focus_accuracy, pareto_front};
 use tch::{Device, Kind, Tensor};
 
 #[path = "../examples/reproduce/molecules/seh_frag/focus.rs"]

@@ -1,7 +1,8 @@
 //! How rewards depend on conditions, and how a network is told them: what `gfn_rs.Conditioning` is made of.
 
-use gfn::condition::{Condition, ConditionSource, Conditioning, Directions, Encoding, Focus, Temperature};
+use gfn::condition::ConditionSource;
 use gfn::{Result, Rng};
+use gfn_extras::condition::{Condition, Conditioning, Directions, Encoding, Focus, Temperature};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use tch::Tensor;

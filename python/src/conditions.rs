@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use gfn::condition::{ConditionSource, Conditioning};
+use gfn::condition::ConditionSource;
 use gfn::{Error, Result, Rng};
+use gfn_extras::condition::Conditioning;
 use pyo3::prelude::*;
 use serde_json::Value;
 use tch::{Kind, Tensor};

@@ -3,8 +3,7 @@
 use gfn::env::Reals;
 use gfn::metrics::NoiseFloor;
 use gfn::{Result, Rng};
-use gfn_gym::transport;
-use gfn_molecules::pareto;
+use gfn_extras::{pareto, transport};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};

@@ -2,51 +2,32 @@
 //!
 //! | item | is |
 //! |---|---|
-//! | [`Conditioning`] | distribution of conditions and their encoding for a network: a [`ConditionSource`] |
-//! | [`Temperature`] | distributions of the reward exponent beta |
-//! | [`Directions`] | distributions of preferences and of directions of focus |
-//! | [`Focus`] | a cone of wanted objectives; objects outside get a fixed low log-reward |
-//! | [`Encoding`], [`Thermometer`] | the encoding of a number for a network |
-//! | [`Condition`] | one condition in plain numbers |
-//! | [`ConditionedReward`] | R(x | c), from one reward or several |
-//! | [`Hindsight`], [`FocusInHindsight`] | other conditions for replayed objects |
+//! | [`ConditionSource`] | draws the condition vectors of a training batch |
+//! | [`Conditions`] | a condition vector for each element of a batch |
+//! | [`Hindsight`] | other conditions for replayed objects |
 //!
-//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is [`Conditioning::width`]).
-//! The reward decodes beta, preferences and focus from it. Nothing else is passed around: buffers and files hold the
-//! vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations).
+//! The condition vector is an input of the policy, of log Z and of the reward. Nothing else is passed around: buffers and files hold the
+//! vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations). Temperatures,
+//! preferences among several rewards and a focus on some objectives are in the package `gfn-extras`.
 //!
 //! ```
-//! use std::sync::Arc;
-//! use gfn::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, Temperature};
-//! use gfn::env::{Reward, Slots};
-//! let first = |s: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![2f64.ln(); s.0.len()]) };
-//! let second = |s: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![6f64.ln(); s.0.len()]) };
-//! let conditioning = Conditioning::new(2)?
-//!     .temperature(Temperature::Uniform { least: 1.0, most: 4.0 }, Encoding::Thermometer { bins: 16 })?
-//!     .preferences(Directions::Dirichlet { concentration: 1.5 }, Encoding::Thermometer { bins: 16 })?;
-//! assert_eq!(conditioning.width(), 16 + 2 * 16);
-//! let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(first), Arc::new(second)])?;
-//! let told = Condition { beta: 2.0, preferences: vec![0.25, 0.75], focus: None };
-//! let conditions = conditioning.encode(&[told])?;
-//! // (0.25 * 2 + 0.75 * 6)^2 = 25.
-//! assert!((reward.log_reward(&Slots(vec![0]), Some(&conditions))?[0] - 25f64.ln()).abs() < 1e-12);
+//! use gfn::condition::ConditionSource;
+//! use gfn::tch::{Kind, Tensor};
+//! use gfn::{Result, Rng};
+//! // Reward exponents from 1 to 4.
+//! let source = |n: usize, rng: &mut Rng| -> Result<Tensor> {
+//!     let betas: Vec<f64> = (0..n).map(|_| 1.0 + 3.0 * rng.uniform()).collect();
+//!     Ok(Tensor::from_slice(&betas).view([-1, 1]))
+//! };
+//! let conditions = source.draw(8, &mut Rng::seeded(0))?;
+//! assert_eq!((conditions.size(), conditions.kind()), (vec![8, 1], Kind::Double));
 //! # Ok::<(), gfn::Error>(())
 //! ```
 
-mod conditioning;
 mod conditions;
-mod cosine;
-mod draws;
-mod encoding;
 mod hindsight;
-mod reward;
 mod source;
 
-pub use conditioning::{Condition, Conditioning, Focus};
 pub use conditions::Conditions;
-pub use cosine::cosine_of;
-pub use draws::{Directions, Temperature};
-pub use encoding::{Encoding, Thermometer};
-pub use hindsight::{FocusInHindsight, Hindsight};
-pub use reward::ConditionedReward;
+pub use hindsight::Hindsight;
 pub use source::ConditionSource;

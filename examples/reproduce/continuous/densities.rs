@@ -7,8 +7,8 @@ use gfn::env::{Reals, Rows};
 use gfn::metrics::{LogZEstimate, estimate_log_z, eubo};
 use gfn::policy::Policy;
 use gfn::{Error, Result, Rng};
+use gfn_extras::transport::{maximum_mean_discrepancy, wasserstein2};
 use gfn_gym::diffusion::{CoxProcess, DiffusionSampling, Energy, FromTensors, Funnel, ManyWell, Mixture, Target};
-use gfn_gym::transport::{maximum_mean_discrepancy, wasserstein2};
 use serde_json::{Value, json};
 
 use crate::flags::{Common, refuse};

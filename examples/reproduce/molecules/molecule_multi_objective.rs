@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::Parser;
-use gfn::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature};
 use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::metrics::Distances;
@@ -14,7 +13,10 @@ use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
-use gfn_molecules::pareto::{
+use gfn_extras::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
+};
+use gfn_extras::pareto::{
     focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
 use gfn_molecules::{

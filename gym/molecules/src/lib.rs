@@ -54,7 +54,6 @@ mod building;
 mod drawing;
 pub mod fragments;
 mod molecule;
-pub mod pareto;
 pub mod qm9str;
 mod ranking;
 mod reading;

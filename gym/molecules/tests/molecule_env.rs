@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::enumeration::enumerate;
-use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph};
 use gfn::graph::{CanonicalKey, GraphStates};
 use gfn::metrics::ExactPolicy;
@@ -12,6 +11,7 @@ use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
 use gfn::{Result, Rng};
+use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn_molecules::{
     AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ValenceTable,
 };

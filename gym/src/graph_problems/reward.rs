@@ -10,13 +10,12 @@ use super::{Mark, Problem};
 /// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as it stands, as
 /// forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
-/// With beta as a condition of one policy, the reward at beta = 1 is what a
-/// [`ConditionedReward`](gfn::condition::ConditionedReward) takes:
+/// With beta as a condition of one policy, the reward at beta = 1 is what a `ConditionedReward` of the package `gfn-extras` takes:
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 /// use gfn::{env::Reward, graph::GraphFormat};
+/// use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 /// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 /// let conditioning = Conditioning::new(1)?
 ///     .temperature(Temperature::Uniform { least: 1.0, most: 4.0 }, Encoding::Thermometer { bins: 16 })?;

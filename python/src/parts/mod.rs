@@ -13,13 +13,13 @@ mod source;
 pub(crate) use priority::CalledPriority;
 pub(crate) use search::{AnySearch, mala};
 
-use gfn::condition::{ConditionedReward, FocusInHindsight};
 use gfn::env::Env;
 use gfn::train::TrainEnv;
 use gfn::train::{
     AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig, Trainer,
 };
 use gfn::{Error, Result, Rng};
+use gfn_extras::condition::{ConditionedReward, FocusInHindsight};
 use pyo3::prelude::*;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};

@@ -12,9 +12,9 @@ pub(crate) use vectors::vector_reward;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gfn::condition::{ConditionedReward, Conditioning};
 use gfn::env::{Cached, EnumerableEnv, Reward, Rows};
 use gfn::{Error, Result};
+use gfn_extras::condition::{ConditionedReward, Conditioning};
 use pyo3::prelude::*;
 use tch::Tensor;
 

@@ -25,7 +25,7 @@ const TOLERANCE: f64 = 1e-3;
 /// reward that isn't there.
 ///
 /// At most `capacity` answers are kept; when there are so many, all are forgotten. NaN and +infinity, which no reward may say, aren't
-/// kept. There is no reward of conditions to keep: under them, [`ConditionedReward`](crate::condition::ConditionedReward) takes cached
+/// kept. There is no reward of conditions to keep: under them, `ConditionedReward` of the package `gfn-extras` takes cached
 /// rewards. [`log_reward_change`](Reward::log_reward_change) is the difference of two answers that are kept, even if the reward has a way
 /// to it that costs less.
 ///
@@ -242,21 +242,6 @@ mod tests {
                 assert!(lock(&cached.finished).by_key.len() <= capacity, "{capacity}");
             }
         }
-    }
-
-    #[test]
-    fn conditions_weigh_cached_rewards() {
-        use crate::condition::{ConditionSource, ConditionedReward, Conditioning, Encoding, Temperature};
-        let (reward, asked) = counted(0.0);
-        let cached = Cached::new(reward, keys, 8).unwrap();
-        let conditioning =
-            Conditioning::new(1).unwrap().temperature(Temperature::Constant(2.0), Encoding::Number).unwrap();
-        let weighed = ConditionedReward::new(conditioning, vec![Arc::new(cached)]).unwrap();
-        let conditions = weighed.conditioning().draw(2, &mut crate::Rng::seeded(0)).unwrap();
-        for _ in 0..40 {
-            assert_eq!(weighed.log_reward(&Slots(vec![1, 4]), Some(&conditions)).unwrap(), [1.0, 4.0]);
-        }
-        assert_eq!(asked.load(Relaxed), 2 + LOOKED_AT);
     }
 
     #[test]

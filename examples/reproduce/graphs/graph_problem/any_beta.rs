@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gfn::Result;
-use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::graph::GraphStates;
 use gfn::nn::{EstimatorsConfig, MlpConfig};
+use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn_gym::graph_problems::{Problem, SizeReward};
 use tch::Tensor;
 

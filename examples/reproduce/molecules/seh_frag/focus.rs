@@ -1,7 +1,7 @@
 //! Directions of focus that can be reached, and a reward that leads into a cone from outside of it.
 
-use gfn::condition::{Directions, Focus, cosine_of};
 use gfn::env::{Reals, Rows};
+use gfn_extras::condition::{Directions, Focus, cosine_of};
 
 /// The factor on the surface of the cone that is reported, before the power beta.
 const SURFACE: f64 = 0.8;

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::optim::Schedule;
@@ -21,6 +20,7 @@ use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::{Record, Trainer};
 use gfn::{Error, Result};
+use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy, internal_diversity};
 use serde_json::json;

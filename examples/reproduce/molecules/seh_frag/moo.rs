@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Parser;
-use gfn::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature};
 use gfn::env::{Reals, Reward, Rows};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::GraphNet;
@@ -15,8 +14,11 @@ use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
+use gfn_extras::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
+};
+use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
-use gfn_molecules::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::{
     Factor, Fingerprint, Molecule, MoleculeScore, Property, ScoreConfig, SehProxy, Shape, internal_diversity,
 };

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
+use gfn::env::{Reals, Reward, Rows};
+use gfn::tensor::log_sum_exp;
+use gfn::{Error, Result};
 use tch::Tensor;
 
 use super::cosine::cosine_of;
 use super::{Condition, Conditioning};
-use crate::env::{Reals, Reward, Rows};
-use crate::tensor::log_sum_exp;
-use crate::{Error, Result};
 
 /// A reward shared between threads.
 type Shared<S> = Arc<dyn Reward<S> + Send + Sync>;
@@ -152,101 +152,5 @@ fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
             [logs.len() as i64],
             "a reward gives one log-reward per state",
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Directions, Encoding, Focus, Temperature};
-    use super::*;
-    use crate::env::Slots;
-
-    /// Rewards that are looked up by the number of the state.
-    fn table(values: &'static [f64]) -> Shared<Slots> {
-        Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
-            Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
-        })
-    }
-
-    fn two(focus: bool) -> ConditionedReward<Slots> {
-        let number = Encoding::Number;
-        let mut conditioning = Conditioning::new(2)
-            .unwrap()
-            .temperature(Temperature::Uniform { least: 0.0, most: 8.0 }, number)
-            .unwrap()
-            .preferences(Directions::Dirichlet { concentration: 1.0 }, number)
-            .unwrap();
-        if focus {
-            let focus = Focus { cosine: 0.9, limit: 0.2, ..Focus::new(Directions::Dirichlet { concentration: 1.0 }) };
-            conditioning = conditioning.focus(focus, number).unwrap();
-        }
-        ConditionedReward::new(conditioning, vec![table(&[1.0, 4.0, 0.0, 3.0]), table(&[3.0, 0.0, 0.0, 4.0])]).unwrap()
-    }
-
-    fn asked(reward: &ConditionedReward<Slots>, state: u32, beta: f64, w: [f64; 2], focus: Option<[f64; 2]>) -> f64 {
-        let condition = Condition { beta, preferences: w.to_vec(), focus: focus.map(|v| v.to_vec()) };
-        let vectors = reward.conditioning().encode(&[condition]).unwrap();
-        reward.log_reward(&Slots(vec![state]), Some(&vectors)).unwrap()[0]
-    }
-
-    #[test]
-    fn sums_and_powers_by_hand() {
-        let reward = two(false);
-        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, {b}");
-        near(asked(&reward, 0, 2.0, [0.25, 0.75], None), 2.5f64.powi(2).ln());
-        near(asked(&reward, 1, 0.5, [1.0, 0.0], None), 2f64.ln());
-        assert_eq!(asked(&reward, 1, 1.0, [0.0, 1.0], None), f64::NEG_INFINITY);
-        assert_eq!(asked(&reward, 2, 0.0, [0.5, 0.5], None), 0.0);
-        let objectives = reward.objectives(&Slots(vec![3, 2])).unwrap();
-        assert!(objectives.values().iter().zip([3.0, 4.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
-    }
-
-    #[test]
-    fn a_focus_is_a_cone() {
-        let reward = two(true);
-        // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) is at a cosine of 7 / (5 sqrt 2) =
-        // 0.98995.
-        let along = asked(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
-        assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
-        let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
-        let beside = asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
-        assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
-        // Outside of the cone, and without a direction; beta isn't applied.
-        assert_eq!(asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
-        assert_eq!(asked(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
-        // On the surface the factor is the limit.
-        let factor = reward.conditioning().cone().unwrap().log_factor(0.9).unwrap();
-        assert!((factor - 0.2f64.ln()).abs() < 1e-12);
-    }
-
-    #[test]
-    fn what_is_missing_is_said() {
-        let reward = two(false);
-        let states = Slots(vec![0, 1]);
-        assert!(matches!(reward.log_reward(&states, None), Err(Error::Missing { .. })));
-        let vectors =
-            reward.conditioning().encode(&reward.conditioning().conditions(3, &mut crate::Rng::seeded(0))).unwrap();
-        assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
-        // The closures give no reward of unfinished objects.
-        assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
-        let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
-        assert!(matches!(one, Err(Error::Config { .. })));
-        let short: Shared<Slots> = Arc::new(|_: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0]) });
-        let short = ConditionedReward::new(reward.conditioning().clone(), vec![short.clone(), short]).unwrap();
-        assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
-    }
-
-    /// An invalid reward is found, whatever the focus and the temperature.
-    #[test]
-    fn what_no_reward_may_be_is_passed_on() {
-        for (focus, bad) in [(true, f64::NAN), (true, f64::INFINITY), (false, f64::NAN)] {
-            let reward = two(focus);
-            let direction = focus.then(|| vec![1.0, 1.0]);
-            for beta in [0.0, 1.0] {
-                let condition = Condition { beta, preferences: vec![0.5, 0.5], focus: direction.clone() };
-                let got = reward.one(&[bad, 0.0], &condition);
-                assert!(got.is_nan() && bad.is_nan() || got == bad, "{got}");
-            }
-        }
     }
 }

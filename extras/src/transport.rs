@@ -11,7 +11,7 @@ use gfn::{Error, Result};
 ///
 /// ```
 /// use gfn::env::Reals;
-/// use gfn_gym::transport::wasserstein2;
+/// use gfn_extras::transport::wasserstein2;
 /// let (a, b) = (Reals::from_rows([[0.0], [1.0]]), Reals::from_rows([[1.5], [0.5]]));
 /// assert!((wasserstein2(&a, &b)? - 0.5).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
@@ -41,14 +41,28 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
     }
     let (a, b, unit) = in_units(a, b)?;
     let cost: Vec<f64> = a.rows().flat_map(|x| b.rows().map(|y| squared(x, y))).collect();
-    let pairs = assignment(&cost, n, watch)?;
+    let pairs = cheapest_matching(&cost, n, watch)?;
     let total: f64 = pairs.iter().enumerate().map(|(i, &j)| cost[i * n + j]).sum();
     Ok((total / n as f64).sqrt() * unit)
 }
 
-/// The column of each row in the cheapest perfect matching of `n` rows with `n` columns (shortest augmenting paths;
-/// Jonker and Volgenant 1987).
-fn assignment(cost: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> Result<Vec<usize>> {
+/// Returns the column of each row in the cheapest perfect matching of `n` rows with `n` columns, from the costs of all pairs, row by row
+/// (shortest augmenting paths; Jonker and Volgenant 1987). It takes about `n^3` steps. `watch` is called for every row, and ends the
+/// search by an error.
+///
+/// ```
+/// let costs = [1.0, 2.0, 0.0, 5.0];
+/// assert_eq!(gfn_extras::transport::cheapest_matching(&costs, 2, &mut || Ok(()))?, [1, 0]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] unless there are `n * n` costs; those of `watch`.
+pub fn cheapest_matching(costs: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> Result<Vec<usize>> {
+    if costs.len() != n * n {
+        let remedy = "give a cost for each pair of a row and a column";
+        return Err(Error::shape("costs of a matching", [(n * n) as i64], [costs.len() as i64], remedy));
+    }
     // Column n is a dummy, where the search for each new row starts.
     let none = n;
     let mut row_potential = vec![0.0; n];
@@ -65,12 +79,12 @@ fn assignment(cost: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> 
             done[column] = true;
             let row = row_of[column];
             let (mut step, mut next) = (f64::INFINITY, none);
-            let costs = &cost[row * n..(row + 1) * n];
+            let of_row = &costs[row * n..(row + 1) * n];
             for j in 0..n {
                 if done[j] {
                     continue;
                 }
-                let reduced = costs[j] - row_potential[row] - column_potential[j];
+                let reduced = of_row[j] - row_potential[row] - column_potential[j];
                 if reduced < shortest[j] {
                     shortest[j] = reduced;
                     from[j] = column;
@@ -165,72 +179,5 @@ fn check_finite(points: &Reals) -> Result<()> {
             points.values()[k],
             "compare points whose coordinates are finite",
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gfn::Rng;
-
-    fn cheapest(cost: &[f64], n: usize, row: usize, used: &mut Vec<bool>) -> f64 {
-        if row == n {
-            return 0.0;
-        }
-        let mut best = f64::INFINITY;
-        for j in 0..n {
-            if !used[j] {
-                used[j] = true;
-                best = best.min(cost[row * n + j] + cheapest(cost, n, row + 1, used));
-                used[j] = false;
-            }
-        }
-        best
-    }
-
-    #[test]
-    fn pairings_are_the_cheapest_of_all() {
-        let mut rng = Rng::seeded(3);
-        for n in 1..=7 {
-            for _ in 0..20 {
-                // Small integers, so that there are ties.
-                let cost: Vec<f64> = (0..n * n).map(|_| rng.below(6) as f64).collect();
-                let pairs = assignment(&cost, n, &mut || Ok(())).unwrap();
-                let mut columns = pairs.clone();
-                columns.sort_unstable();
-                assert_eq!(columns, (0..n).collect::<Vec<_>>());
-                let got: f64 = pairs.iter().enumerate().map(|(i, &j)| cost[i * n + j]).sum();
-                assert_eq!(got, cheapest(&cost, n, 0, &mut vec![false; n]));
-            }
-        }
-    }
-
-    fn normals(n: usize, shift: f64, rng: &mut Rng) -> Reals {
-        Reals::from_flat(1, (0..n).map(|_| shift + rng.normal()).collect()).unwrap()
-    }
-
-    /// On a line the cheapest matching is by order; a shift of all points is itself the distance.
-    #[test]
-    fn distances_of_known_pairs() {
-        let mut rng = Rng::seeded(4);
-        let (a, b) = (normals(200, 0.0, &mut rng), normals(200, 0.7, &mut rng));
-        let (mut x, mut y) = (a.values().to_vec(), b.values().to_vec());
-        x.sort_by(f64::total_cmp);
-        y.sort_by(f64::total_cmp);
-        let expected = (x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 200.0).sqrt();
-        assert!((wasserstein2(&a, &b).unwrap() - expected).abs() < 1e-9);
-        let moved = Reals::from_flat(1, a.values().iter().map(|x| x + 3.0).collect()).unwrap();
-        assert!((wasserstein2(&a, &moved).unwrap() - 3.0).abs() < 1e-9);
-        assert!(wasserstein2(&a, &normals(199, 0.0, &mut rng)).is_err());
-        assert!(wasserstein2(&a, &Reals::filled(1, 200, f64::NAN)).is_err());
-    }
-
-    #[test]
-    fn discrepancy_is_of_the_distribution() {
-        let mut rng = Rng::seeded(5);
-        let (a, b, c) = (normals(400, 0.0, &mut rng), normals(500, 0.0, &mut rng), normals(500, 1.0, &mut rng));
-        let (same, other) = (maximum_mean_discrepancy(&a, &b).unwrap(), maximum_mean_discrepancy(&a, &c).unwrap());
-        assert!(same.abs() < 0.01 && other > 0.1, "{same}, {other}");
-        assert!(maximum_mean_discrepancy(&a, &Reals::filled(1, 1, 0.0)).is_err());
     }
 }

@@ -1,14 +1,15 @@
-use super::{check_finite, check_not_empty, check_vector, wrong_width};
-use gfn::condition::cosine_of;
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
+
+use super::{check_finite, check_not_empty, check_vector, wrong_width};
+use crate::condition::cosine_of;
 
 /// The mean distance from each point of a reference front to the nearest of these objective vectors (IGD; Coello and
 /// Reyes Sierra 2004). It is 0 if the whole front was found.
 ///
 /// ```
 /// use gfn::env::Reals;
-/// use gfn_molecules::pareto::inverted_generational_distance;
+/// use gfn_extras::pareto::inverted_generational_distance;
 /// let front = Reals::from_rows([[0.0, 1.0], [1.0, 0.0]]);
 /// let found = Reals::from_rows([[0.0, 1.0], [0.0, 0.0]]);
 /// assert_eq!(inverted_generational_distance(&found, &front)?, 0.5);
@@ -33,7 +34,7 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
 ///
 /// ```
 /// use gfn::env::Reals;
-/// use gfn_molecules::pareto::{r2_indicator, simplex_grid};
+/// use gfn_extras::pareto::{r2_indicator, simplex_grid};
 /// let objectives = Reals::from_rows([[1.0, 0.5]]);
 /// // Weights (0, 1), (0.5, 0.5), (1, 0): 0.5, 0.25 and 0.
 /// assert_eq!(r2_indicator(&objectives, &simplex_grid(2, 2)?, &[1.0, 1.0])?, 0.25);
@@ -95,7 +96,7 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
 ///
 /// ```
 /// use gfn::env::Reals;
-/// use gfn_molecules::pareto::focus_accuracy;
+/// use gfn_extras::pareto::focus_accuracy;
 /// let objectives = Reals::from_rows([[1.0, 1.1], [2.0, 2.0], [1.0, 0.0], [0.0, 0.0]]);
 /// assert_eq!(focus_accuracy(&objectives, &[0.5, 0.5], 0.98)?, 0.5);
 /// # Ok::<(), gfn::Error>(())
@@ -132,69 +133,5 @@ fn check_not_negative(setting: &'static str, values: &[f64]) -> Result<()> {
     match values.iter().find(|value| **value < 0.0) {
         None => Ok(()),
         Some(bad) => Err(Error::config(setting, bad, "0 or more each")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_from_a_front_by_hand() {
-        let front = Reals::from_rows([[0.0, 4.0], [3.0, 0.0], [2.0, 2.0]]);
-        assert_eq!(inverted_generational_distance(&front, &front).unwrap(), 0.0);
-        // Distances 4, 3 and sqrt 8 from the origin. A larger set is never further away.
-        let origin = Reals::from_rows([[0.0, 0.0]]);
-        let far = inverted_generational_distance(&origin, &front).unwrap();
-        assert!((far - (7.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
-        let more = Reals::from_rows([[0.0, 0.0], [0.0, 4.0]]);
-        assert!((inverted_generational_distance(&more, &front).unwrap() - (3.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
-        assert!(matches!(inverted_generational_distance(&Reals::filled(2, 0, 0.0), &front), Err(Error::Config { .. })));
-        assert!(matches!(inverted_generational_distance(&front, &Reals::filled(2, 0, 0.0)), Err(Error::Config { .. })));
-        assert!(matches!(inverted_generational_distance(&front, &Reals::filled(3, 1, 0.0)), Err(Error::Shape { .. })));
-    }
-
-    #[test]
-    fn r2_by_hand() {
-        let weights = Reals::from_rows([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]);
-        let utopia = [1.0, 2.0];
-        // Distances (0.5, 1) and (0, 2): least weighted maxima 0, min(0.5, 1), min(1, 2).
-        let points = Reals::from_rows([[0.5, 1.0], [1.0, 0.0]]);
-        assert!((r2_indicator(&points, &weights, &utopia).unwrap() - (0.0 + 0.5 + 1.0) / 3.0).abs() < 1e-15);
-        // A dominated point changes nothing; a dominating one lowers the indicator.
-        let more = Reals::from_rows([[0.5, 1.0], [1.0, 0.0], [0.4, 0.9]]);
-        assert_eq!(r2_indicator(&more, &weights, &utopia).unwrap(), 0.5);
-        let better = Reals::from_rows([[0.5, 1.5], [1.0, 0.0]]);
-        assert!(r2_indicator(&better, &weights, &utopia).unwrap() < 0.5);
-        let negative = Reals::from_rows([[1.0, -0.1]]);
-        assert!(matches!(r2_indicator(&points, &negative, &utopia), Err(Error::Config { .. })));
-        assert!(matches!(r2_indicator(&points, &weights, &[1.0]), Err(Error::Shape { .. })));
-    }
-
-    #[test]
-    fn grids_hold_every_weight_once() {
-        for (n, steps, count) in [(1, 4, 1), (2, 5, 6), (3, 4, 15), (4, 3, 20)] {
-            let grid = simplex_grid(n, steps).unwrap();
-            assert_eq!((grid.len(), grid.width()), (count, n));
-            assert!(grid.rows().all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-12));
-            let rows: Vec<&[f64]> = grid.rows().collect();
-            assert!(rows.windows(2).all(|pair| pair[0] < pair[1]), "{rows:?}");
-        }
-        assert!(simplex_grid(0, 3).is_err() && simplex_grid(3, 0).is_err() && simplex_grid(40, 40).is_err());
-        assert!(simplex_grid(1_000_000, 1).is_err() && simplex_grid(2, usize::MAX).is_err());
-    }
-
-    #[test]
-    fn cones_know_no_length() {
-        let objectives = Reals::from_rows([[1e-200, 1e-200], [1e200, 1e200], [1.0, 0.9], [0.0, 1.0], [0.0, 0.0]]);
-        // (1, 0.9) is at a cosine of 1.9 / sqrt(2 * 1.81) = 0.99862.
-        assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], 0.9986).unwrap(), 0.6);
-        assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], 0.9987).unwrap(), 0.4);
-        assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], -1.0).unwrap(), 0.8);
-        for (direction, cosine) in [(vec![0.0, 0.0], 0.9), (vec![1.0, 1.0], 1.5), (vec![1.0, 1.0], f64::NAN)] {
-            assert!(matches!(focus_accuracy(&objectives, &direction, cosine), Err(Error::Config { .. })));
-        }
-        assert!(matches!(focus_accuracy(&objectives, &[1.0], 0.9), Err(Error::Shape { .. })));
-        assert!(focus_accuracy(&Reals::filled(2, 0, 0.0), &[1.0, 1.0], 0.9).is_err());
     }
 }

@@ -1,7 +1,6 @@
+use gfn::{Error, Result, Rng};
 use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
-
-use crate::{Error, Result, Rng};
 
 /// The distribution of a trajectory's reward exponent beta (an inverse temperature).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -56,7 +55,9 @@ impl Temperature {
         }
     }
 
-    pub(super) fn draw(self, rng: &mut Rng) -> f64 {
+    /// Draws a beta.
+    #[must_use]
+    pub fn draw(self, rng: &mut Rng) -> f64 {
         match self {
             Self::Constant(beta) => beta,
             Self::Uniform { least, most } => least + (most - least) * rng.uniform(),
@@ -64,7 +65,7 @@ impl Temperature {
                 // Rounding must not leave the range.
                 (least.ln() + (most / least).ln() * rng.uniform()).exp().clamp(least, most)
             }
-            // The parameters were checked when the distribution was set.
+            // Parameters that `range` refuses give the largest beta.
             Self::Gamma { shape, scale, most } => {
                 Gamma::new(shape, scale).map_or(most, |gamma| gamma.sample(rng)).min(most)
             }
@@ -107,13 +108,17 @@ impl Directions {
         }
     }
 
-    /// Whether the vector varies, so that the network needs it.
+    /// Returns `true` if the vector varies, so that the network needs it.
     pub(super) fn varies(&self) -> bool {
         !matches!(self, Self::Constant(_))
     }
 
-    /// Draws a vector, not normalised.
-    pub(super) fn draw(&self, n: usize, rng: &mut Rng) -> Vec<f64> {
+    /// Draws a vector of `n` entries, not normalised.
+    ///
+    /// # Panics
+    /// For [`OneOf`](Self::OneOf) of no vectors.
+    #[must_use]
+    pub fn draw(&self, n: usize, rng: &mut Rng) -> Vec<f64> {
         match self {
             Self::Constant(one) => one.clone(),
             Self::OneOf(several) => several[rng.below(several.len())].clone(),
@@ -126,70 +131,6 @@ impl Directions {
                 let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 logs.into_iter().map(|log| (log - largest).exp()).collect()
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn moments(values: impl Iterator<Item = f64>) -> (f64, f64) {
-        let values: Vec<f64> = values.collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        (mean, values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64)
-    }
-
-    #[test]
-    fn betas_have_the_moments_of_their_laws() {
-        let n = 20_000;
-        let cases = [
-            (Temperature::Constant(3.0), 3.0, 0.0),
-            (Temperature::Uniform { least: 1.0, most: 5.0 }, 3.0, 16.0 / 12.0),
-            (
-                Temperature::LogUniform { least: 1.0, most: 8.0 },
-                7.0 / 8f64.ln(),
-                63.0 / 2.0 / 8f64.ln() - (7.0 / 8f64.ln()).powi(2),
-            ),
-            (Temperature::Gamma { shape: 2.0, scale: 0.5, most: 100.0 }, 1.0, 0.5),
-        ];
-        for (distribution, mean, variance) in cases {
-            let mut rng = Rng::seeded(1);
-            let (least, most) = distribution.range().unwrap();
-            let drawn: Vec<f64> = (0..n).map(|_| distribution.draw(&mut rng)).collect();
-            assert!(drawn.iter().all(|beta| (least..=most).contains(beta)));
-            let (m, v) = moments(drawn.into_iter());
-            assert!((m - mean).abs() < 5.0 * (variance / f64::from(n)).sqrt() + 1e-12, "{distribution:?}: {m}");
-            assert!((v - variance).abs() < 0.05 * variance + 1e-12, "{distribution:?}: {v}");
-        }
-        let cut = Temperature::Gamma { shape: 2.0, scale: 0.5, most: 0.5 };
-        assert!((0..100).all(|seed| cut.draw(&mut Rng::seeded(seed)) <= 0.5));
-        for bad in [
-            Temperature::Constant(-1.0),
-            Temperature::Uniform { least: 2.0, most: 2.0 },
-            Temperature::LogUniform { least: 0.0, most: 2.0 },
-            Temperature::Gamma { shape: -1.0, scale: 1.0, most: 2.0 },
-            Temperature::Uniform { least: 0.0, most: f64::INFINITY },
-        ] {
-            assert!(matches!(bad.range(), Err(Error::Config { .. })), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn dirichlet_vectors_have_the_moments_of_their_law() {
-        // Each entry is Beta(a, 2 a): mean 1/3, variance 2/9 / (3 a + 1).
-        for concentration in [0.01, 0.5, 1.0, 4.0] {
-            let mut rng = Rng::seeded(2);
-            let distribution = Directions::Dirichlet { concentration };
-            let first = (0..20_000).map(|_| {
-                let vector = distribution.draw(3, &mut rng);
-                assert!(vector.iter().all(|x| x.is_finite()) && vector.iter().sum::<f64>() > 0.0);
-                vector[0] / vector.iter().sum::<f64>()
-            });
-            let (mean, variance) = moments(first);
-            let exact = 2.0 / 9.0 / (3.0 * concentration + 1.0);
-            assert!((mean - 1.0 / 3.0).abs() < 5.0 * (exact / 20_000.0).sqrt(), "{concentration}: {mean}");
-            assert!((variance / exact - 1.0).abs() < 0.05, "{concentration}: {variance}, {exact}");
         }
     }
 }

@@ -1,4 +1,9 @@
-use super::*;
+//! Conditions and their vectors.
+
+use gfn::condition::ConditionSource;
+use gfn::{Error, Rng};
+use gfn_extras::condition::{Condition, Conditioning, Directions, Encoding, Focus, Temperature};
+use tch::{Device, Tensor};
 
 fn all(encoding: Encoding) -> Conditioning {
     let distribution = Temperature::LogUniform { least: 0.5, most: 64.0 };

@@ -1,10 +1,11 @@
+use gfn::condition::ConditionSource;
+use gfn::tensor::{from_host, to_host};
+use gfn::{Error, Result, Rng};
 use serde::Serialize;
 use tch::{Device, Tensor};
 
-use super::encoding::Writing;
-use super::{ConditionSource, Directions, Encoding, Temperature};
-use crate::tensor::{from_host, to_host};
-use crate::{Error, Result, Rng};
+use super::encoding::Codec;
+use super::{Directions, Encoding, Temperature};
 
 /// How far vectors in single precision may be from those of their conditions, relative to their numbers.
 const ROUNDING: f64 = 1e-4;
@@ -70,8 +71,10 @@ impl Focus {
         }
     }
 
-    /// The log of the factor inside the cone; `None` outside.
-    pub(super) fn log_factor(&self, cosine: f64) -> Option<f64> {
+    /// Returns the log of the factor that the reward of an object is multiplied by, from the cosine between its objectives and the wanted
+    /// direction. `None` outside of the cone.
+    #[must_use]
+    pub fn log_factor(&self, cosine: f64) -> Option<f64> {
         (cosine >= self.cosine).then(|| cosine.min(1.0).ln() * self.limit.ln() / self.cosine.ln())
     }
 }
@@ -83,9 +86,9 @@ impl Focus {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Conditioning {
     n_rewards: usize,
-    temperature: (Temperature, Writing),
-    preferences: (Directions, Writing),
-    focus: Option<(Focus, Writing)>,
+    temperature: (Temperature, Codec),
+    preferences: (Directions, Codec),
+    focus: Option<(Focus, Codec)>,
 }
 
 impl Conditioning {
@@ -97,7 +100,7 @@ impl Conditioning {
         if n_rewards == 0 {
             return Err(Error::config("rewards to be conditioned", "0", "at least 1"));
         }
-        let plain = Writing::new(Encoding::Number, 0.0, 1.0)?;
+        let plain = Codec::new(Encoding::Number, 0.0, 1.0)?;
         Ok(Self {
             n_rewards,
             temperature: (Temperature::Constant(1.0), plain),
@@ -113,7 +116,7 @@ impl Conditioning {
     pub fn temperature(mut self, distribution: Temperature, encoding: Encoding) -> Result<Self> {
         let (least, most) = distribution.range()?;
         let encoding = if least < most { encoding } else { Encoding::Number };
-        self.temperature = (distribution, Writing::new(encoding, least, most)?);
+        self.temperature = (distribution, Codec::new(encoding, least, most)?);
         Ok(self)
     }
 
@@ -123,7 +126,7 @@ impl Conditioning {
     /// [`Error::Config`] for an invalid distribution or thermometer.
     pub fn preferences(mut self, distribution: Directions, encoding: Encoding) -> Result<Self> {
         distribution.check(self.n_rewards)?;
-        self.preferences = (distribution, Writing::new(encoding, 0.0, 1.0)?);
+        self.preferences = (distribution, Codec::new(encoding, 0.0, 1.0)?);
         Ok(self)
     }
 
@@ -133,7 +136,7 @@ impl Conditioning {
     /// [`Error::Config`] for an invalid focus or thermometer.
     pub fn focus(mut self, focus: Focus, encoding: Encoding) -> Result<Self> {
         focus.check(self.n_rewards)?;
-        self.focus = Some((focus, Writing::new(encoding, 0.0, 1.0)?));
+        self.focus = Some((focus, Codec::new(encoding, 0.0, 1.0)?));
         Ok(self)
     }
 
@@ -156,15 +159,15 @@ impl Conditioning {
 
     /// Entries for beta, preferences and focus.
     fn widths(&self) -> [usize; 3] {
-        let of = |(distribution, writing): (&Directions, &Writing)| {
-            if distribution.varies() { self.n_rewards * writing.width() } else { 0 }
+        let of = |(distribution, codec): (&Directions, &Codec)| {
+            if distribution.varies() { self.n_rewards * codec.width() } else { 0 }
         };
-        let (temperature, writing) = &self.temperature;
+        let (temperature, codec) = &self.temperature;
         let varies = !matches!(temperature, Temperature::Constant(_));
         [
-            if varies { writing.width() } else { 0 },
+            if varies { codec.width() } else { 0 },
             of((&self.preferences.0, &self.preferences.1)),
-            self.focus.as_ref().map_or(0, |(focus, writing)| of((&focus.directions, writing))),
+            self.focus.as_ref().map_or(0, |(focus, codec)| of((&focus.directions, codec))),
         ]
     }
 
@@ -200,10 +203,10 @@ impl Conditioning {
                 Directions::Constant(condition.preferences.clone()).check(self.n_rewards)?;
                 shares(&condition.preferences).into_iter().for_each(|x| self.preferences.1.push(x, &mut values));
             }
-            if let (Some((_, writing)), true) = (&self.focus, focus) {
+            if let (Some((_, codec)), true) = (&self.focus, focus) {
                 let Some(direction) = &condition.focus else { return refuse("one with a direction of focus") };
                 Directions::Constant(direction.clone()).check(self.n_rewards)?;
-                unit(direction).into_iter().for_each(|x| writing.push(x, &mut values));
+                unit(direction).into_iter().for_each(|x| codec.push(x, &mut values));
             }
         }
         let size = [conditions.len() as i64, self.width() as i64];
@@ -230,10 +233,10 @@ impl Conditioning {
         let values = to_host(conditions);
         let (least, most) = self.temperature.0.range()?;
         let [of_beta, of_preferences, of_focus] = self.widths();
-        let vector = |row: &[f64], (distribution, writing): (&Directions, &Writing)| match distribution {
+        let vector = |row: &[f64], (distribution, codec): (&Directions, &Codec)| match distribution {
             Directions::Constant(one) => one.clone(),
             // Rounding in single precision must not lead below 0.
-            _ => row.chunks_exact(writing.width()).map(|entry| writing.read(entry).max(0.0)).collect(),
+            _ => row.chunks_exact(codec.width()).map(|entry| codec.read(entry).max(0.0)).collect(),
         };
         let one = |k: usize| {
             let (beta, rest) = values[k * width..(k + 1) * width].split_at(of_beta);
@@ -248,7 +251,7 @@ impl Conditioning {
                 focus: self
                     .focus
                     .as_ref()
-                    .map(|(focus, writing)| unit(&vector(&direction[..of_focus], (&focus.directions, writing)))),
+                    .map(|(focus, codec)| unit(&vector(&direction[..of_focus], (&focus.directions, codec)))),
             }
         };
         Ok((0..n).map(one).collect())
@@ -283,6 +286,3 @@ pub(super) fn unit(vector: &[f64]) -> Vec<f64> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     vector.iter().map(|x| x / length).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,5 @@
+use gfn::{Error, Result};
 use serde::Serialize;
-
-use crate::{Error, Result};
 
 /// A number in a range as a row of numbers from 0 to 1, like recursionpharma/gflownet's `thermometer`. Marks are evenly
 /// spaced over the range. The entry of a mark is the fraction filled of the interval that starts at it.
@@ -8,7 +7,7 @@ use crate::{Error, Result};
 /// No interval starts at the last mark, so its entry stays 0. The number can be read back: [`decode`](Self::decode).
 ///
 /// ```
-/// use gfn::condition::Thermometer;
+/// use gfn_extras::condition::Thermometer;
 /// let thermometer = Thermometer::new(5, 0.0, 1.0)?;
 /// let row = thermometer.encode(0.3);
 /// assert!(row.iter().zip([1.0, 0.2, 0.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -80,9 +79,9 @@ pub enum Encoding {
 
 /// An encoding together with its range.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub(super) struct Writing(Option<Thermometer>);
+pub(super) struct Codec(Option<Thermometer>);
 
-impl Writing {
+impl Codec {
     pub(super) fn new(encoding: Encoding, least: f64, most: f64) -> Result<Self> {
         match encoding {
             Encoding::Number => Ok(Self(None)),
@@ -103,33 +102,7 @@ impl Writing {
         }
     }
 
-    pub(crate) fn read(&self, row: &[f64]) -> f64 {
+    pub(super) fn read(&self, row: &[f64]) -> f64 {
         self.0.map_or_else(|| row[0], |thermometer| thermometer.decode(row))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Rng;
-
-    #[test]
-    fn a_number_comes_back_from_its_row() {
-        let mut rng = Rng::seeded(0);
-        for bins in [2, 3, 32] {
-            let thermometer = Thermometer::new(bins, -1.5, 64.0).unwrap();
-            for _ in 0..100 {
-                let value = -1.5 + 65.5 * rng.uniform();
-                let row = thermometer.encode(value);
-                assert!(row.windows(2).all(|pair| pair[0] >= pair[1]) && row.len() == bins && row[bins - 1] == 0.0);
-                assert!((thermometer.decode(&row) - value).abs() < 1e-12);
-            }
-            assert_eq!(thermometer.decode(&thermometer.encode(1e9)), 64.0);
-            assert_eq!(thermometer.decode(&thermometer.encode(-3.0)), -1.5);
-        }
-        assert!(Thermometer::new(1, 0.0, 1.0).is_err());
-        for (least, most) in [(1.0, 1.0), (0.0, f64::INFINITY), (f64::NAN, 1.0)] {
-            assert!(matches!(Thermometer::new(4, least, most), Err(Error::Config { .. })));
-        }
     }
 }

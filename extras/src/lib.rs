@@ -1,0 +1,11 @@
+//! Kits of single papers for [`gfn`], by its public traits only.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
+//! | [`pareto`] | Pareto fronts, hypervolume and other metrics of sets of objective vectors |
+//! | [`transport`] | distances between two sets of points: optimal transport, maximum mean discrepancy |
+
+pub mod condition;
+pub mod pareto;
+pub mod transport;

@@ -33,7 +33,7 @@ STORE, EARLIER = ROOT / "docs/results/runs.jsonl", ROOT / "docs/results/earlier.
 RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
 # What a program is made of: it is of the commit only if none of it was edited.
-SOURCES = ["src", "gym", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
+SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
 # Seconds that a run may take, and the load average up to which a machine is quiet: the run before it makes 1.
 LIMIT, QUIET = 900, 1.3
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders that are read; what lies in a folder `tests` isn't.
-const FOLDERS: [&str; 6] = ["src", "gym", "plot", "dist", "python", "examples"];
+const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
 /// Words that documentation of a public item doesn't open with: the reader learns last what it is about.
 const RIDDLES: [&str; 9] = ["What", "Whatever", "Whether", "How", "Who", "Whoever", "Whom", "Whose", "Which"];
 

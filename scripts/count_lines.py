@@ -17,7 +17,6 @@ PACKAGES = {
     "gym": "gym",
     "molecules": "gym/molecules",
     "dags": "gym/dags",
-    "record": "gym/record",
     "plot": "plot",
     "dist": "dist",
     "judge": "judge",

@@ -20,7 +20,6 @@ mod objects;
 mod parts;
 mod policy;
 mod ranking;
-mod record;
 mod reward;
 mod session;
 mod settings;

@@ -9,18 +9,16 @@ use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
-use gfn::train::{Observer, Trainer};
+use gfn::train::Trainer;
 use gfn::{Error, Result};
 use gfn_molecules::{FactoredScore, Molecule, MoleculeScore, ScoreConfig};
-use gfn_record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;
 use crate::flags::{Common, at_least_one, words};
-use crate::run::files::{try_file, written};
-use crate::run::{Recipe, Run, members, sample};
+use crate::run::{Recipe, Run, sample};
 
-/// How molecules are rewarded, sampled and recorded.
+/// How molecules are rewarded and sampled.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RunArgs {
     /// R is the score to this power
@@ -38,9 +36,6 @@ pub(super) struct RunArgs {
     /// Report the mean score of so many best samples, and how different they are (mean Tanimoto distance)
     #[arg(long, value_parser = at_least_one)]
     pub(super) top_k: Option<usize>,
-    /// SQLite file to record all molecules in that training draws
-    #[arg(long)]
-    pub(super) record: Option<PathBuf>,
     /// The file of a score whose properties the table of molecules has: set by tasks that take one.
     #[arg(skip)]
     properties: Option<PathBuf>,
@@ -135,7 +130,6 @@ impl MoleculeTask<'_> {
         also: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> Result<()> {
         let args = self.args;
-        args.record.as_deref().filter(|_| members::is_first()).map_or(Ok(()), try_file)?;
         let recipe =
             Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
         let run = Run::begin(self.common, self.example, self.title, recipe)?;
@@ -146,9 +140,7 @@ impl MoleculeTask<'_> {
         let (reward, objective, config) = (reward(score.clone()), run.objective()?, run.config.clone());
         let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
         let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
-        let mut record = args.record.as_ref().map(|path| record(path, &read));
-        let observers = record.as_mut().map(|record| record as &mut dyn Observer<_>).into_iter().collect();
-        let Some(mut learned) = run.learn(trainer, self.objects, observers)? else { return Ok(()) };
+        let Some(mut learned) = run.learn(trainer, self.objects, Vec::new())? else { return Ok(()) };
 
         let trainer = &learned.trainer;
         let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
@@ -164,10 +156,8 @@ impl MoleculeTask<'_> {
         report.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
         report.set("symmetry_corrected", !args.no_symmetry_correction);
         report.extend(also());
-        report.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));
         let properties = args.properties.as_deref().map(outputs::read_score).transpose()?;
         outputs::write(self.common, &molecules, &log_scores, properties.as_ref())?;
-        args.record.iter().for_each(|path| written(path));
         if let Some(exact) = &learned.exact {
             report.extend(outputs::of_symmetry(exact, env)?);
             let (tv, finished, molecules) = outputs::tv_of_molecules(exact, |graph| read(graph))?;
@@ -181,19 +171,4 @@ impl MoleculeTask<'_> {
         }
         learned.print()
     }
-}
-
-/// A record of molecules: of each its canonical SMILES, which is its key, too, and three descriptors.
-fn record(path: &PathBuf, read: &Reader) -> TrainingRecord<GraphEnv> {
-    let read = read.clone();
-    let describe = move |_: &GraphEnv, states: &GraphStates| {
-        let described = |graph| {
-            let molecule = read(graph)?;
-            let scores = vec![molecule.weight(), molecule.n_rings() as f64, molecule.polar_surface()];
-            let text = molecule.smiles();
-            Ok(Described { key: text.clone().into(), text, scores })
-        };
-        states.graphs().iter().map(described).collect()
-    };
-    TrainingRecord::new(path, &["weight", "rings", "polar_surface"], describe)
 }

@@ -143,7 +143,6 @@ from .policies import (  # noqa: E402
     Uniform,
     VectorModule,
 )
-from .records import read_record  # noqa: E402
 from .results import Correlation, Distances, Estimate, Exact, NoiseFloor, Sampled, Tested, TopK  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import sys
@@ -452,19 +451,6 @@ class Trainer(Made):
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""
         return self._session.prefill(count(n, most=AT_ONCE))
-
-    def record(self, path: str | os.PathLike[str] | None) -> "Trainer":
-        """Records all objects that training draws from now on in an SQLite file, which `read_record` reads: SMILES of molecules, what says
-        which state it is of others, and log R. A file that is there is added to, as another run; None ends it.
-
-        A checkpoint knows its run: resumed, and told to record in the same file, it goes on there, and each step is there once.
-        """
-        if path is not None:
-            folder = os.path.dirname(os.path.abspath(os.fsdecode(path)))
-            if not os.path.isdir(folder):
-                raise FileNotFoundError(errno.ENOENT, "there is no such folder for a record", folder)
-        self._session.record(None if path is None else os.fsdecode(path))
-        return self
 
     @property
     def network(self) -> Network:

@@ -33,9 +33,6 @@ use crate::objects::{
 };
 use crate::parts::{AnySearch, Others, Parts, mala};
 use crate::policy::{Needs, Networks, Policies, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
-use crate::record::{
-    Describe, describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors,
-};
 use crate::reward::{
     Built, Handed, Rewards, box_reward, by_keys, diffusion_target, graph_reward, line_reward, structure_reward,
     vector_reward, wrong_states,
@@ -136,7 +133,6 @@ pub(super) fn session(
                     reward,
                     policies,
                     border,
-                    describe: describe_graphs(reading.clone()),
                     search: None,
                 },
                 rest,
@@ -158,7 +154,7 @@ pub(super) fn session(
                     reward,
                     policies,
                     border,
-                    describe: describe_vectors(),
+                   
                     search: None,
                 },
                 rest,
@@ -173,7 +169,7 @@ pub(super) fn session(
             let border = Border { show: show_structures(n), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, structures))?;
             listed(
-                EnvParts { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },
+                EnvParts { env: env.clone(), reward, policies, border, search: None },
                 rest,
                 rng,
             )
@@ -184,7 +180,7 @@ pub(super) fn session(
             let border = Border { show: show_points(), read: read_points(env.ndim()), features };
             let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
             continuous(
-                EnvParts { env: *env, reward, policies, border, describe: describe_points(), search: None },
+                EnvParts { env: *env, reward, policies, border, search: None },
                 rest,
                 rng,
             )
@@ -195,7 +191,7 @@ pub(super) fn session(
             let border = Border { show: show_points(), read: read_points(2), features };
             let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
             continuous(
-                EnvParts { env: *env, reward, policies, border, describe: describe_points(), search: None },
+                EnvParts { env: *env, reward, policies, border, search: None },
                 rest,
                 rng,
             )
@@ -211,7 +207,7 @@ pub(super) fn session(
             let border = Border { show: show_diffusion(), read: read_diffusion(env.clone()), features };
             let policies = networks.build(&mut rng, |plan| of_diffusion(plan, env, target.clone()))?;
             continuous(
-                EnvParts { env: env.clone(), reward, policies, border, describe: describe_diffusion(), search },
+                EnvParts { env: env.clone(), reward, policies, border, search },
                 rest,
                 rng,
             )
@@ -225,7 +221,6 @@ struct EnvParts<E: Env> {
     reward: Built<E::States>,
     policies: Policies<E>,
     border: Border<E::States>,
-    describe: Describe<E>,
     search: Option<AnySearch<E>>,
 }
 
@@ -235,7 +230,7 @@ where
     E: TrainEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
     E::States: 'static,
 {
-    let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
+    let (border, conditions) = (given.border.clone(), rest.conditions.clone());
     let shared = Shared::of(&given.policies);
     let distinct = |config, priority| match priority {
         None => ReplayBuffer::distinct(config),
@@ -243,7 +238,7 @@ where
     };
     let trainer = trainer(given, rest, rng, distinct)?;
     let listing = Listing { exact: evaluate::<E>, certified: certified::<E>, judged: judged::<E> };
-    Ok(Box::new(Trained::new(trainer, border, describe, Some(listing), by_object::<E>, conditions, shared)))
+    Ok(Box::new(Trained::new(trainer, border, Some(listing), by_object::<E>, conditions, shared)))
 }
 
 /// The first state of the same object.
@@ -258,12 +253,12 @@ where
     E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
-    let (border, describe, conditions) = (given.border.clone(), given.describe.clone(), rest.conditions.clone());
+    let (border, conditions) = (given.border.clone(), rest.conditions.clone());
     let shared = Shared::of(&given.policies);
     let distinct = |_, _| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
     let trainer = trainer(given, rest, rng, distinct)?;
     let each_its_own = |_: &E, states: &E::States| Ok((0..states.len()).collect());
-    Ok(Box::new(Trained::new(trainer, border, describe, None, each_its_own, conditions, shared)))
+    Ok(Box::new(Trained::new(trainer, border, None, each_its_own, conditions, shared)))
 }
 
 fn trainer<E>(given: EnvParts<E>, rest: Rest, mut rng: Rng, distinct: Distinct<E>) -> PyResult<Trainer<E>>

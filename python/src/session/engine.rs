@@ -13,7 +13,6 @@ use gfn::train::TrainEnv;
 use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_judge::Budget;
-use gfn_record::TrainingRecord;
 use pyo3::prelude::*;
 use tch::Tensor;
 
@@ -25,7 +24,6 @@ use super::shared::{Shared, named};
 use crate::conditions::Conditions;
 use crate::evaluation::{Found, Sampled, Shown, Tested};
 use crate::objects::Border;
-use crate::record::Describe;
 use crate::states::Show;
 use crate::watch::Watch;
 use crate::wording::in_python;
@@ -59,8 +57,6 @@ pub(super) trait Engine: ByHand + Send {
     /// Gives the policy the average of its parameters for good.
     fn take_average(&mut self) -> Result<()>;
     fn prefill(&mut self, n: usize) -> Result<usize>;
-    /// Records what training draws in this file from now on, or no more.
-    fn record(&mut self, path: Option<&Path>);
     /// `true` if actions are mixed with uniform ones.
     fn explores(&self) -> bool;
     fn parameters(&self) -> Vec<(String, Tensor)>;
@@ -97,9 +93,6 @@ pub(super) struct Listing<E: TrainEnv> {
 pub(super) struct Trained<E: TrainEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) border: Border<E::States>,
-    describe: Describe<E>,
-    /// Where all that training draws is written, if anywhere.
-    record: Option<TrainingRecord<E>>,
     listing: Option<Arc<Listing<E>>>,
     alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
@@ -115,7 +108,6 @@ where
     pub(super) fn new(
         trainer: Trainer<E>,
         border: Border<E::States>,
-        describe: Describe<E>,
         listing: Option<Listing<E>>,
         alike: Alike<E>,
         conditions: Option<Arc<Conditions>>,
@@ -123,7 +115,7 @@ where
     ) -> Self {
         let rng = trainer.evaluation_rng();
         let listing = listing.map(Arc::new);
-        Self { trainer, border, describe, record: None, listing, alike, conditions, rng, shared, steps: Arc::default() }
+        Self { trainer, border, listing, alike, conditions, rng, shared, steps: Arc::default() }
     }
 
     /// Steps, made in this way, until `n` are made or one fails.
@@ -148,11 +140,7 @@ where
             Ok(ControlFlow::Continue(()))
         };
         let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
-        // What is recorded of a step is there before a signal ends the run.
-        let ended = match &mut self.record {
-            None => fit.observe(&mut note).run_by(&mut self.trainer, make),
-            Some(record) => fit.observe(record).observe(&mut note).run_by(&mut self.trainer, make),
-        };
+        let ended = fit.observe(&mut note).run_by(&mut self.trainer, make);
         self.steps.store(self.trainer.steps_done(), Relaxed);
         (made, ended.err())
     }
@@ -268,12 +256,6 @@ where
             Ok(())
         })?;
         Ok(stayed)
-    }
-
-    fn record(&mut self, path: Option<&Path>) {
-        let describe = self.describe.clone();
-        self.record =
-            path.map(|path| TrainingRecord::new(path, &[], move |env: &E, states: &E::States| describe(env, states)));
     }
 
     fn explores(&self) -> bool {

@@ -260,11 +260,6 @@ impl Session {
         self.ask(py, |engine| engine.prefill(n))
     }
 
-    /// Records all that training draws from now on in a file; None ends it.
-    fn record(&self, py: Python<'_>, path: Option<std::path::PathBuf>) -> PyResult<()> {
-        self.work(py, |engine| engine.record(path.as_deref()))
-    }
-
     /// `true` if actions are mixed with uniform ones.
     fn explores(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |engine| engine.explores())

@@ -173,6 +173,20 @@ impl Record {
 /// };
 /// assert_eq!(Fit::new(10).observe(&mut keep).run(&mut trainer)?, Ended::Stopped);
 /// assert_eq!(losses.len(), 3);
+///
+/// // Stores all objects that training samples, as lines of JSON.
+/// let mut lines = Vec::new();
+/// let mut store = |trainer: &Trainer<Chain>, record: &mut Record| {
+///     let Some(latest) = trainer.latest() else { return Ok(ControlFlow::Continue(())) };
+///     let log_rewards = latest.recorded_log_rewards().unwrap_or_default();
+///     for (object, log_reward) in latest.terminal_states().0.iter().zip(log_rewards).take(trainer.n_fresh()) {
+///         let line = serde_json::json!({ "step": record.step, "object": object, "log_reward": log_reward });
+///         lines.push(line.to_string());
+///     }
+///     Ok(ControlFlow::Continue(()))
+/// };
+/// Fit::new(5).observe(&mut store).run(&mut trainer)?;
+/// assert_eq!(lines.len(), 2 * 4);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Observer<E: Env> {

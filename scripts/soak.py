@@ -12,7 +12,6 @@ import argparse
 import atexit
 import collections
 import contextlib
-import csv
 import json
 import os
 import pathlib
@@ -254,9 +253,6 @@ def untimed(path):
     """What is in a file of a run, without times, the folder's name and the run's id."""
     if path.name == "metrics.jsonl":
         return re.sub(rb'"seconds":\[[^]]*\]', b"", path.read_bytes())
-    if path.name == "metrics.csv":
-        with open(path, newline="") as file:
-            return [{name: cell for name, cell in row.items() if not name.startswith("seconds/")} for row in csv.DictReader(file)]
     if path.name == "result.json":
         return {name: value for name, value in json.loads(path.read_text()).items() if name not in TIMES}
     if path.name == "manifest.json":

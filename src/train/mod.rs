@@ -10,7 +10,7 @@
 //! | [`Trainer::draw`], [`score`](Trainer::score), [`loss`](Trainer::loss), [`advance`](Trainer::advance) | a step in four parts, for a loop and an optimiser of one's own; [`Batch`], [`BatchScores`] |
 //! | [`Observer`] | what looks at each step, and may ask to stop |
 //! | [`Validation`], [`CountModes`], [`EarlyStop`] | observers: measure, count modes, stop |
-//! | [`MetricsFile`], [`MetricsCsv`], [`TensorBoard`] | observers that write each step: lines of JSON, a table, event files |
+//! | [`MetricsFile`], [`TensorBoard`] | observers that write each step: lines of JSON, event files |
 //! | [`KeepBest`] | an observer, too: keeps the checkpoint of the best step so far |
 //! | [`ObjectSearch`] | what finds objects beside the policy, for the replay buffer |
 //! | [`Adam`](crate::optim::Adam) | the optimiser |
@@ -62,8 +62,7 @@ pub use context::Context;
 pub use fit::interrupted;
 pub use fit::{BatchScores, Ended, Fit, Progress};
 pub use observers::{
-    CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
-    Validation,
+    CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsFile, Observer, OnWarning, Record, TensorBoard, Validation,
 };
 pub use sources::{Batch, Facts, Found, ObjectSearch, Source, TeacherConfig, Wanted, teacher_log_rewards};
 pub use trainer::Trainer;

@@ -35,11 +35,6 @@ impl RunFolder {
         self.0.join("metrics.jsonl")
     }
 
-    /// The same as a table.
-    pub(crate) fn table(&self) -> PathBuf {
-        self.0.join("metrics.csv")
-    }
-
     /// The file of the object of `--json`.
     pub(crate) fn result(&self) -> PathBuf {
         self.0.join("result.json")
@@ -131,9 +126,7 @@ impl RunFolder {
             let path = entry.map_err(io)?.path();
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
             let of = name.strip_prefix('.').and_then(|rest| rest.split_once('.'));
-            let is_ours = |name: &str| {
-                [self.settings(), self.metrics(), self.table(), self.result()].contains(&self.0.join(name))
-            };
+            let is_ours = |name: &str| [self.settings(), self.metrics(), self.result()].contains(&self.0.join(name));
             let is_left =
                 |(process, name): (&str, &str)| process.bytes().all(|byte| byte.is_ascii_digit()) && is_ours(name);
             if of.is_some_and(is_left) && path.is_file() {

@@ -7,8 +7,7 @@ use std::time::Instant;
 use gfn::Result;
 use gfn::train::TrainEnv;
 use gfn::train::{
-    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, TensorBoard, Trainer,
-    Validation,
+    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, TensorBoard, Trainer, Validation,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +86,6 @@ impl Run<'_> {
         let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
         let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
         let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
-        let mut table = run.as_ref().map(|run| MetricsCsv::new(run.table()));
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
         let mut keep = |_: &Trainer<E>, record: &mut Record| {
             made.push(Made::from(&*record));
@@ -101,7 +99,6 @@ impl Run<'_> {
         all.extend(stop.as_mut().map(|stop| stop as &mut dyn Observer<E>));
         all.push(&mut keep);
         all.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer<E>));
-        all.extend(table.as_mut().map(|table| table as &mut dyn Observer<E>));
         all.extend(events.as_mut().map(|events| events as &mut dyn Observer<E>));
         let mut fit = all.into_iter().fold(Fit::new(steps), Fit::observe);
         let save = common.save();
@@ -116,7 +113,7 @@ impl Run<'_> {
         if !members::is_first() {
             return Ok(None);
         }
-        let of_run = run.as_ref().map(|run| [run.settings(), run.metrics(), run.table()]);
+        let of_run = run.as_ref().map(|run| [run.settings(), run.metrics()]);
         of_run.iter().flatten().for_each(|path| written(path));
         [&save, &common.metrics, &common.tensorboard].into_iter().flatten().for_each(|path| written(path));
         match (ended, &save) {

@@ -127,17 +127,7 @@ pub(super) fn session(
             let reward = reward
                 .build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref(), problem))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
-            listed(
-                EnvParts {
-                    env: env.clone(),
-                    reward,
-                    policies,
-                    border,
-                    search: None,
-                },
-                rest,
-                rng,
-            )
+            listed(EnvParts { env: env.clone(), reward, policies, border, search: None }, rest, rng)
         }
         (EnvKind::Vectors(vectors), spec) => {
             let reward = reward.build(&show_vectors(), by_keys(&vectors.env), |settings| match spec {
@@ -148,18 +138,7 @@ pub(super) fn session(
             let features = Some(Encoding::new(KHot::new(width, vectors.values)));
             let border = Border { show: show_vectors(), read: read_vectors(width, vectors.values), features };
             let policies = networks.build(&mut rng, |plan| of_vectors(plan, vectors))?;
-            listed(
-                EnvParts {
-                    env: vectors.env.clone(),
-                    reward,
-                    policies,
-                    border,
-                   
-                    search: None,
-                },
-                rest,
-                rng,
-            )
+            listed(EnvParts { env: vectors.env.clone(), reward, policies, border, search: None }, rest, rng)
         }
         (EnvKind::Structures(structures), _) => {
             let (env, n) = (structures.env(), structures.n_nodes());
@@ -168,33 +147,21 @@ pub(super) fn session(
             let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
             let border = Border { show: show_structures(n), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, structures))?;
-            listed(
-                EnvParts { env: env.clone(), reward, policies, border, search: None },
-                rest,
-                rng,
-            )
+            listed(EnvParts { env: env.clone(), reward, policies, border, search: None }, rest, rng)
         }
         (EnvKind::Box(env), _) => {
             let reward = reward.build(&show_points(), None, box_reward)?;
             let features = Some(Encoding::new(Coordinates(env.ndim())));
             let border = Border { show: show_points(), read: read_points(env.ndim()), features };
             let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
-            continuous(
-                EnvParts { env: *env, reward, policies, border, search: None },
-                rest,
-                rng,
-            )
+            continuous(EnvParts { env: *env, reward, policies, border, search: None }, rest, rng)
         }
         (EnvKind::Line(env), _) => {
             let reward = reward.build(&show_points(), None, line_reward)?;
             let features = Some(Encoding::new(Coordinates(2)));
             let border = Border { show: show_points(), read: read_points(2), features };
             let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
-            continuous(
-                EnvParts { env: *env, reward, policies, border, search: None },
-                rest,
-                rng,
-            )
+            continuous(EnvParts { env: *env, reward, policies, border, search: None }, rest, rng)
         }
         (EnvKind::Diffusion(env), _) => {
             let target = reward.native().map(diffusion_target).transpose()?;
@@ -206,11 +173,7 @@ pub(super) fn session(
             let features = Some(Encoding::new(Coordinates(env.dim())));
             let border = Border { show: show_diffusion(), read: read_diffusion(env.clone()), features };
             let policies = networks.build(&mut rng, |plan| of_diffusion(plan, env, target.clone()))?;
-            continuous(
-                EnvParts { env: env.clone(), reward, policies, border, search },
-                rest,
-                rng,
-            )
+            continuous(EnvParts { env: env.clone(), reward, policies, border, search }, rest, rng)
         }
     }
 }

@@ -3,7 +3,6 @@
 mod count_modes;
 mod early_stop;
 mod keep_best;
-mod metrics_csv;
 mod metrics_file;
 mod recent;
 mod same_objects;
@@ -16,7 +15,6 @@ mod warning;
 pub use count_modes::CountModes;
 pub use early_stop::{EarlyStop, Goal};
 pub use keep_best::KeepBest;
-pub use metrics_csv::MetricsCsv;
 pub use metrics_file::MetricsFile;
 pub(in crate::train) use sentinel::Sentinel;
 pub(in crate::train) use sight::Sight;

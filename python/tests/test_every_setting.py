@@ -476,7 +476,7 @@ ALONE = {
     ("OwnObjective", "name"): "it names a run",
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
     ("CachedReward", "capacity"): "test_rewards.py has it: how many answers are kept",
-    **{("ExternalReward", name): "test_external.py has it: a program" for name in "command workers batch timeout retries on_failure beta floor".split()},
+    **{("ExternalReward", name): "test_external.py has it: a program" for name in "command timeout beta floor".split()},
     **{("Drawn", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
     **{("Wanted", name): "what a function is given" for name in ("least", "most", "more")},
 }

@@ -14,7 +14,7 @@ use gfn::testing::Chain;
 use gfn::train::Checkpoint;
 #[cfg(feature = "descriptors")]
 use gfn_molecules::{AccessibilityTable, Patterns};
-use gfn_molecules::{ExternalScorer, ExternalScorerConfig, SehProxy};
+use gfn_molecules::{ExternalScorer, SehProxy};
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
@@ -158,9 +158,8 @@ fn answers_of_a_program() {
     let smiles = ["C", "CC"].map(str::to_owned);
     Target { name: "answers of a program", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(2_000, |bytes| {
         std::fs::write(&file.0, bytes).unwrap();
-        let config = ExternalScorerConfig::new(["cat", file.0.to_str().unwrap()]);
-        let config = ExternalScorerConfig { workers: 1, retries: 0, timeout: Duration::from_secs(5), ..config };
-        if let Ok(scores) = ExternalScorer::new(config).unwrap().scores(&smiles) {
+        let scorer = ExternalScorer::new(["cat", file.0.to_str().unwrap()], Duration::from_secs(5)).unwrap();
+        if let Ok(scores) = scorer.scores(&smiles) {
             assert!(scores.len() == 2 && scores.iter().all(|score| score.is_finite()));
         }
     });

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::Parser;
 use gfn::{Error, Result};
-use gfn_molecules::{ExternalScorer, ExternalScorerConfig};
+use gfn_molecules::ExternalScorer;
 use serde_json::json;
 
 use super::atoms::AtomArgs;
 use super::train::{RunArgs, Shared};
-use crate::flags::{Common, at_least_one};
+use crate::flags::Common;
 
 /// Train a GNN policy to build molecules that an external program scores
 #[derive(Parser, Debug)]
@@ -18,9 +18,6 @@ pub(crate) struct Args {
     /// Program: reads a SMILES per line, writes a score of 0 or more per line; words are parted at spaces
     #[arg(long, default_value = "python3 examples/heteroatom_scorer.py")]
     command: String,
-    /// Processes of that program
-    #[arg(long, default_value_t = 2, value_parser = at_least_one)]
-    workers: usize,
     /// Longest wait for a line, start-up included, in seconds
     #[arg(long, default_value_t = 60.0)]
     timeout: f64,
@@ -38,22 +35,13 @@ pub(crate) struct Args {
 fn scorer(args: &Args) -> Result<ExternalScorer> {
     let timeout = Duration::try_from_secs_f64(args.timeout)
         .map_err(|_| Error::config("--timeout", args.timeout, "a number of seconds above 0"))?;
-    let config = ExternalScorerConfig::new(args.command.split_whitespace());
-    ExternalScorer::new(ExternalScorerConfig { workers: args.workers, timeout, ..config })
+    ExternalScorer::new(args.command.split_whitespace(), timeout)
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let scorer = Arc::new(scorer(args)?);
     let shared = Shared(scorer.clone());
-    let also = || {
-        let usage = scorer.usage();
-        vec![
-            ("scorer_asked", json!(usage.asked)),
-            ("scorer_from_cache", json!(usage.from_cache)),
-            ("scorer_processes", json!(usage.started)),
-            ("scorer_wait_s", json!(usage.waited.as_secs_f64())),
-        ]
-    };
+    let also = || vec![("scorer_asked", json!(scorer.n_cached()))];
     let (run, common, limit) = (&args.run, &args.common, args.exact_limit);
     args.atoms.train("molecule_external", &args.command, (run, common), limit, shared, also)
 }

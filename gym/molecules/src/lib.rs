@@ -71,8 +71,7 @@ pub(crate) use score::checked_logs;
 #[cfg(feature = "descriptors")]
 pub use score::{AccessibilityTable, PatternError, Patterns};
 pub use score::{
-    Clamped, ExternalScorer, ExternalScorerConfig, Factor, FactoredScore, LogWindow, MoleculeReward, MoleculeScore,
-    Power, Product, Property, ProxyError, ProxyOutput, RingTarget, ScoreConfig, ScorerError, ScorerUsage, SehProxy,
-    Shape, TorchScriptProxy, WeightedSum,
+    Clamped, ExternalScorer, Factor, FactoredScore, LogWindow, MoleculeReward, MoleculeScore, Power, Product, Property,
+    ProxyError, ProxyOutput, RingTarget, ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy, WeightedSum,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};

@@ -85,22 +85,17 @@ class ExternalReward(Reward):
     """A score of molecules by a program of your own, to the power `beta`, the score at least `floor`.
 
     The program reads one SMILES per line and writes one number of 0 or more per line, in the same order, and flushes it. It is started
-    when it is first needed, `workers` of it at once, and stays; a molecule is asked about once. One that ends, or gives no line for
-    `timeout` seconds, is started again, `retries` times for each molecule; then that is an error, or `on_failure` is its score.
+    when it is first needed, and stays; a molecule is asked about once. It is an error if it ends, gives no line for `timeout` seconds,
+    or writes anything else than one number for each molecule.
     """
 
     command: Sequence[str]
-    workers: int = 1
-    batch: int = 64
     timeout: float = 60.0
-    retries: int = 2
-    on_failure: float | None = None
     beta: float = 1.0
     floor: float = float(np.exp(-20.0))
 
     def _values(self) -> dict[str, Any]:
-        names = ("command", "workers", "batch", "timeout", "retries", "on_failure")
-        program = {name: plain(getattr(self, name), name) for name in names}
+        program = {name: plain(getattr(self, name), name) for name in ("command", "timeout")}
         return {"program": program, "beta": plain(self.beta, "beta"), "floor": plain(self.floor, "floor")}
 
 

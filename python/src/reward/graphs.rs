@@ -8,7 +8,7 @@ use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::graph_problems::{Problem, SizeReward};
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
-use gfn_molecules::{ExternalScorer, ExternalScorerConfig, MoleculeScore};
+use gfn_molecules::{ExternalScorer, MoleculeScore};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
@@ -35,19 +35,14 @@ enum Spec {
 #[serde(deny_unknown_fields)]
 struct Program {
     command: Vec<String>,
-    workers: usize,
-    batch: usize,
     timeout: f64,
-    retries: usize,
-    on_failure: Option<f64>,
 }
 
 impl Program {
     fn build(self) -> gfn::Result<ExternalScorer> {
-        let Self { command, workers, batch, timeout, retries, on_failure } = self;
-        let patience = Duration::try_from_secs_f64(timeout)
-            .map_err(|_| gfn::Error::config("timeout", timeout, "a number of seconds above 0"))?;
-        ExternalScorer::new(ExternalScorerConfig { command, workers, batch, timeout: patience, retries, on_failure })
+        let timeout = Duration::try_from_secs_f64(self.timeout)
+            .map_err(|_| gfn::Error::config("timeout", self.timeout, "a number of seconds above 0"))?;
+        ExternalScorer::new(self.command, timeout)
     }
 }
 

@@ -18,7 +18,7 @@ pub use config::{Factor, FactoredScore, ScoreConfig};
 pub use descriptors::{LogWindow, RingTarget};
 #[cfg(feature = "descriptors")]
 pub use druglike::{AccessibilityTable, PatternError, Patterns};
-pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError, ScorerUsage};
+pub use external::{ExternalScorer, ScorerError};
 pub use property::Property;
 pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;

@@ -12,25 +12,19 @@ pub enum ScorerError {
         /// The system's word.
         reason: String,
     },
-    /// It ended without an answer, as often as it was tried.
-    #[error("the program ended instead of scoring {smiles}, {tries} times: run it by hand on this molecule")]
+    /// It ended without an answer.
+    #[error("the program ended instead of scoring {smiles}: run it by hand on this molecule")]
     Crashed {
         /// The molecule.
         smiles: String,
-        /// Attempts.
-        tries: usize,
     },
-    /// It gave no answer in time, as often as it was tried.
-    #[error(
-        "the program gave no line for {smiles} within {seconds} s, {tries} times: does it flush each line? Or raise the timeout"
-    )]
+    /// It gave no answer in time.
+    #[error("the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the timeout")]
     TimedOut {
         /// The molecule.
         smiles: String,
         /// The longest wait.
         seconds: f64,
-        /// Attempts.
-        tries: usize,
     },
     /// A line that is no number.
     #[error(
@@ -50,7 +44,7 @@ pub enum ScorerError {
         /// The answer.
         value: f64,
     },
-    /// A text that isn't one line, so that answers and texts would shift against each other. Nothing was asked.
+    /// A text that isn't one line, so that answers and texts would shift against each other. The program was given nothing.
     #[error(
         "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
     )]
@@ -62,7 +56,7 @@ pub enum ScorerError {
         /// The first character of this kind.
         character: char,
     },
-    /// A line that nothing asked for: answers and molecules may have shifted against each other.
+    /// A line that no molecule asked for: answers and molecules may have shifted against each other.
     #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
     Unasked {
         /// The answer.

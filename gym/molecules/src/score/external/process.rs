@@ -13,25 +13,22 @@ const LONGEST_LINE: u64 = 4096;
 /// A running program with a thread that writes to it and one that reads from it, so that neither a full pipe nor a program that
 /// hangs can block the caller. Both end with the program.
 #[derive(Debug)]
-pub(super) struct Worker {
-    /// Which of its scorer's processes it is.
-    pub(super) number: u64,
+pub(super) struct Process {
     child: Child,
     requests: Sender<String>,
     answers: Receiver<String>,
 }
 
 /// The reason why there is no answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Lost {
+pub(super) enum NoAnswer {
     /// None came in time.
-    Silent,
+    TimedOut,
     /// The program has closed its output.
-    Gone,
+    Ended,
 }
 
-impl Worker {
-    pub(super) fn start(command: &[String], number: u64) -> std::io::Result<Self> {
+impl Process {
+    pub(super) fn start(command: &[String]) -> std::io::Result<Self> {
         let missing = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
         let (program, arguments) = command.split_first().ok_or_else(missing)?;
         let mut command = Command::new(program);
@@ -67,29 +64,29 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { number, child, requests, answers })
+        Ok(Self { child, requests, answers })
     }
 
     /// Hands lines over; a program that has gone is found by its missing answers.
-    pub(super) fn ask(&self, lines: String) {
+    pub(super) fn write(&self, lines: String) {
         let _ = self.requests.send(lines);
     }
 
     /// The next line, if it comes in time.
-    pub(super) fn answer(&self, timeout: Duration) -> Result<String, Lost> {
+    pub(super) fn answer(&self, timeout: Duration) -> Result<String, NoAnswer> {
         self.answers.recv_timeout(timeout).map_err(|error| match error {
-            RecvTimeoutError::Timeout => Lost::Silent,
-            RecvTimeoutError::Disconnected => Lost::Gone,
+            RecvTimeoutError::Timeout => NoAnswer::TimedOut,
+            RecvTimeoutError::Disconnected => NoAnswer::Ended,
         })
     }
 
-    /// A line that nothing asked for.
-    pub(super) fn stray(&self) -> Option<String> {
+    /// A line that no molecule asked for.
+    pub(super) fn unasked(&self) -> Option<String> {
         self.answers.try_recv().ok()
     }
 }
 
-impl Drop for Worker {
+impl Drop for Process {
     fn drop(&mut self) {
         // Not yet waited for, so that its number is still its own.
         #[cfg(unix)]

@@ -2,7 +2,7 @@
 """What this machine offers to a build of gfn, in a second and without one: `make doctor`. Python 3.6 or newer.
 
 Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a remedy where
-something is off. What a linked program sees says `cargo run --example doctor`, which takes a build.
+something is off. `cargo run --release --example reproduce -- devices` tries a GPU, which takes a build.
 """
 
 import ctypes
@@ -75,7 +75,7 @@ def cuda():
         return True, "no GPU that nvidia-smi knows of; the CPU is used"
     if not built:
         return True, "{}, but this libtorch has no CUDA; to use it: export LIBTORCH to one that has, and {}".format(gpu, SETUP)
-    return True, "{}, and libtorch has CUDA; `cargo run --example doctor -- cuda` tries it".format(gpu)
+    return True, "{}, and libtorch has CUDA; `cargo run --release --example reproduce -- devices` tries it".format(gpu)
 
 
 def main():

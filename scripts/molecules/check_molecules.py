@@ -13,8 +13,9 @@
 
 or stereoisomers:
 
-    cargo run --release --example stereoisomers -- stereoisomers.csv 100000 10
-    venv/bin/python scripts/molecules/check_molecules.py stereoisomers.csv
+    cargo run --release --example reproduce -- molecule --max-atoms 10 --stereo --lr 0 --steps 1 \
+        --random --samples 100000 --out samples
+    venv/bin/python scripts/molecules/check_molecules.py samples/samples.csv
 
 or molecules made of fragments:
 

@@ -1,8 +1,7 @@
 """Compares stereochemistry with RDKit's: identity, keys, and numbers of stereoisomers.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    cargo build --profile ci -p gfn-examples --example canonical_smiles
-    venv/bin/python scripts/molecules/stereo.py target/ci/examples/canonical_smiles FILES...
+    venv/bin/python scripts/molecules/stereo.py FILES...
     venv/bin/python scripts/molecules/stereo.py --golden > gym/molecules/tests/golden/stereoisomers.json
 
 FILES are texts, or `.gz` of them, with a SMILES at the start of each line, or our golden `.json`; the files of molecules that come with
@@ -20,16 +19,19 @@ or a number isn't between theirs.
 
 import gzip
 import json
+import os
 import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 
 import rdkit
 from rdkit import Chem, RDLogger
 from rdkit.Chem.EnumerateStereoisomers import EnumerateStereoisomers, StereoEnumerationOptions
 
+ROOT = pathlib.Path(__file__).parents[2]
 ISOMERS = 1_000
 MOST = 64
 """Molecules with more settings of their stereo elements aren't enumerated."""
@@ -46,14 +48,19 @@ def texts_of(path):
             yield from [word for word in words if Chem.MolFromSmiles(word)][:1] or words[:1]
 
 
-def ours(program, texts):
+def ours(texts):
     """For each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None where it isn't read."""
     if not texts:
         return []
-    done = subprocess.run([program], input="\n".join(texts) + "\n", capture_output=True, text=True, check=True)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = pathlib.Path(folder) / "given", pathlib.Path(folder) / "found"
+        given.write_text("\n".join(texts) + "\n")
+        environment = {**os.environ, "GFN_SMILES": str(given), "GFN_FOUND": str(found)}
+        command = ["cargo", "test", "--quiet", "--profile", "ci", "--test", "molecules_tests", "molecule_stereo::what_rdkit_is_compared_with"]
+        subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
+        rows = [line.split("\t") for line in found.read_text().splitlines()]
     assert len(rows) == len(texts)
-    return [row[1:] if len(row) == 5 else None for row in rows]
+    return [row if len(row) == 4 else None for row in rows]
 
 
 def theirs(text, legacy):
@@ -119,16 +126,14 @@ def golden():
 def main():
     if sys.argv[1:] == ["--golden"]:
         return golden()
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
     RDLogger.DisableLog("rdApp.*")
     random.seed(1)
-    program, files = sys.argv[1], [pathlib.Path(name) for name in sys.argv[2:]]
+    files = [pathlib.Path(name) for name in sys.argv[1:]]
     files += sorted(pathlib.Path(rdkit.__file__).parent.glob("*/**/*.smi"))
     failed, all_rows, flat_texts = [], [], {}
     for path in files:
         texts = list(dict.fromkeys(texts_of(path)))
-        read = [(text, row) for text, row in zip(texts, ours(program, texts)) if row and theirs(text, True)]
+        read = [(text, row) for text, row in zip(texts, ours(texts)) if row and theirs(text, True)]
         chiral = sum("@" in row[0] or "/" in row[0] for _, row in read)
         wrong = []
         for text, row in read:
@@ -137,7 +142,7 @@ def main():
                 wrong.append((text, row[0], *pairs))
             flat_texts.setdefault(row[1])
         shuffled = [(text, other, row[2]) for text, row in read for other in random_texts(text, 3)]
-        again = ours(program, [other for _, other, _ in shuffled])
+        again = ours([other for _, other, _ in shuffled])
         split = [(text, other) for (text, other, key), row in zip(shuffled, again) if row is None or row[2] != key]
         print(f"{path.name}: {len(read)} of {len(texts)} read, {chiral} with marks; {len(wrong)} of another identity, {len(split)} of {len(shuffled)} texts of another key")
         for problem in (wrong + split)[:10]:
@@ -146,15 +151,15 @@ def main():
         all_rows += [(text, row[2], {legacy: theirs(text, legacy) for legacy in (True, False)}) for text, row in read]
     print(f"all files: {len(all_rows)} molecules")
     failed += compare_keys(all_rows)
-    check_isomers(program, list(flat_texts), failed)
+    check_isomers(list(flat_texts), failed)
     sys.exit(bool(failed))
 
 
-def check_isomers(program, flat, failed):
+def check_isomers(flat, failed):
     """Numbers of stereoisomers, and their keys."""
     some = [text for text in random.sample(flat, len(flat)) if len(random_settings(text)) <= MOST.bit_length() - 1]
     some = [text for text in some if random_settings(text)][:ISOMERS]
-    counts = [int(row[3]) for row in ours(program, some)]
+    counts = [int(row[3]) for row in ours(some)]
     differ, rows = [], []
     for text, count in zip(some, counts):
         sets = [isomers_of(text, legacy) for legacy in (True, False)]
@@ -166,7 +171,7 @@ def check_isomers(program, flat, failed):
     print(f"{len(some)} molecules that have stereo elements, {sum(counts)} isomers: {len(differ)} numbers differ from the older perception's")
     for text, count, older, newer in differ[:40]:
         print(f"   {text}: {count}, RDKit {older} and {newer}")
-    keys = ours(program, [isomer for isomer, _ in rows])
+    keys = ours([isomer for isomer, _ in rows])
     failed += compare_keys([(isomer, key[2], canonical) for (isomer, canonical), key in zip(rows, keys) if key])
 
 

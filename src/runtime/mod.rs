@@ -10,8 +10,7 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 //!
-//! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything; `examples/doctor.rs` prints
-//! it.
+//! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything.
 
 mod backward;
 mod denormals;

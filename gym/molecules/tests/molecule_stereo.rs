@@ -1,6 +1,7 @@
 //! Stereochemistry as RDKit has it: what is one isomer and what isn't, how many there are, and that marks depend on no order of atoms.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gfn::Rng;
 use gfn_molecules::{AtomSpec, Molecule, MoleculeError, StereoElement, StereoMark, ValenceTable};
@@ -246,4 +247,29 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!(triene.with_marks(&[mark(1), mark(3)]).unwrap().marks().len(), 2);
     let centre = StereoMark { element: StereoElement::Centre(0), positive: true };
     assert!(triene.with_marks(&[centre]).is_err());
+}
+
+/// Writes what `scripts/molecules/stereo.py` compares with RDKit: for each line of the file `GFN_SMILES` the canonical SMILES, the one
+/// without marks, the key and the number of stereoisomers, or what is wrong, to the file `GFN_FOUND`. Without them, reads the golden file.
+#[test]
+fn what_rdkit_is_compared_with() {
+    let golden = || golden().iter().map(|case| case["smiles"].as_str().unwrap().to_owned() + "\n").collect::<String>();
+    let given = std::env::var("GFN_SMILES").ok().map(|path| std::fs::read_to_string(path).unwrap());
+    let mut found = String::new();
+    for smiles in given.clone().unwrap_or_else(golden).lines() {
+        found += &match Molecule::from_smiles(smiles) {
+            Ok(molecule) => {
+                let (flat, isomers) = (molecule.without_stereo(), molecule.n_stereoisomers());
+                let mut key = DefaultHasher::new();
+                molecule.key().hash(&mut key);
+                let isomers = isomers.map_or("many".to_owned(), |isomers| isomers.to_string());
+                format!("{}\t{}\t{:016x}\t{isomers}\n", molecule.smiles(), flat.smiles(), key.finish())
+            }
+            Err(error) => format!("{error}\n").replace('\t', " "),
+        };
+    }
+    match std::env::var("GFN_FOUND") {
+        Ok(path) => std::fs::write(path, found).unwrap(),
+        Err(_) => assert!(found.lines().all(|line| line.split('\t').count() == 4), "{found}"),
+    }
 }

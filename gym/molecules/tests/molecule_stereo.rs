@@ -256,7 +256,7 @@ fn what_rdkit_is_compared_with() {
     let golden = || golden().iter().map(|case| case["smiles"].as_str().unwrap().to_owned() + "\n").collect::<String>();
     let given = std::env::var("GFN_SMILES").ok().map(|path| std::fs::read_to_string(path).unwrap());
     let mut found = String::new();
-    for smiles in given.clone().unwrap_or_else(golden).lines() {
+    for smiles in given.unwrap_or_else(golden).lines() {
         found += &match Molecule::from_smiles(smiles) {
             Ok(molecule) => {
                 let (flat, isomers) = (molecule.without_stereo(), molecule.n_stereoisomers());

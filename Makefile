@@ -20,9 +20,9 @@ setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
 demo: setup ## train on rings, print exact probabilities beside the target, draw them in out/ring.svg
 	$(CARGO) run $(PROFILE) --example ring
 
-# Examples aren't tests: `.ci/run` runs each of them.
+# Examples aren't tests: `.ci/run` runs each of them. Not `--lib`: it would build test programs of libraries that have no test inside.
 test: setup ## all tests of all packages
-	$(CARGO) test $(PROFILE) --lib --tests
+	$(CARGO) test $(PROFILE) --tests
 	$(CARGO) test $(PROFILE) --doc
 
 fuzz: setup ## half a million attacks on each reader, environment and distribution; GFN_FUZZ_SEED chooses others

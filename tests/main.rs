@@ -75,6 +75,7 @@ mod replay;
 mod replay_large;
 mod replay_priorities;
 mod replicas;
+mod reproduced_steps;
 mod reproducibility;
 mod rooms;
 mod run_folders;

@@ -9,6 +9,7 @@ use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::ffi::{GroupHandle, StoreHandle};
+use crate::header::{HEADER, JOIN, KINDS, SUM, read_header};
 
 /// Where the processes of a group find each other.
 #[derive(Debug)]
@@ -123,28 +124,6 @@ pub struct ProcessGroup {
 pub(crate) const INTERFACE: &str = "interface:";
 /// What is sent at once at most; of more, the sizes are told first.
 const MOST_AT_ONCE: usize = 1 << 16;
-/// No tensor that replicas exchange has more elements.
-const MOST_ELEMENTS: usize = 1 << 34;
-/// What tensors that replicas exchange are made of.
-const KINDS: [Kind; 10] = [
-    Kind::Float,
-    Kind::Double,
-    Kind::Half,
-    Kind::BFloat16,
-    Kind::Int64,
-    Kind::Int,
-    Kind::Int16,
-    Kind::Int8,
-    Kind::Uint8,
-    Kind::Bool,
-];
-/// In front of what is sent: which operation it is for, the number of operations before it, the kind and the number of elements.
-const HEADER: usize = 32;
-
-/// The operations of all members, as they stand in front of what they send.
-const OPERATIONS: [&str; 2] = ["join", "sum"];
-const JOIN: u64 = 0;
-const SUM: u64 = 1;
 
 impl ProcessGroup {
     /// Member `rank` of `size`, once all have come. `address` is this machine's own, by which the others reach it, or `interface:` and the name
@@ -205,7 +184,10 @@ impl ProcessGroup {
         host.f_copy_data_u8(&mut sent[HEADER..], host.numel())?;
         let mut room = self.room.get();
         let mut rows = self.gather_rows(&sent, HEADER + room)?;
-        let header = |(other, row): (usize, &Vec<u8>)| self.header(place, other, row);
+        let header = |(other, row): (usize, &Vec<u8>)| {
+            let header = read_header(place, self.rank, other, row)?;
+            header.ok_or_else(|| self.broken("a message that isn't a tensor"))
+        };
         let headers = rows.iter().enumerate().map(header).collect::<Result<Vec<_>>>()?;
         let longest = headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
         if longest > room {
@@ -233,24 +215,6 @@ impl ProcessGroup {
             all.f_copy_data_u8(&mut bytes, self.size * length)?;
             Ok(bytes.chunks(length).map(<[u8]>::to_vec).collect())
         })
-    }
-
-    /// Kind and number of elements of what another sends, for the same operation.
-    fn header(&self, place: [u64; 2], other: usize, row: &[u8]) -> Result<(Kind, usize)> {
-        let number = |at: usize| {
-            let bytes: [u8; 8] = std::array::from_fn(|k| row.get(8 * at + k).copied().unwrap_or_default());
-            u64::from_le_bytes(bytes)
-        };
-        let theirs = [number(0), number(1)];
-        if theirs != place {
-            let name = |code: u64| OPERATIONS.get(code as usize).copied().unwrap_or("none of a group's");
-            let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", name(code));
-            let detail = format!("member {other} is at {}, member {} at {}", say(theirs), self.rank, say(place));
-            return Err(Error::contract("members of a group call the same operations in the same order", detail));
-        }
-        let kind = KINDS.into_iter().find(|kind| *kind as u64 == number(2));
-        let length = usize::try_from(number(3)).ok().filter(|length| *length <= MOST_ELEMENTS);
-        kind.zip(length).ok_or_else(|| self.broken("a message that isn't a tensor"))
     }
 
     /// Works on a copy on the host, of one block, and puts what comes out back.
@@ -298,34 +262,4 @@ fn small(number: usize) -> Result<i32> {
 /// c10d's messages go on with a stack trace.
 fn first_line(said: &str) -> String {
     said.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gfn::Rng;
-
-    /// A member can only take another's header for what it is: any other bytes are an error.
-    #[test]
-    fn headers_that_nobody_wrote_are_refused() {
-        let timeout = Duration::from_secs(10);
-        let store = Store::serve("127.0.0.1:0".parse().unwrap(), timeout).unwrap();
-        let group = ProcessGroup::new(&store, 0, 1, timeout, "127.0.0.1").unwrap();
-        let (rng, place) = (&mut Rng::seeded(0), [SUM, 3]);
-        let right: Vec<u8> = [SUM, 3, Kind::Double as u64, 17].into_iter().flat_map(u64::to_le_bytes).collect();
-        assert_eq!(group.header(place, 0, &right).unwrap(), (Kind::Double, 17));
-        let (mut taken, n) = (0, 100_000);
-        for _ in 0..n {
-            let mut row = right.clone();
-            (0..1 + rng.below(3)).for_each(|_| row[rng.below(HEADER)] = rng.below(256) as u8);
-            row.truncate(if rng.below(8) == 0 { rng.below(HEADER) } else { HEADER });
-            if let Ok((kind, length)) = group.header(place, 0, &row) {
-                taken += 1;
-                assert!(KINDS.contains(&kind) && length <= MOST_ELEMENTS);
-                assert!(row.len() < HEADER || row[..16] == right[..16]);
-            }
-        }
-        // Another kind or length is a message, too.
-        assert!(0 < taken && taken < n / 2, "{taken}");
-    }
 }

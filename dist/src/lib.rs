@@ -29,6 +29,7 @@
 
 mod ffi;
 mod group;
+mod header;
 mod launch;
 
 pub use group::{ProcessGroup, Store};

@@ -11,6 +11,7 @@
 
 mod faults;
 mod gradients;
+mod headers;
 mod lost;
 #[path = "../../tests/noted.rs"]
 mod noted;

@@ -245,7 +245,7 @@ fn a_script_of_another_dimension_is_refused() {
 /// A script that was saved while it was trained is asked as it is used.
 #[test]
 fn a_script_is_put_into_evaluation_mode() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/training_mode.pt");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/training_mode.pt");
     // The negative control: as it was saved it gives minus the sum.
     let points = Tensor::from_slice(&[1.0, 2.0]).view([1, 2]);
     let saved = tch::CModule::load(&path).unwrap().forward_ts(&[points]).unwrap();

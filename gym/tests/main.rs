@@ -1,12 +1,22 @@
-//! All tests of the environments in one program: linked once, not once per file. `cargo test --test main NAME::` runs those of one file.
+//! All tests of the environments and of pictures in one program: linked once, not once per package. `cargo test --test gym NAME::` runs
+//! those of one file, `molecules::`, `dags::` and `plot::` those of the other packages.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
+#[path = "../dags/tests/mod.rs"]
+mod dags;
+#[path = "../molecules/tests/mod.rs"]
+mod molecules;
+#[path = "../../plot/tests/mod.rs"]
+mod plot;
 
 mod augmented;
 mod backward_policies;
 mod behaviour;
+mod bit_sequences;
 mod box_golden;
 mod box_policy;
+mod colored_graphs;
 mod conditional_reward;
 mod continuous;
 mod continuous_densities;
@@ -14,15 +24,29 @@ mod continuous_edges;
 mod contract;
 mod contract_vectors;
 mod diffusion;
+mod diffusion_kernels;
 mod diffusion_targets;
 mod diffusion_training;
 mod ebm_policy;
 mod enumeration;
+mod graph_building;
+mod graph_instances;
 mod graph_problems;
 mod graph_search;
 mod hypergrid_golden;
+mod hypergrid_parts;
+mod hypergrid_points;
 mod hypergrid_rewards;
 mod hypergrid_training;
 mod objectives;
+mod perfect_trees;
+mod phylo_trees;
+mod reduced_graphs;
+mod rings;
+mod sequences;
+mod sets;
+mod special_functions;
+mod spins;
+mod triangles;
 mod vectors_golden;
 mod vectors_training;

@@ -1,7 +1,5 @@
 //! Files as readers find them: SVG always, PNG with its feature.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn_plot::{Canvas, Colour, TextAnchor};
 
 fn folder(name: &str) -> std::path::PathBuf {

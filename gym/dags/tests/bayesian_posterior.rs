@@ -197,7 +197,7 @@ fn graphs_and_marginals_go_to_files() {
 
 #[test]
 fn what_cannot_be_compared_is_refused() {
-    let dags = crate::graphs(3, &[&[(0, 1)], &[]]);
+    let dags = super::graphs(3, &[&[(0, 1)], &[]]);
     assert!(Marginals::of(&dags, Some(&[1.0])).is_err());
     assert!(Marginals::of(&dags, Some(&[1.0, -0.5])).is_err());
     assert!(Marginals::of(&dags, Some(&[0.0, 0.0])).is_err());
@@ -205,7 +205,7 @@ fn what_cannot_be_compared_is_refused() {
     assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
     // Graphs of other nodes, and with a cycle.
     let mut mixed = dags.clone();
-    mixed.append(crate::graphs(4, &[&[(0, 3)]]));
+    mixed.append(super::graphs(4, &[&[(0, 3)]]));
     assert!(matches!(Marginals::of(&mixed, None), Err(Error::Shape { .. })));
     assert!(matches!(expected_shd(&mixed, None, &[(0, 1)]), Err(Error::Shape { .. })));
     let mut cyclic = dags.graphs()[0].clone();

@@ -263,7 +263,7 @@ fn experiments_count_where_they_should() {
     let parents = NodeSet::EMPTY.with(0);
     assert_eq!(both.local_score(1, &parents), observed.local_score(1, &parents));
     assert_eq!(both.local_score(2, &parents), all.local_score(2, &parents));
-    let graphs = crate::graphs(3, &[&[(0, 1), (1, 2)], &[(2, 1), (1, 0)]]);
+    let graphs = super::graphs(3, &[&[(0, 1), (1, 2)], &[(2, 1), (1, 0)]]);
     let gap = |score: &Bge| {
         let [first, second] = [0, 1].map(|row| score.graph_score(&graphs.graphs()[row]).unwrap());
         first - second

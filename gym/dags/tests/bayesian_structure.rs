@@ -158,7 +158,7 @@ fn graphs_of_other_nodes_lead_nowhere() {
     let env = BayesianStructure::new(with_knowledge()).unwrap().into_env();
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     for direction in [Direction::Forward, Direction::Backward] {
-        let masks = env.masks(direction, &crate::graphs(4, &[&[(0, 1)]]));
+        let masks = env.masks(direction, &super::graphs(4, &[&[(0, 1)]]));
         // The exit is all that is left.
         assert_eq!(masks.n_legal(0), usize::from(direction == Direction::Forward));
     }

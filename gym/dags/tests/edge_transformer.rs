@@ -41,7 +41,7 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     let policy = small(&env, true);
     // The last one is complete: the exit is all that is left.
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
-    let states = crate::graphs(4, &[&[], &[(0, 1), (2, 1)], &complete]);
+    let states = super::graphs(4, &[&[], &[(0, 1), (2, 1)], &complete]);
     let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
     let pf = evaluation.pf.unwrap();
     let masks = env.masks(Direction::Forward, &states);
@@ -66,7 +66,7 @@ fn a_pair_is_seen_wherever_it_stands() {
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let policy = small(&env, false);
     let of = |edges: &[(u32, u32)]| {
-        let states = crate::graphs(4, &[edges]);
+        let states = super::graphs(4, &[edges]);
         let pf = policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
         pf.log_prob(&[0], &Slots(vec![16])).unwrap().double_value(&[0])
     };

@@ -62,8 +62,8 @@ mod similarity;
 
 pub use building::{MoleculeCodec, MoleculeConfig, MoleculeEnv};
 pub use molecule::{
-    Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, MoleculeError, NotRead, StereoElement, StereoMark,
-    ValenceTable,
+    Atom, AtomSpec, Bond, BondOrder, Element, Hybridization, LeftOut, Molecule, MoleculeError, NotRead, StereoElement,
+    StereoMark, ValenceTable,
 };
 pub use ranking::{Ranked, Ranking};
 pub use reading::{Cleaned, Cleanup, MoleculeFormat, MoleculeReader, ReadReport, SkipReason, Skipped, SkippedLine};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use serde_pickle::SerOptions;
 
 fn golden(name: &str) -> Vec<Value> {
-    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../molecules/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     serde_json::from_str::<Value>(&text).unwrap()["cases"].as_array().unwrap().clone()
 }
@@ -24,7 +24,7 @@ fn valid() -> Vec<(Molecule, Value)> {
 
 #[test]
 fn descriptors_are_those_of_rdkit() {
-    let table = format!("{}/tests/golden/sa_table.txt", env!("CARGO_MANIFEST_DIR"));
+    let table = format!("{}/../molecules/tests/golden/sa_table.txt", env!("CARGO_MANIFEST_DIR"));
     let properties = [
         (Property::Qed, "qed"),
         (Property::LogP, "logp"),

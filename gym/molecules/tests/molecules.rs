@@ -201,7 +201,7 @@ fn sets_of_molecules_are_measured_as_by_hand() {
 
 #[test]
 fn known_molecules_come_from_a_file() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/molecules_cno_4.smi");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../molecules/tests/golden/molecules_cno_4.smi");
     let known = KnownMolecules::read(file).unwrap();
     assert_eq!(known.len(), 571);
     let of = |smiles: &str| Molecule::from_smiles(smiles).unwrap();
@@ -218,4 +218,16 @@ fn known_molecules_come_from_a_file() {
     assert_eq!(KnownMolecules::read(&path).unwrap(), [of("C"), of("OCC")].iter().collect());
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(KnownMolecules::read(&path), Err(Error::Io { .. })));
+}
+
+#[test]
+fn sets_that_cannot_be_compared_are_refused() {
+    let one = [Fingerprint::of(&Molecule::from_smiles("CCO").unwrap())];
+    assert!(matches!(internal_diversity(&one), Err(Error::Config { .. })));
+    assert!(matches!(diverse_top_k(&[1.0, 2.0], &one, 1, 0.7), Err(Error::Shape { .. })));
+    assert!(matches!(diverse_top_k(&[f64::NAN], &one, 1, 0.7), Err(Error::NonFinite { row: 0, .. })));
+    for similarity in [0.0, 1.1, f64::NAN] {
+        assert!(matches!(n_modes(&[1.0], &one, 0.0, similarity), Err(Error::Config { .. })));
+    }
+    assert!(diverse_top_k(&[], &[], 5, 0.7).unwrap().is_empty());
 }

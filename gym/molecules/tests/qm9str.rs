@@ -1,9 +1,10 @@
 //! QM9str keeps its contract, and its states and log Z are as many and as large as it claims.
 
 use gfn::Rng;
-use gfn::env::{StateGraph, VectorEnv};
+use gfn::env::{Reward, StateGraph, VectorEnv};
 use gfn::testing::check_env;
-use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
+use gfn_molecules::Molecule;
+use gfn_molecules::qm9str::{BLOCKS, Qm9Str, Qm9StrReward, molecule};
 
 #[test]
 fn strings_of_blocks() {
@@ -14,4 +15,50 @@ fn strings_of_blocks() {
     let reward = Qm9StrReward::standard();
     let target = graph.target_distribution(&reward, None).unwrap();
     assert!((target.log_z - reward.log_z()).abs() < 1e-9);
+}
+
+#[test]
+fn blocks_are_those_of_the_data() {
+    let data: serde_json::Value = serde_json::from_str(include_str!("../data/qm9str_blocks.json")).unwrap();
+    let listed = data["blocks"].as_array().unwrap();
+    assert_eq!(listed.len(), BLOCKS.len());
+    for (block, listed) in BLOCKS.iter().zip(listed) {
+        assert_eq!(listed["smiles"], block.smiles);
+        assert_eq!(listed["stems"], serde_json::json!([block.left, block.right]));
+    }
+}
+
+#[test]
+fn strings_are_molecules_read_from_either_end() {
+    // A ring in the middle is joined at opposite corners.
+    let found = molecule(&[1, 7, 2]).unwrap();
+    assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
+    // A stem that is used twice leaves the others: propane's end, and the atom with the fluorine.
+    assert_eq!(molecule(&[10, 3, 10]).unwrap().smiles(), Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles());
+    assert_eq!(molecule(&[0; 5]).unwrap().formula(), "C5H12");
+    for senseless in [&[][..], &[0; 6], &[11]] {
+        assert!(molecule(senseless).is_err());
+    }
+}
+
+#[test]
+fn the_table_is_read_as_it_is_meant() {
+    let table = include_bytes!("../data/qm9str_rewards.f32").as_chunks::<4>().0;
+    let scores: Vec<f64> = table.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
+    assert!((scores.iter().copied().fold(f64::INFINITY, f64::min) + 2.771_496_057_510_376).abs() < 1e-12);
+    let reward = Qm9StrReward::standard();
+    assert_eq!((scores.len(), reward.log_rewards().len()), (Qm9Str::N_TERMINAL, Qm9Str::N_TERMINAL));
+    let most = reward.log_rewards().iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    assert!((most - 100f64.ln()).abs() < 1e-12);
+    // Scores below a thousandth count as that.
+    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let expected = scores.iter().map(|score| 5.0 * (score.max(1e-3).ln() - best.ln()) + 100f64.ln());
+    assert!(expected.zip(reward.log_rewards()).all(|(expected, found)| (expected - found).abs() < 1e-12));
+    assert!((reward.log_z() - 11.926_701_974_595_447).abs() < 1e-9);
+    // Block 1 in the third place from the end: 121.
+    let states = Qm9Str.states_of(&[[0u16, 0, 1, 0, 0], [0, 0, 0, 0, 10]]).unwrap();
+    let found = reward.log_reward(&states, None).unwrap();
+    assert_eq!(found, [reward.log_rewards()[121], reward.log_rewards()[10]]);
+    assert!(reward.log_reward(&Qm9Str.states_of(&[[1u16, 2]]).unwrap(), None).is_err());
+    assert!(Qm9StrReward::with_exponent(f64::NAN).is_err() && Qm9StrReward::with_exponent(1.0).is_ok());
 }

@@ -111,34 +111,3 @@ impl Words {
         Some(bits)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn senseless_sizes_are_refused() {
-        for (word_size, seq_size, setting) in
-            [(0, 4, "word_size"), (16, 16, "word_size"), (4, 0, "seq_size"), (4, 6, "seq_size")]
-        {
-            assert!(Words::new(word_size, seq_size).unwrap_err().to_string().starts_with(setting));
-        }
-        assert!(Words::new(2, 4).unwrap().states_of(&[[true; 3]]).is_err());
-    }
-
-    #[test]
-    fn bits_and_words_are_inverse() {
-        for (word_size, seq_size) in [(1, 5), (3, 9), (15, 30)] {
-            let words = Words::new(word_size, seq_size).unwrap();
-            let sequences: Vec<Vec<bool>> = (0..20usize)
-                .map(|i| (0..seq_size).map(|place| (i * i + place * i).is_multiple_of(3)).collect())
-                .collect();
-            let states = words.states_of(&sequences).unwrap();
-            assert!(states.rows().zip(&sequences).all(|(row, bits)| words.bits(row).as_ref() == Some(bits)));
-        }
-        assert_eq!(Words::new(15, 15).unwrap().states_of(&[[true; 15]]).unwrap().row(0), [32_768]);
-        assert_eq!(Words::new(1, 2).unwrap().bits(&[1, 0]), None);
-        assert_eq!(Words::new(8, 120).unwrap().n_terminal(), None);
-        assert_eq!(Words::new(9, 63).unwrap().n_terminal(), Some(1 << 63));
-    }
-}

@@ -4,7 +4,8 @@
 //! the gradient. One pass on the host that keeps value and derivatives takes a fraction of the time.
 
 use super::dist::BetaMixtures;
-use super::lanes::{exp, ln, polynomial};
+use super::lanes::{exp, ln};
+use super::log_gamma::LogGamma;
 
 /// Number of distributions that are computed together in vector registers.
 const BLOCK: usize = 32;
@@ -60,94 +61,5 @@ impl Betas {
             out[5][i] = range * shares[0] * (1.0 - shares[0]);
             out[6][i] = range * shares[1] * (1.0 - shares[1]);
         }
-    }
-}
-
-/// ln Gamma and its derivative (digamma) at one argument: ln Gamma is `value - ln(product)`, so that several need one more logarithm, not
-/// one each.
-#[derive(Clone, Copy)]
-struct LogGamma {
-    value: f64,
-    product: f64,
-    slope: f64,
-}
-
-impl LogGamma {
-    /// Stirling's series, and below its range the recurrence `Gamma(x + 1) = x Gamma(x)` (Abramowitz and Stegun, *Handbook of
-    /// Mathematical Functions*, 6.1.15, 6.1.41, 6.3.5 and 6.3.18). Both are computed together because they share the logarithm.
-    /// For `x > 0`; exact to 1e-13 of the largest term.
-    #[inline(always)]
-    fn at(x: f64) -> Self {
-        /// From here on the terms that are left out are below 4e-14.
-        const FROM: f64 = 6.0;
-        const STEPS: usize = 6;
-        const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
-        /// B_2k / (2k (2k - 1)) of the Bernoulli numbers.
-        const VALUE: [f64; 8] = [
-            1.0 / 12.0,
-            -1.0 / 360.0,
-            1.0 / 1260.0,
-            -1.0 / 1680.0,
-            1.0 / 1188.0,
-            -691.0 / 360_360.0,
-            1.0 / 156.0,
-            -3617.0 / 122_400.0,
-        ];
-        /// B_2k / 2k.
-        const SLOPE: [f64; 8] = [
-            1.0 / 12.0,
-            -1.0 / 120.0,
-            1.0 / 252.0,
-            -1.0 / 240.0,
-            1.0 / 132.0,
-            -691.0 / 32_760.0,
-            1.0 / 12.0,
-            -3617.0 / 8160.0,
-        ];
-        // The product of the arguments that are stepped over, and its derivative: all steps or none, so that nothing branches.
-        let (mut stepped, mut product, mut derivative) = (x, 1.0, 0.0);
-        for _ in 0..STEPS {
-            derivative = derivative * stepped + product;
-            product *= stepped;
-            stepped += 1.0;
-        }
-        let below = x < FROM;
-        let z = if below { stepped } else { x };
-        let product = if below { product } else { 1.0 };
-        let derivative = if below { derivative } else { 0.0 };
-        let (inverse, log) = (1.0 / z, ln(z));
-        let square = inverse * inverse;
-        let value = (z - 0.5) * log - z + HALF_LOG_TWO_PI + inverse * polynomial(&VALUE, square);
-        let slope = log - 0.5 * inverse - square * polynomial(&SLOPE, square);
-        Self { value, product, slope: slope - derivative / product }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn log_gamma_and_digamma_are_right_over_the_whole_range() {
-        let mut x = 1e-3;
-        while x < 1e7 {
-            let LogGamma { value, product, slope } = LogGamma::at(x);
-            let value = value - product.ln();
-            let expected = libm::lgamma(x);
-            assert!((value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0), "{x}: {value} {expected}");
-            // psi(x + 1) = psi(x) + 1 / x, across the end of the recurrence, too.
-            let next = LogGamma::at(x + 1.0).slope;
-            assert!(
-                (next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0),
-                "{x}: {slope} {next}"
-            );
-            x *= 1.037;
-        }
-        const EULER: f64 = 0.577_215_664_901_532_9;
-        assert!((LogGamma::at(1.0).slope + EULER).abs() < 1e-13);
-        assert!((LogGamma::at(0.5).slope + EULER + 2.0 * 2f64.ln()).abs() < 1e-13);
-        // ln Gamma(1/2) = ln sqrt(pi).
-        let half = LogGamma::at(0.5);
-        assert!((half.value - half.product.ln() - 0.5 * std::f64::consts::PI.ln()).abs() < 1e-13);
     }
 }

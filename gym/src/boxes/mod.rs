@@ -7,6 +7,7 @@ mod env;
 mod heads;
 mod histogram;
 mod lanes;
+mod log_gamma;
 mod policy;
 mod reward;
 

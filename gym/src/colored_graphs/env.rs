@@ -96,36 +96,3 @@ impl GraphRules for Connected {
         graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use gfn::env::{Direction, DiscreteEnv, Env};
-
-    use super::*;
-
-    #[test]
-    fn the_empty_graph_exits_only_when_asked() {
-        let env = ColoredGraphs::new(3).unwrap().into_env();
-        let start = env.initial(&[0]);
-        let exits = |env: &GraphEnv| env.masks(Direction::Forward, &start).legal_slots(0).count();
-        assert_eq!(exits(&env), 2);
-        assert_eq!(exits(&ColoredGraphs::with_empty(3).unwrap().into_env()), 3);
-    }
-
-    #[test]
-    fn sizes_out_of_range_are_refused() {
-        for n in [0, 65] {
-            let message = ColoredGraphs::new(n).unwrap_err().to_string();
-            assert!(message.contains(&format!("max_nodes is {n}")), "{message}");
-        }
-        assert_eq!(ColoredGraphs::new(10).unwrap().n_states(), None);
-    }
-
-    #[test]
-    fn the_correction_can_be_switched_off() {
-        let env = ColoredGraphs::new(3).unwrap().into_env();
-        assert!(env.symmetry().log_symmetry(&env.initial(&[0])).unwrap().is_some());
-        let env = env.with_symmetry_correction(false);
-        assert!(env.symmetry().log_symmetry(&env.initial(&[0])).unwrap().is_none());
-    }
-}

@@ -130,18 +130,3 @@ impl VectorRules for SetAddition {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_do_not_overflow() {
-        let n_states = |n, max, fixed| SetAddition::new(n, max, fixed).unwrap().n_states();
-        assert_eq!((n_states(4, 3, false), n_states(5, 2, true)), (Some(15), Some(16)));
-        assert_eq!((n_states(63, 63, false), n_states(64, 64, false)), (Some(1 << 63), None));
-        assert_eq!(n_states(10_000, 5_000, true), None);
-        assert_eq!(SetAddition::new(5, 2, true).unwrap().n_terminal(), Some(10));
-        assert!(SetAddition::new(3, 4, false).is_err() && SetAddition::new(3, 0, false).is_err());
-    }
-}

@@ -76,19 +76,3 @@ impl Reward<VectorStates> for WeightReward {
         rewards::of_rows(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn senseless_weights_are_refused() {
-        let rules = SetAddition::new(2, 2, false).unwrap();
-        assert!(matches!(WeightReward::new(&rules, 1.0, &[1.0]), Err(Error::Shape { .. })));
-        for (base, weights) in
-            [(0.0, [1.0, 1.0]), (1.0, [-1.0, 1.0]), (1.0, [f64::NAN, 1.0]), (f64::INFINITY, [1.0, 1.0])]
-        {
-            assert!(matches!(WeightReward::new(&rules, base, &weights), Err(Error::Config { .. })));
-        }
-    }
-}

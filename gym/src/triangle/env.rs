@@ -76,16 +76,3 @@ impl Triangle {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_class_is_refused() {
-        for classes in [0, 1001] {
-            let message = Triangle::new(GraphKind::Directed, classes).unwrap_err().to_string();
-            assert!(message.contains(&format!("node classes is {classes}")), "{message}");
-        }
-    }
-}

@@ -1,6 +1,7 @@
 use gfn::{Error, Result};
 
 use super::PairMatrix;
+use super::sinks::ParentPosteriors;
 use super::wide::Wide;
 use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 
@@ -9,9 +10,6 @@ pub const MAX_SUMMED_NODES: usize = 14;
 
 /// The largest term, up or down: beyond, neighbouring doubles are more than a tenth apart, and say nothing of an exponential.
 const MAX_TERM: f64 = 1e15;
-
-/// Largest accepted deviation of the sum of a node's parent-set probabilities from 1.
-const TOLERANCE: f64 = 1e-8;
 
 /// Exact edge marginals and log Z of up to 14 nodes, without listing graphs: inclusion-exclusion over sinks (Tian and He 2009).
 ///
@@ -67,32 +65,13 @@ impl EdgeMarginals {
             let (got, remedy) = (reward.score().n_nodes(), "give scores of one variable for each node");
             return Err(Error::shape("local scores", [n as i64], [got as i64], remedy));
         }
-        Self::of_families(n, &families(env, reward)?, reward.offset())
-    }
-
-    fn of_families(n: usize, families: &[Wide], offset: f64) -> Result<Self> {
-        let within = sums_within(n, families);
-        let totals = totals(n, &within);
-        let all = totals[totals.len() - 1];
-        let derivatives = derivatives(n, &within, &totals);
+        let sums = ParentPosteriors::sum(n, &families(env, reward)?)?;
         let mut edge = PairMatrix::zeros(n);
-        let mut deviation = 0f64;
-        for node in 0..n {
-            let mut sum = 0f64;
-            for parents in 0..1usize << n {
-                let posterior = (families[node << n | parents] * derivatives[node << n | parents]).over(all);
-                deviation = deviation.max(-posterior).max(posterior - 1.0);
-                sum += posterior;
-                NodeSet::of_bits(parents as u64).iter().for_each(|parent| edge.add(parent, node, posterior));
-            }
-            // Every graph has one parent set for each node, so their probabilities sum to 1: a check of the whole computation.
-            deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
+        for (k, posterior) in sums.probs.iter().enumerate() {
+            let (node, parents) = (k >> n, k & ((1 << n) - 1));
+            NodeSet::of_bits(parents as u64).iter().for_each(|parent| edge.add(parent, node, *posterior));
         }
-        if deviation > TOLERANCE {
-            let got = format!("it is off by {deviation:e}: too much was lost to cancellation");
-            return Err(Error::contract("the posterior of each node's parent sets sums to 1", got));
-        }
-        Ok(Self { edge, log_z: all.ln() - offset, deviation })
+        Ok(Self { edge, log_z: sums.log_total - reward.offset(), deviation: sums.deviation })
     }
 }
 
@@ -120,108 +99,4 @@ fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Re
         }
     }
     Ok(out)
-}
-
-/// A_j(U): sums over subsets, one element at a time.
-fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
-    let mut out = families.to_vec();
-    for of_node in out.chunks_exact_mut(1 << n) {
-        for bit in 0..n {
-            for set in (0..1usize << n).filter(|set| set >> bit & 1 == 1) {
-                of_node[set] = of_node[set] + of_node[set ^ 1 << bit];
-            }
-        }
-    }
-    out
-}
-
-/// The subsets of a set of bits, ascending from none: each after its own subsets.
-fn subsets(of: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
-}
-
-/// The product of A_j(U) over j in T, for each T outside of U, in `products` at T.
-fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
-    products[0] = Wide::ONE;
-    for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
-        let node = sinks.trailing_zeros() as usize;
-        products[sinks] = products[sinks & (sinks - 1)] * within[node << n | used];
-    }
-}
-
-fn signed(sinks: usize, value: Wide) -> Wide {
-    if sinks.count_ones() % 2 == 1 { value } else { -value }
-}
-
-/// H(S) of all S.
-fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
-    let all = (1usize << n) - 1;
-    let mut totals = vec![Wide::ZERO; 1 << n];
-    let mut product = vec![Wide::ZERO; 1 << n];
-    totals[0] = Wide::ONE;
-    for used in 0..all {
-        // The subsets of a set have smaller numbers, so they are done.
-        fill_products(n, within, used, &mut product);
-        for sinks in subsets(all & !used).skip(1) {
-            let term = totals[used] * product[sinks];
-            totals[used | sinks] = totals[used | sinks] + signed(sinks, term);
-        }
-    }
-    totals
-}
-
-/// The derivative of H(all) by each a_j(P): backwards through [`totals`], then through [`sums_within`].
-fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
-    let all = (1usize << n) - 1;
-    let mut of_totals = vec![Wide::ZERO; 1 << n];
-    let mut product = vec![Wide::ZERO; 1 << n];
-    let mut of_product = vec![Wide::ZERO; 1 << n];
-    let mut out = vec![Wide::ZERO; n << n];
-    of_totals[all] = Wide::ONE;
-    for used in (0..all).rev() {
-        let rest = all & !used;
-        fill_products(n, within, used, &mut product);
-        for sinks in subsets(rest).skip(1) {
-            let outer = signed(sinks, of_totals[used | sinks]);
-            of_totals[used] = of_totals[used] + outer * product[sinks];
-            of_product[sinks] = outer * totals[used];
-        }
-        // From the largest down: what they leave ascends.
-        for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
-            let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
-            let cell = node << n | used;
-            out[cell] = out[cell] + of_product[sinks] * product[others];
-            if others != 0 {
-                of_product[others] = of_product[others] + of_product[sinks] * within[cell];
-            }
-        }
-    }
-    for of_node in out.chunks_exact_mut(1 << n) {
-        for bit in 0..n {
-            for set in (0..1usize << n).filter(|set| set >> bit & 1 == 0) {
-                of_node[set] = of_node[set] + of_node[set | 1 << bit];
-            }
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Exponentials are above 0, and of so few nodes they lose too little for the check to see; a term below 0 makes it see.
-    #[test]
-    fn what_cancellation_leaves_is_checked() {
-        // Of two nodes: a_0 of no parent and of node 1, a_1 of no parent and of node 0. H(all) = 1 + x + y.
-        let (zero, one) = (Wide::ZERO, Wide::ONE);
-        let sum = |x, y| EdgeMarginals::of_families(2, &[one, zero, y, zero, one, x, zero, zero], 0.0);
-        let sound = sum(one, one).unwrap();
-        assert!((sound.log_z - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
-        // What is left of 1 + x - 1: a half, and nothing of 10^-40.
-        for log_x in [-0.69, -92.0] {
-            let error = sum(Wide::exp(log_x), -one).unwrap_err();
-            assert!(matches!(error, Error::Contract { .. }), "{error}");
-        }
-    }
 }

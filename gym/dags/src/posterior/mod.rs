@@ -4,6 +4,7 @@ mod compare;
 mod enumeration;
 mod inclusion_exclusion;
 mod pairs;
+mod sinks;
 mod wide;
 
 pub use compare::{Marginals, expected_shd, held_out_log_likelihoods, log_model_average, most_probable};

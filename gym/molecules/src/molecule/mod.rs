@@ -14,7 +14,7 @@ mod valence;
 pub(crate) use aromaticity::in_three_ring;
 pub use element::Element;
 pub use error::{MoleculeError, NotRead};
-pub(crate) use hybridization::Hybridization;
+pub use hybridization::Hybridization;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
 pub use smiles::LeftOut;
 pub(crate) use stereo::is_odd;

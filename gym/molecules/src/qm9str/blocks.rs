@@ -60,32 +60,3 @@ pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     }
     Ok(Molecule::new(&ValenceTable::default(), &atoms, &bonds)?)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_are_those_of_the_data() {
-        let data: serde_json::Value = serde_json::from_str(include_str!("../../data/qm9str_blocks.json")).unwrap();
-        let listed = data["blocks"].as_array().unwrap();
-        assert_eq!(listed.len(), BLOCKS.len());
-        for (block, listed) in BLOCKS.iter().zip(listed) {
-            assert_eq!(listed["smiles"], block.smiles);
-            assert_eq!(listed["stems"], serde_json::json!([block.left, block.right]));
-        }
-    }
-
-    #[test]
-    fn strings_are_molecules_read_from_either_end() {
-        // A ring in the middle is joined at opposite corners.
-        let found = molecule(&[1, 7, 2]).unwrap();
-        assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
-        // A stem that is used twice leaves the others: propane's end, and the atom with the fluorine.
-        assert_eq!(molecule(&[10, 3, 10]).unwrap().smiles(), Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles());
-        assert_eq!(molecule(&[0; 5]).unwrap().formula(), "C5H12");
-        for senseless in [&[][..], &[0; 6], &[11]] {
-            assert!(molecule(senseless).is_err());
-        }
-    }
-}

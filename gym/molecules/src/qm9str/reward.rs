@@ -70,24 +70,3 @@ impl Reward<VectorStates> for Qm9StrReward {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_read_as_it_is_meant() {
-        assert_eq!(scores().count(), Qm9Str::N_TERMINAL);
-        assert!((scores().fold(f64::INFINITY, f64::min) + 2.771_496_057_510_376).abs() < 1e-12);
-        let reward = Qm9StrReward::standard();
-        let most = reward.log_rewards().iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        assert!((most - 100f64.ln()).abs() < 1e-12);
-        assert!((reward.log_z() - 11.926_701_974_595_447).abs() < 1e-9);
-        // Block 1 in the third place from the end: 121.
-        let states = Qm9Str.states_of(&[[0u16, 0, 1, 0, 0], [0, 0, 0, 0, 10]]).unwrap();
-        let found = reward.log_reward(&states, None).unwrap();
-        assert_eq!(found, [reward.log_rewards()[121], reward.log_rewards()[10]]);
-        assert!(reward.log_reward(&Qm9Str.states_of(&[[1u16, 2]]).unwrap(), None).is_err());
-        assert!(Qm9StrReward::with_exponent(f64::NAN).is_err() && Qm9StrReward::with_exponent(1.0).is_ok());
-    }
-}

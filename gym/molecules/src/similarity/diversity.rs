@@ -96,21 +96,3 @@ pub fn n_modes(scores: &[f64], fingerprints: &[Fingerprint], least: f64, similar
     let taken = diverse_top_k(scores, fingerprints, scores.len(), similarity)?;
     Ok(taken.into_iter().filter(|&i| scores[i] >= least).count())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Molecule;
-
-    #[test]
-    fn bad_input_is_refused() {
-        let one = [Fingerprint::of(&Molecule::from_smiles("CCO").unwrap())];
-        assert!(matches!(internal_diversity(&one), Err(Error::Config { .. })));
-        assert!(matches!(diverse_top_k(&[1.0, 2.0], &one, 1, 0.7), Err(Error::Shape { .. })));
-        assert!(matches!(diverse_top_k(&[f64::NAN], &one, 1, 0.7), Err(Error::NonFinite { row: 0, .. })));
-        for similarity in [0.0, 1.1, f64::NAN] {
-            assert!(matches!(n_modes(&[1.0], &one, 0.0, similarity), Err(Error::Config { .. })));
-        }
-        assert!(diverse_top_k(&[], &[], 5, 0.7).unwrap().is_empty());
-    }
-}

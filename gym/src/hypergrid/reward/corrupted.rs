@@ -1,4 +1,4 @@
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, VectorRules, VectorStates};
 use gfn::{Error, Result, Rng};
 
 use super::point_hash::PointHash;
@@ -73,7 +73,7 @@ impl CorruptedReward {
         let flips = |(t, tier): (usize, &Corruption)| {
             let (hash, share) =
                 if tiers >> t & 1 == 1 { (tier.demotes, self.rate) } else { (tier.promotes, tier.promoted) };
-            u32::from(hash.uniform(grid, point) < share) << t
+            u32::from(hash.uniform(grid.index(point)) < share) << t
         };
         self.tiers.iter().enumerate().map(flips).fold(tiers, |set, flip| set ^ flip)
     }

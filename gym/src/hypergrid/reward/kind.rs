@@ -179,25 +179,3 @@ impl FromStr for Preset {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Names are those of the files' format, are read back, and stand in the message for an unknown one.
-    #[test]
-    fn names_are_read_back() {
-        let unknown = "cosin".parse::<RewardKind>().unwrap_err().to_string();
-        for kind in RewardKind::ALL {
-            assert_eq!(kind.name().parse::<RewardKind>().unwrap(), kind);
-            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{kind}\""));
-            assert!(unknown.contains(kind.name()), "{unknown}");
-        }
-        let unknown = "K32".parse::<Preset>().unwrap_err().to_string();
-        for preset in Preset::ALL {
-            assert_eq!(preset.name().parse::<Preset>().unwrap(), preset);
-            assert_eq!(serde_json::to_string(&preset).unwrap(), format!("\"{preset}\""));
-            assert!(unknown.contains(preset.name()), "{unknown}");
-        }
-    }
-}

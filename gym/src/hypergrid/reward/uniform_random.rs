@@ -1,4 +1,4 @@
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, VectorRules, VectorStates};
 use gfn::{Error, Result, Rng};
 
 use super::point_hash::PointHash;
@@ -66,7 +66,7 @@ impl GridReward for UniformRandomReward {
         if self.is_mode_at(point) { self.mode_threshold() } else { self.r0 }
     }
     fn is_mode_at(&self, point: &[u16]) -> bool {
-        self.hash.uniform(&self.grid, point) < self.mode_prob
+        self.hash.uniform(self.grid.index(point)) < self.mode_prob
     }
     fn base(&self) -> f64 {
         self.r0

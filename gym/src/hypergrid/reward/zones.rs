@@ -57,29 +57,3 @@ fn zone(x: u64, height: u64, twentieths: u64) -> Zone {
         Zone::Inner
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The thresholds as fractions, by cross-multiplication of the definition.
-    #[test]
-    fn zones_follow_the_definition() {
-        for height in 2..=200u64 {
-            for x in 0..height {
-                // a = |2 x - (h - 1)| / (2 (h - 1)), as a fraction with denominator 20 (h - 1).
-                let (a, unit) = (10 * (2 * x).abs_diff(height - 1), height - 1);
-                for (twentieths, hundredths) in [(5, 25), (2, 10)] {
-                    let expected = if a > 6 * unit && a < 8 * unit {
-                        Zone::Band
-                    } else if 5 * a > hundredths * unit {
-                        Zone::Outer
-                    } else {
-                        Zone::Inner
-                    };
-                    assert_eq!(zone(x, height, twentieths), expected, "{x} of {height}");
-                }
-            }
-        }
-    }
-}

@@ -75,30 +75,3 @@ fn lowest(mask: u128) -> u128 {
 pub(super) fn parity(bits: u128) -> bool {
     bits.count_ones() % 2 == 1
 }
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        /// Rank, consistency and solutions against trying all assignments of 8 unknowns.
-        #[test]
-        fn elimination_agrees_with_trying_everything(
-            equations in proptest::collection::vec((0u128..256, any::<bool>()), 0..10),
-            free in 0u128..256,
-        ) {
-            let mut system = LinearSystem::new();
-            for &(mask, odd) in &equations {
-                system.add(mask, odd);
-            }
-            let solves = |bits: u128| equations.iter().all(|&(mask, odd)| parity(mask & bits) == odd);
-            let solutions = (0..256).filter(|&bits| solves(bits)).count();
-            prop_assert!((0..256).all(|bits| system.holds(bits) == solves(bits)));
-            prop_assert_eq!(solutions, if system.is_consistent() { 256 >> system.rank() } else { 0 });
-            prop_assert_eq!(system.solution(free).is_some(), solutions > 0);
-            prop_assert!(system.solution(free).is_none_or(solves));
-        }
-    }
-}

@@ -1,0 +1,128 @@
+//! Sums over all graphs by their sinks: [`EdgeMarginals`](super::EdgeMarginals) has the formula.
+
+use gfn::{Error, Result};
+
+use super::wide::Wide;
+
+/// Largest accepted deviation of the sum of a node's parent-set probabilities from 1.
+const TOLERANCE: f64 = 1e-8;
+
+/// The posterior of each node's sets of parents.
+pub(super) struct ParentPosteriors {
+    /// By node and the bits of the parents.
+    pub(super) probs: Vec<f64>,
+    /// The logarithm of the sum over all graphs.
+    pub(super) log_total: f64,
+    /// The largest deviation of a node's probabilities from a distribution.
+    pub(super) deviation: f64,
+}
+
+impl ParentPosteriors {
+    /// Sums over all graphs of `n` nodes with these a_j(P), by node and the bits of P.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if too much was lost to cancellation.
+    pub(super) fn sum(n: usize, families: &[Wide]) -> Result<Self> {
+        let within = sums_within(n, families);
+        let totals = totals(n, &within);
+        let all = totals[totals.len() - 1];
+        let derivatives = derivatives(n, &within, &totals);
+        let probs: Vec<f64> = families.iter().zip(&derivatives).map(|(a, d)| (*a * *d).over(all)).collect();
+        let mut deviation = 0f64;
+        for of_node in probs.chunks_exact(1 << n) {
+            let sum: f64 = of_node.iter().sum();
+            deviation = of_node.iter().fold(deviation, |most, p| most.max(-p).max(p - 1.0));
+            // Every graph has one parent set for each node, so their probabilities sum to 1: a check of the whole computation.
+            deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
+        }
+        if deviation > TOLERANCE {
+            let got = format!("it is off by {deviation:e}: too much was lost to cancellation");
+            return Err(Error::contract("the posterior of each node's parent sets sums to 1", got));
+        }
+        Ok(Self { probs, log_total: all.ln(), deviation })
+    }
+}
+
+/// A_j(U): sums over subsets, one element at a time.
+fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
+    let mut out = families.to_vec();
+    for of_node in out.chunks_exact_mut(1 << n) {
+        for bit in 0..n {
+            for set in (0..1usize << n).filter(|set| set >> bit & 1 == 1) {
+                of_node[set] = of_node[set] + of_node[set ^ 1 << bit];
+            }
+        }
+    }
+    out
+}
+
+/// The subsets of a set of bits, ascending from none: each after its own subsets.
+fn subsets(of: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
+}
+
+/// The product of A_j(U) over j in T, for each T outside of U, in `products` at T.
+fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
+    products[0] = Wide::ONE;
+    for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
+        let node = sinks.trailing_zeros() as usize;
+        products[sinks] = products[sinks & (sinks - 1)] * within[node << n | used];
+    }
+}
+
+fn signed(sinks: usize, value: Wide) -> Wide {
+    if sinks.count_ones() % 2 == 1 { value } else { -value }
+}
+
+/// H(S) of all S.
+fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
+    let all = (1usize << n) - 1;
+    let mut totals = vec![Wide::ZERO; 1 << n];
+    let mut product = vec![Wide::ZERO; 1 << n];
+    totals[0] = Wide::ONE;
+    for used in 0..all {
+        // The subsets of a set have smaller numbers, so they are done.
+        fill_products(n, within, used, &mut product);
+        for sinks in subsets(all & !used).skip(1) {
+            let term = totals[used] * product[sinks];
+            totals[used | sinks] = totals[used | sinks] + signed(sinks, term);
+        }
+    }
+    totals
+}
+
+/// The derivative of H(all) by each a_j(P): backwards through [`totals`], then through [`sums_within`].
+fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
+    let all = (1usize << n) - 1;
+    let mut of_totals = vec![Wide::ZERO; 1 << n];
+    let mut product = vec![Wide::ZERO; 1 << n];
+    let mut of_product = vec![Wide::ZERO; 1 << n];
+    let mut out = vec![Wide::ZERO; n << n];
+    of_totals[all] = Wide::ONE;
+    for used in (0..all).rev() {
+        let rest = all & !used;
+        fill_products(n, within, used, &mut product);
+        for sinks in subsets(rest).skip(1) {
+            let outer = signed(sinks, of_totals[used | sinks]);
+            of_totals[used] = of_totals[used] + outer * product[sinks];
+            of_product[sinks] = outer * totals[used];
+        }
+        // From the largest down: what they leave ascends.
+        for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
+            let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
+            let cell = node << n | used;
+            out[cell] = out[cell] + of_product[sinks] * product[others];
+            if others != 0 {
+                of_product[others] = of_product[others] + of_product[sinks] * within[cell];
+            }
+        }
+    }
+    for of_node in out.chunks_exact_mut(1 << n) {
+        for bit in 0..n {
+            for set in (0..1usize << n).filter(|set| set >> bit & 1 == 0) {
+                of_node[set] = of_node[set] + of_node[set | 1 << bit];
+            }
+        }
+    }
+    out
+}

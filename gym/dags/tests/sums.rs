@@ -1,0 +1,54 @@
+//! Numbers of any exponent, and what cancellation leaves of sums over sinks: private parts of gfn-dags, compiled into this program.
+
+#![allow(dead_code, reason = "tests call less of them than gfn-dags does")]
+
+use gfn::Error;
+
+use sinks::ParentPosteriors;
+use wide::Wide;
+
+#[path = "../src/posterior/sinks.rs"]
+mod sinks;
+#[path = "../src/posterior/wide.rs"]
+mod wide;
+
+#[test]
+fn sums_keep_what_doubles_lose() {
+    let third = Wide::ONE + Wide::exp(-60.0);
+    assert_eq!((third + -Wide::ONE).over(Wide::exp(-60.0)), 1.0);
+    // (1 + e)(1 - e) = 1 - e^2, in 31 digits.
+    let e = Wide::exp(-30.0);
+    let product = (Wide::ONE + e) * (Wide::ONE + -e);
+    assert!(((Wide::ONE + -product).over(e * e) - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn exponents_have_no_end() {
+    let mut tiny = Wide::ONE;
+    for _ in 0..20 {
+        tiny = tiny * Wide::exp(-700.5);
+    }
+    assert!((tiny.ln() + 14_010.0).abs() < 1e-9);
+    assert!(((tiny * Wide::exp(14_010.0)).over(Wide::ONE) - 1.0).abs() < 1e-10);
+    assert_eq!((tiny + Wide::ONE).over(Wide::ONE), 1.0);
+    assert_eq!(tiny.over(Wide::ONE), 0.0);
+    assert!(((tiny + tiny).over(tiny) - 2.0).abs() < 1e-15);
+    assert!(Wide::exp(f64::NEG_INFINITY).is_zero());
+    let sum = Wide::exp(100.0) + Wide::exp(-80.0);
+    assert!(((sum + -Wide::exp(100.0)).over(Wide::exp(-80.0)) - 1.0).abs() < 1e-12);
+}
+
+/// Exponentials are above 0, and of so few nodes they lose too little for the check to see; a term below 0 makes it see.
+#[test]
+fn what_cancellation_leaves_is_checked() {
+    // Of two nodes: a_0 of no parent and of node 1, a_1 of no parent and of node 0. H(all) = 1 + x + y.
+    let (zero, one) = (Wide::ZERO, Wide::ONE);
+    let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
+    let sound = sum(one, one).unwrap();
+    assert!((sound.log_total - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
+    // What is left of 1 + x - 1: a half, and nothing of 10^-40.
+    for log_x in [-0.69, -92.0] {
+        let error = sum(Wide::exp(log_x), -one).err().unwrap();
+        assert!(matches!(error, Error::Contract { .. }), "{error}");
+    }
+}

@@ -1,0 +1,52 @@
+//! Trees that are the same up to turned fragments: one normal form, and stems that are renamed with their neighbours.
+
+use gfn::env::Direction;
+use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};
+use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+
+/// The ports of the library: the stems of benzene and, last, methane's.
+const PORTS: u32 = 7;
+const METHYL: u32 = 6;
+
+/// Trees of benzene and methane.
+fn trees() -> Fragments {
+    Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap(), 5).unwrap()
+}
+
+/// Two methyl groups, nodes 1 and 2, on these stems of benzene.
+fn xylene(one: u8, other: u8) -> GraphState {
+    let arc = |stem: u8, own: u8| Edge { class: 0, attributes: Attributes::new(&[stem + 1, own + 1]).unwrap() };
+    let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(1)];
+    let edges = [(0, 1, arc(one, 0)), (1, 0, arc(0, one)), (0, 2, arc(other, 0)), (2, 0, arc(0, other))];
+    GraphState::from_parts(GraphKind::Directed, &nodes, &edges).unwrap()
+}
+
+#[test]
+fn turned_trees_have_one_normal_form_and_others_another() {
+    let trees = trees();
+    let normal = |one, other| {
+        let state = trees.state(&xylene(one, other)).unwrap();
+        assert_eq!(trees.state(&state).unwrap(), state, "a normal form is turned no further");
+        canonical_key(&state)
+    };
+    for one in 0..6 {
+        for step in 1..6 {
+            assert_eq!(normal(one, (one + step) % 6), normal(0, step.min(6 - step)));
+        }
+    }
+    assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
+}
+
+/// Both are normal forms of m-xylene, with its methyl groups on each other's stems: the atom next to group 2 is 3 in the one
+/// and 5 in the other. With the stem left as it is called, what came next to group 2 would come next to group 1.
+#[test]
+fn a_stem_is_renamed_with_what_it_is_next_to() {
+    let trees = trees();
+    let (_, attach) = trees.env().actions().types().find(|(_, action)| action.name() == "attach_fragment").unwrap();
+    let (one, other) = (xylene(0, 2), xylene(2, 0));
+    let onto = |stem: u32| Move { a: 0, b: 0, class: stem * PORTS + METHYL };
+    let renamed = attach.rename(Direction::Forward, onto(3), &[0, 1, 2], &one, &other);
+    assert_eq!(renamed, onto(5));
+    // Where the groups change names, too, nothing does.
+    assert_eq!(attach.rename(Direction::Forward, onto(3), &[0, 2, 1], &one, &other), onto(3));
+}

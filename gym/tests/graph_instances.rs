@@ -1,0 +1,216 @@
+//! Instances of graph problems: drawn, read, listed and solved exactly.
+
+use std::ops::RangeInclusive;
+
+use gfn::graph::{GraphFormat, GraphKind, GraphState, Node};
+use gfn::{Error, Rng};
+use gfn_gym::graph_problems::{
+    Instances, Problem, RbModel, barabasi_albert, erdos_renyi, maximum_clique, maximum_independent_set, read_dimacs,
+    write_dimacs,
+};
+
+/// The largest of all subsets that the checker takes.
+fn largest(problem: Problem, graph: &GraphState) -> usize {
+    let n = graph.n_nodes() as u32;
+    let sets = (0..1u32 << n).map(|bits| (0..n).filter(|a| bits >> a & 1 == 1).collect::<Vec<_>>());
+    sets.filter_map(|nodes| problem.check(graph, &nodes).ok()).max().unwrap()
+}
+
+#[test]
+fn the_optimum_is_that_of_all_subsets() {
+    let rng = &mut Rng::seeded(7);
+    for n in 0..=10 {
+        for p in [0.0, 0.2, 0.5, 0.8, 1.0] {
+            let graph = erdos_renyi(n, p, rng).unwrap();
+            let clique = maximum_clique(&graph, u64::MAX).unwrap();
+            assert_eq!(Problem::Clique.check(&graph, &clique).unwrap(), largest(Problem::Clique, &graph));
+            let set = maximum_independent_set(&graph, u64::MAX).unwrap();
+            let size = Problem::IndependentSet.check(&graph, &set).unwrap();
+            assert_eq!(size, largest(Problem::IndependentSet, &graph));
+        }
+    }
+}
+
+#[test]
+fn graphs_of_more_than_a_word_are_searched_and_a_budget_is_kept() {
+    let graph = erdos_renyi(150, 0.5, &mut Rng::seeded(8)).unwrap();
+    let clique = maximum_clique(&graph, u64::MAX).unwrap();
+    // The clique number of such a graph is 10 or 11 nearly always (2 log2 150 - 2 log2 log2 150 + 2 log2(e / 2) + 1 = 11.7).
+    let size = Problem::Clique.check(&graph, &clique).unwrap();
+    assert!((9..=12).contains(&size), "{size}");
+    assert_eq!(maximum_clique(&graph, 100), None);
+}
+
+#[test]
+fn all_graphs_are_as_many_as_there_are() {
+    for (n, count) in [1, 1, 2, 4, 11, 34, 156, 1044].into_iter().enumerate() {
+        assert_eq!(Instances::all(n).unwrap().graphs().len(), count, "{n}");
+    }
+    assert!(Instances::all(9).unwrap_err().to_string().contains("at most 8"));
+}
+
+#[test]
+fn isomorphic_graphs_are_dropped_and_others_kept() {
+    // Two labellings of a path, and a triangle.
+    let of = |text: &[u8]| Instances::new(GraphFormat::EdgeList.read(text).unwrap()).unwrap();
+    let path = of(b"graph undirected 3\nedge 0 1\nedge 1 2");
+    let other = of(b"graph undirected 3\nedge 0 1\nedge 0 2");
+    let ring = of(b"graph undirected 3\nedge 0 1\nedge 0 2\nedge 1 2");
+    let both = path.clone().and(other.clone()).and(ring.clone());
+    assert_eq!(both.clone().distinct().graphs(), path.clone().and(ring.clone()).graphs());
+    assert_eq!(both.without(&other).graphs(), ring.graphs());
+}
+
+#[test]
+fn what_no_problem_reads_is_refused() {
+    for (text, words) in [
+        ("graph directed 2", "directed"),
+        (
+            "graph undirected 1\ngraph undirected 2\nnode 1 class 1",
+            "graph 1 is one with classes or attributes of nodes",
+        ),
+        ("graph undirected 2\nedge 0 1 attributes 1", "of edges"),
+    ] {
+        let message = Instances::new(GraphFormat::EdgeList.read(text.as_bytes()).unwrap()).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn files_of_the_challenges_are_read() {
+    let text = b"c a triangle with a tail \xff\r\nc\nc\tp edge 9 9\np edge 4 4\ne 1 2\ne 2 3\n\ne 3 1\ne 3 4\n";
+    let graph = read_dimacs(text).unwrap();
+    assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2), (2, 3)]);
+    assert_eq!(write_dimacs(&graph).unwrap(), "p edge 4 4\ne 1 2\ne 1 3\ne 2 3\ne 3 4\n");
+    let twice = read_dimacs(b"p col 2 2\ne 1 2\ne 2 1\n").unwrap();
+    assert_eq!(twice.n_edges(), 1);
+    let arcs = read_dimacs(b"\xef\xbb\xbfp sp 3 2\na 1 2 5\na 2 3 7\n").unwrap();
+    assert_eq!(arcs.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    assert_eq!(read_dimacs(&write_dimacs(&graph).unwrap().into_bytes()).unwrap(), graph);
+}
+
+#[test]
+fn each_mistake_is_named_with_its_line() {
+    let cases: &[(&str, usize, &str)] = &[
+        ("e 1 2", 1, "isn't the line `p KIND NODES EDGES`"),
+        ("c\n\ne 1 2", 3, "isn't the line `p KIND NODES EDGES`"),
+        ("p", 1, "isn't the line `p KIND NODES EDGES`"),
+        ("p cnf 3 4", 1, "the line `p cnf 3 4`"),
+        ("p edge", 1, "isn't the line `p KIND NODES EDGES`"),
+        ("p edge 3", 1, "isn't the line `p KIND NODES EDGES`"),
+        ("p edge -3 1", 1, "isn't the line `p KIND NODES EDGES`"),
+        ("p edge 99999999999999999999999 1", 1, "the line `p edge 99999999999999999"),
+        ("p edge 16385 0", 1, "the line `p edge 16385 0`"),
+        ("p edge 3 1 2", 1, "the line `p edge 3 1 2`"),
+        ("p edge 3 1\np edge 3 1", 2, "a node is `p`"),
+        ("p edge 3 1\nc\ne 1", 3, "a node is missing"),
+        ("p edge 3 1\ne 0 1", 2, "edge (0, 1) in a graph of 3"),
+        ("p edge 3 1\ne 1 4", 2, "edge (1, 4) in a graph of 3"),
+        ("p edge 3 1\ne 2 2", 2, "self-loop (2, 2)"),
+        ("p edge 3 1\nn 1 5", 2, "a node is `n`"),
+        ("c nothing else", 1, "there is no line `p KIND NODES EDGES`"),
+        ("cat", 1, "isn't the line `p KIND NODES EDGES`"),
+    ];
+    for &(text, at, part) in cases {
+        let error = read_dimacs(text.as_bytes()).unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
+        assert!(message.contains(part), "{text:?}: {message}");
+    }
+    assert!(read_dimacs(b"p edge 2 1\n\xff").unwrap_err().to_string().starts_with("line 2: bytes that are not UTF-8"));
+}
+
+#[test]
+fn what_has_no_room_is_refused() {
+    let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::of_class(1)], &[]).unwrap();
+    for graph in [GraphState::new(GraphKind::Directed), coloured] {
+        // An empty directed graph has no direction to lose, but would come back as another.
+        assert!(matches!(write_dimacs(&graph), Err(Error::Contract { .. })), "{graph:?}");
+    }
+}
+
+#[test]
+fn edges_of_a_random_graph_come_with_their_probability() {
+    let rng = &mut Rng::seeded(1);
+    for p in [0.0, 0.3, 0.8, 1.0] {
+        let edges: usize = (0..200).map(|_| erdos_renyi(12, p, rng).unwrap().n_edges()).sum();
+        let n = 200.0 * 66.0;
+        // Five standard deviations.
+        assert!((edges as f64 - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{p}: {edges}");
+    }
+    for p in [-0.1, 1.1, f64::NAN] {
+        assert!(erdos_renyi(3, p, rng).unwrap_err().to_string().contains("from 0 to 1"));
+    }
+}
+
+#[test]
+fn attachment_prefers_nodes_of_high_degree() {
+    let rng = &mut Rng::seeded(2);
+    let (mut largest, mut of_uniform) = (0, 0);
+    for _ in 0..50 {
+        let graph = barabasi_albert(60, 2, rng).unwrap();
+        assert_eq!(graph.n_edges(), 2 * 58);
+        assert!((0..60).all(|a| graph.degree(a) >= 1) && (3..60).all(|a| graph.degree(a) >= 2));
+        largest += (0..60).map(|a| graph.degree(a)).max().unwrap();
+        let other = erdos_renyi(60, 2.0 * 58.0 / (30.0 * 59.0), rng).unwrap();
+        of_uniform += (0..60).map(|a| other.degree(a)).max().unwrap();
+    }
+    // As many edges, spread evenly, give no such hubs.
+    assert!(largest as f64 > 1.5 * of_uniform as f64, "{largest} {of_uniform}");
+    for (n, attached) in [(3, 0), (3, 3), (0, 0)] {
+        assert!(barabasi_albert(n, attached, rng).is_err());
+    }
+}
+
+/// A graph of exactly `n` cliques of `k` nodes.
+fn rb_graph(n: usize, k: usize, tightness: f64, rng: &mut Rng) -> GraphState {
+    let model = RbModel { cliques: n..=n, clique_nodes: k..=k, tightness: [tightness; 2], nodes: n * k..=n * k };
+    model.draw(rng).unwrap()
+}
+
+#[test]
+fn rb_graphs_are_cliques_with_as_many_edges_between_as_asked() {
+    let rng = &mut Rng::seeded(3);
+    for (n, k, p) in [(10, 5, 0.3), (12, 8, 0.6), (16, 4, 0.9)] {
+        let graph = rb_graph(n, k, p, rng);
+        assert_eq!(graph.n_nodes(), n * k);
+        let within = graph.edges().filter(|&(a, b)| a as usize / k == b as usize / k).count();
+        assert_eq!(within, n * k * (k - 1) / 2);
+        // r n ln n = a n ln n / -ln(1 - p) = n ln k / -ln(1 - p).
+        let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as usize;
+        let most = constraints * (p * (k * k) as f64).floor() as usize;
+        let between = graph.n_edges() - within;
+        // Fewer only where one pair of cliques was drawn so often that it has no pair of nodes left.
+        assert!(between <= most && between as f64 > 0.8 * most as f64, "{n} {k} {p}: {between} of {most}");
+    }
+    // Nothing is forbidden often at a tightness of 1, and nothing divides by zero.
+    assert_eq!(rb_graph(4, 3, 1.0, rng).n_edges(), 4 * 3);
+}
+
+#[test]
+fn ranges_are_kept_to_and_impossible_ones_refused() {
+    let rng = &mut Rng::seeded(4);
+    for (model, nodes) in [(RbModel::medium(), 50..=100), (RbModel::large(), 200..=300)] {
+        for _ in 0..20 {
+            let graph = model.draw(rng).unwrap();
+            assert!(nodes.contains(&graph.n_nodes()), "{}", graph.n_nodes());
+        }
+    }
+    for wrong in [
+        RbModel { cliques: 1..=3, ..RbModel::medium() },
+        RbModel { clique_nodes: RangeInclusive::new(5, 4), ..RbModel::medium() },
+        RbModel { nodes: 10..=20, ..RbModel::medium() },
+        RbModel { tightness: [0.0, 0.5], ..RbModel::medium() },
+        RbModel { tightness: [0.6, 0.5], ..RbModel::medium() },
+        RbModel { tightness: [0.6, f64::NAN], ..RbModel::medium() },
+    ] {
+        assert!(matches!(wrong.draw(rng), Err(Error::Config { .. })), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_seed_gives_one_graph() {
+    let draw = |seed| RbModel::medium().draw(&mut Rng::seeded(seed)).unwrap();
+    assert_eq!(draw(5), draw(5));
+    assert_ne!(draw(5), draw(6));
+}

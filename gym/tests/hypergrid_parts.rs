@@ -1,0 +1,51 @@
+//! The hash of points and the linear systems of hypergrid rewards: private parts of gfn-gym, compiled into this program.
+
+#![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
+
+use gf2::{LinearSystem, parity};
+use gfn::Rng;
+use gfn::env::VectorRules;
+use gfn_gym::hypergrid::HyperGrid;
+use point_hash::PointHash;
+use proptest::prelude::*;
+
+#[path = "../src/hypergrid/reward/tiered/gf2.rs"]
+mod gf2;
+#[path = "../src/hypergrid/reward/point_hash.rs"]
+mod point_hash;
+
+proptest! {
+    /// Rank, consistency and solutions against trying all assignments of 8 unknowns.
+    #[test]
+    fn elimination_agrees_with_trying_everything(
+        equations in proptest::collection::vec((0u128..256, any::<bool>()), 0..10),
+        free in 0u128..256,
+    ) {
+        let mut system = LinearSystem::new();
+        for &(mask, odd) in &equations {
+            system.add(mask, odd);
+        }
+        let solves = |bits: u128| equations.iter().all(|&(mask, odd)| parity(mask & bits) == odd);
+        let solutions = (0..256).filter(|&bits| solves(bits)).count();
+        prop_assert!((0..256).all(|bits| system.holds(bits) == solves(bits)));
+        prop_assert_eq!(solutions, if system.is_consistent() { 256 >> system.rank() } else { 0 });
+        prop_assert_eq!(system.solution(free).is_some(), solutions > 0);
+        prop_assert!(system.solution(free).is_none_or(solves));
+    }
+}
+
+/// Mean, variance and correlation of neighbours within five standard errors of the uniform distribution's.
+#[test]
+fn looks_uniform_and_neighbours_are_unrelated() {
+    let grid = HyperGrid::new(2, 256).unwrap();
+    let hash = PointHash::drawn(&mut Rng::seeded(3));
+    let n = f64::from(1 << 16);
+    let values: Vec<f64> =
+        (0..=255).flat_map(|x| (0..=255).map(move |y| [x, y])).map(|p| hash.uniform(grid.key(&p)) - 0.5).collect();
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| v * v).sum::<f64>() / n;
+    let covariance = values.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / n;
+    assert!(mean.abs() < 5.0 / (12.0 * n).sqrt(), "{mean}");
+    assert!((variance - 1.0 / 12.0).abs() < 5.0 / (180.0 * n).sqrt(), "{variance}");
+    assert!(covariance.abs() < 5.0 / (12.0 * n.sqrt()), "{covariance}");
+}

@@ -1,0 +1,3 @@
+//! Tests of pictures and tables.
+
+mod writing;

@@ -1,7 +1,7 @@
 //! Hypergrids: keys, moves, zones of the rewards, names of their kinds.
 
 use gfn::Rng;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Reward, Rows, Slots, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots, VectorStates};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn_gym::hypergrid::{DeceptiveReward, GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
@@ -23,12 +23,12 @@ fn sizes_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn keys_and_states_are_inverse() {
-    let env = HyperGrid::new(3, 5).unwrap();
-    let states = env.states_of(0..env.n_states()).unwrap();
-    assert_eq!(env.keys(&states), (0..125).collect::<Vec<u64>>());
+fn indices_and_points_are_inverse() {
+    let grid = HyperGrid::new(3, 5).unwrap();
+    let states = grid.states_of(0..grid.n_states()).unwrap();
+    assert!(states.rows().map(|point| grid.index(point)).eq(0..125));
     assert_eq!(states.row(7), [0, 1, 2]);
-    assert!(env.states_of([125]).unwrap_err().to_string().contains("125"));
+    assert!(grid.states_of([125]).unwrap_err().to_string().contains("125"));
     let tall = HyperGrid::new(1, 65_536).unwrap();
     assert_eq!(tall.states_of([65_535]).unwrap().row(0), [65_535]);
 }
@@ -36,8 +36,9 @@ fn keys_and_states_are_inverse() {
 /// Every legal move of every state and its reverse restore the state, and every other slot is refused.
 #[test]
 fn a_step_and_its_reverse_are_the_identity() {
-    let env = HyperGrid::new(2, 4).unwrap();
-    let states = env.states_of(0..16).unwrap();
+    let grid = HyperGrid::new(2, 4).unwrap();
+    let env = grid.env();
+    let states = grid.states_of(0..16).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &states);
         for row in 0..16 {
@@ -65,7 +66,7 @@ fn a_step_and_its_reverse_are_the_identity() {
 
 #[test]
 fn walks_go_both_ways() {
-    let env = HyperGrid::new(3, 4).unwrap();
+    let env = HyperGrid::new(3, 4).unwrap().env();
     let sampler = Sampler::new(&env, &UniformPolicy);
     let walked = sampler.forward(50, &mut Rng::seeded(0)).unwrap();
     let back = sampler.backward(walked.terminal_states(), &mut Rng::seeded(1)).unwrap();
@@ -79,7 +80,7 @@ fn walks_go_both_ways() {
 
 #[test]
 fn a_wrong_number_of_actions_is_refused() {
-    let env = HyperGrid::new(2, 4).unwrap();
+    let env = HyperGrid::new(2, 4).unwrap().env();
     let error = env.step(Direction::Forward, &mut env.initial(&[0; 2]), &Slots(vec![0])).unwrap_err();
     assert!(error.to_string().contains("one action per state"));
 }
@@ -88,9 +89,9 @@ fn a_wrong_number_of_actions_is_refused() {
 #[test]
 fn closed_forms_equal_enumeration() {
     for (ndim, height) in [(1, 2), (1, 11), (2, 5), (2, 6), (2, 7), (3, 8), (2, 11), (2, 16), (4, 9)] {
-        let env = HyperGrid::new(ndim, height).unwrap();
-        let reward = OriginalReward::standard(&env).unwrap();
-        let states = env.states_of(0..env.n_states()).unwrap();
+        let grid = HyperGrid::new(ndim, height).unwrap();
+        let reward = OriginalReward::standard(&grid).unwrap();
+        let states = grid.states_of(0..grid.n_states()).unwrap();
         let z: f64 = reward.reward(&states).iter().sum();
         assert!((reward.log_z() - z.ln()).abs() < 1e-12, "{ndim} {height}");
         let modes = reward.is_mode(&states).into_iter().filter(|mode| *mode).count();
@@ -101,11 +102,11 @@ fn closed_forms_equal_enumeration() {
 
 #[test]
 fn senseless_weights_are_refused_and_zero_is_floored() {
-    let env = HyperGrid::new(2, 8).unwrap();
+    let grid = HyperGrid::new(2, 8).unwrap();
     for (r0, r1, r2) in [(-0.1, 1.0, 1.0), (0.1, -1.0, 1.0), (0.1, 1.0, f64::NAN), (f64::INFINITY, 1.0, 1.0)] {
-        assert!(OriginalReward::new(&env, r0, r1, r2).unwrap_err().to_string().contains("at least 0"));
+        assert!(OriginalReward::new(&grid, r0, r1, r2).unwrap_err().to_string().contains("at least 0"));
     }
-    let floored = OriginalReward::new(&env, 0.0, 0.7, 5.0).unwrap();
+    let floored = OriginalReward::new(&grid, 0.0, 0.7, 5.0).unwrap();
     let log_rewards = floored.log_reward(&VectorStates::from_rows([[4, 4]]), None).unwrap();
     assert_eq!(log_rewards, [1e-12f64.ln()]);
 }

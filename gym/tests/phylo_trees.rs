@@ -9,11 +9,11 @@ use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
 #[test]
 fn all_trees_are_different() {
     for (n, trees) in [(2, 1), (3, 3), (4, 15), (5, 105), (6, 945)] {
-        let env = PhyloTree::new(n).unwrap();
-        let all = env.all_trees().unwrap();
-        let texts: HashSet<String> = all.rows().map(|row| env.newick(row)).collect();
-        assert_eq!((texts.len() as u64, Some(trees)), (trees, env.n_terminal()));
-        assert!(all.rows().all(|row| env.can_end(row)));
+        let rules = PhyloTree::new(n).unwrap();
+        let all = rules.all_trees().unwrap();
+        let texts: HashSet<String> = all.rows().map(|row| rules.newick(row)).collect();
+        assert_eq!((texts.len() as u64, Some(trees)), (trees, rules.n_terminal()));
+        assert!(all.rows().all(|row| rules.can_end(row)));
     }
     assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
 }
@@ -21,8 +21,9 @@ fn all_trees_are_different() {
 /// A row from outside may be no forest: whoever climbs in circles would never come back.
 #[test]
 fn circles_have_an_end() {
-    let env = PhyloTree::new(4).unwrap();
-    let reward = ParsimonyReward::dna(&env, &["A", "C", "G", "T"], 0.0, 1.0).unwrap();
+    let rules = PhyloTree::new(4).unwrap();
+    let env = rules.env();
+    let reward = ParsimonyReward::dna(&rules, &["A", "C", "G", "T"], 0.0, 1.0).unwrap();
     let mut states = VectorStates::from_rows([[1u16; 7]]);
     assert!(matches!(reward.parsimony(&states), Err(Error::Contract { .. })));
     // The first takes the circle apart, and then nothing is joined.
@@ -40,11 +41,12 @@ fn sizes_do_not_overflow() {
 
 #[test]
 fn slots_name_pairs() {
-    let env = PhyloTree::new(7).unwrap();
+    let rules = PhyloTree::new(7).unwrap();
+    let env = rules.env();
     for slot in 0..21 {
         let mut states = env.initial(&[0]);
         env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap();
-        let text = env.newick(states.row(0));
+        let text = rules.newick(states.row(0));
         let (_, pair) = text.split_once('(').unwrap();
         let (a, b) = pair.split_once(')').unwrap().0.split_once(',').unwrap();
         let (a, b): (u32, u32) = (a.parse().unwrap(), b.parse().unwrap());
@@ -60,16 +62,16 @@ fn slots_name_pairs() {
 #[test]
 fn trees_come_back_from_their_text() {
     for n in 2..=6 {
-        let env = PhyloTree::new(n).unwrap();
-        for row in env.all_trees().unwrap().rows() {
-            assert_eq!(env.read_newick(&env.newick(row)).unwrap(), row);
+        let rules = PhyloTree::new(n).unwrap();
+        for row in rules.all_trees().unwrap().rows() {
+            assert_eq!(rules.read_newick(&rules.newick(row)).unwrap(), row);
         }
     }
 }
 
 #[test]
 fn what_is_no_tree_says_why() {
-    let env = PhyloTree::new(3).unwrap();
+    let rules = PhyloTree::new(3).unwrap();
     let cases = [
         ("((0,1),2", "((0,1),2"),
         ("(0,1,2);", "an inner node of 3 trees"),
@@ -84,7 +86,7 @@ fn what_is_no_tree_says_why() {
         ("", "no species 0"),
     ];
     for (text, says) in cases {
-        let message = env.read_newick(text).unwrap_err().to_string();
+        let message = rules.read_newick(text).unwrap_err().to_string();
         assert!(message.contains(says), "{text}: {message}");
     }
 }
@@ -106,8 +108,9 @@ fn by_brute_force(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
 
 #[test]
 fn rows_that_are_no_forest_are_refused() {
-    let env = PhyloTree::new(3).unwrap();
-    let reward = ParsimonyReward::dna(&env, &["A", "C", "G"], 0.0, 1.0).unwrap();
+    let rules = PhyloTree::new(3).unwrap();
+    let env = rules.env();
+    let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
     // Cycles, names that aren't there, one child alone, and a tree named after its first species' side.
     for row in [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]] {
         let states = VectorStates::from_flat(5, row.to_vec()).unwrap();
@@ -115,7 +118,7 @@ fn rows_that_are_no_forest_are_refused() {
         assert!(matches!(error, Error::Contract { .. }), "{row:?}: {error}");
     }
     // Every state of a walk is one.
-    let mut states = env.all_trees().unwrap();
+    let mut states = rules.all_trees().unwrap();
     assert_eq!(reward.parsimony(&states).unwrap().len(), 3);
     let back = env.masks(Direction::Backward, &states);
     let slots = (0..states.len()).map(|row| back.legal_slots(row).next().unwrap()).collect();
@@ -125,18 +128,18 @@ fn rows_that_are_no_forest_are_refused() {
 
 #[test]
 fn fitch_equals_brute_force() {
-    let env = PhyloTree::new(4).unwrap();
+    let rules = PhyloTree::new(4).unwrap();
     let mut rng = Rng::seeded(2);
     let sequences: Vec<Vec<u8>> = (0..4).map(|_| (0..6).map(|_| 1 + rng.below(15) as u8).collect()).collect();
-    let reward = ParsimonyReward::new(&env, &sequences, 3.0, 2.0).unwrap();
-    let mut states = env.all_trees().unwrap();
+    let reward = ParsimonyReward::new(&rules, &sequences, 3.0, 2.0).unwrap();
+    let mut states = rules.all_trees().unwrap();
     let log_rewards = reward.log_reward(&states, None).unwrap();
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), log_rewards);
     // And a forest: species 0 and 2 below inner node 2.
     states.append(VectorStates::from_rows([[2, 0, 2, 0, 0, 0, 0]]));
     let parsimony = reward.parsimony(&states).unwrap();
     for (row, &mutations) in states.rows().zip(&parsimony) {
-        assert_eq!(mutations, by_brute_force(&env, row, &sequences), "{}", env.newick(row));
+        assert_eq!(mutations, by_brute_force(&rules, row, &sequences), "{}", rules.newick(row));
     }
     assert!(parsimony.iter().zip(&log_rewards).all(|(&m, log_r)| (log_r - (3.0 - m as f64) / 2.0).abs() < 1e-12));
     let message = reward.log_reward(&states, None).unwrap_err().to_string();
@@ -147,10 +150,10 @@ fn fitch_equals_brute_force() {
 
 #[test]
 fn letters_are_sets_of_bases() {
-    let env = PhyloTree::new(2).unwrap();
-    let of_letter = |letter: char| ParsimonyReward::dna(&env, &[letter.to_string(), "A".to_owned()], 0.0, 1.0);
+    let rules = PhyloTree::new(2).unwrap();
+    let of_letter = |letter: char| ParsimonyReward::dna(&rules, &[letter.to_string(), "A".to_owned()], 0.0, 1.0);
     let is =
-        |letter, set: u8| of_letter(letter).unwrap() == ParsimonyReward::new(&env, &[[set], [1]], 0.0, 1.0).unwrap();
+        |letter, set: u8| of_letter(letter).unwrap() == ParsimonyReward::new(&rules, &[[set], [1]], 0.0, 1.0).unwrap();
     let bits = |bases: &str| bases.chars().map(|c| 1u8 << "ACGT".find(c).unwrap()).sum::<u8>();
     assert!("ACGT".chars().all(|base| is(base, bits(&base.to_string()))));
     assert!(is('n', bits("ACGT")) && bits("ACGT") == 15);
@@ -165,16 +168,16 @@ fn letters_are_sets_of_bases() {
 
 #[test]
 fn senseless_sequences_are_refused() {
-    let env = PhyloTree::new(2).unwrap();
-    let message = |sequences: &[&str]| ParsimonyReward::dna(&env, sequences, 0.0, 1.0).unwrap_err().to_string();
+    let rules = PhyloTree::new(2).unwrap();
+    let message = |sequences: &[&str]| ParsimonyReward::dna(&rules, sequences, 0.0, 1.0).unwrap_err().to_string();
     assert!(message(&["A"]).contains("one sequence per species"));
     assert!(message(&["A", "AC"]).contains("all of one length"));
     assert!(message(&["A", "1"]).contains("'1'"));
     assert!(message(&["", ""]).contains("shape [2, 0], expected [2, 1]"));
-    let message = ParsimonyReward::new(&env, &[[1, 1], [1, 0]], 0.0, 1.0).unwrap_err().to_string();
+    let message = ParsimonyReward::new(&rules, &[[1, 1], [1, 0]], 0.0, 1.0).unwrap_err().to_string();
     assert!(message.contains("species 1 at site 1"), "{message}");
-    assert!(ParsimonyReward::dna(&env, &["A", "C"], f64::NAN, 1.0).is_err());
-    assert!(ParsimonyReward::dna(&env, &["A", "C"], 0.0, 0.0).is_err());
-    let reward = ParsimonyReward::dna(&env, &["A", "C"], 0.0, 1.0).unwrap();
+    assert!(ParsimonyReward::dna(&rules, &["A", "C"], f64::NAN, 1.0).is_err());
+    assert!(ParsimonyReward::dna(&rules, &["A", "C"], 0.0, 0.0).is_err());
+    let reward = ParsimonyReward::dna(&rules, &["A", "C"], 0.0, 1.0).unwrap();
     assert!(matches!(reward.log_reward(&VectorStates::filled(5, 1, 0), None), Err(Error::Shape { .. })));
 }

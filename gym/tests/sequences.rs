@@ -11,8 +11,8 @@ fn senseless_sizes_are_refused() {
     assert!(message(TokenSequence::fixed(65_536, 3).unwrap_err()).contains("65536"));
     assert!(message(TokenSequence::fixed(4, 0).unwrap_err()).contains("length"));
     assert!(message(TokenSequence::variable(4, 3, 2).unwrap_err()).contains("3 to 2"));
-    let env = TokenSequence::variable(4, 0, 3).unwrap();
-    assert!(env.states_of(&[[0, 1, 2, 3]]).is_err() && env.states_of(&[[4]]).is_err());
+    let sequence = TokenSequence::variable(4, 0, 3).unwrap();
+    assert!(sequence.states_of(&[[0, 1, 2, 3]]).is_err() && sequence.states_of(&[[4]]).is_err());
 }
 
 #[test]
@@ -27,7 +27,8 @@ fn sizes_do_not_overflow() {
 
 #[test]
 fn illegal_actions_are_refused() {
-    let env = TokenSequence::variable(2, 1, 1).unwrap();
+    let sequence = TokenSequence::variable(2, 1, 1).unwrap();
+    let env = sequence.env();
     let mut empty = env.initial(&[0]);
     // The exit of a sequence that is too short, a slot that there isn't, and a step back from the start.
     for (direction, slot, detail) in [
@@ -38,7 +39,7 @@ fn illegal_actions_are_refused() {
         let message = env.step(direction, &mut empty, &Slots(vec![slot])).unwrap_err().to_string();
         assert!(message.contains(detail), "{message}");
     }
-    let mut full = env.states_of(&[[0]]).unwrap();
+    let mut full = sequence.states_of(&[[0]]).unwrap();
     let message = env.step(Direction::Forward, &mut full, &Slots(vec![1])).unwrap_err().to_string();
     assert!(message.contains("append token 1 to [0]"), "{message}");
     let mut wide = VectorStates::filled(2, 1, 0);
@@ -47,7 +48,7 @@ fn illegal_actions_are_refused() {
 
 #[test]
 fn faulty_tables_are_refused_with_the_line() {
-    let env = TokenSequence::fixed(2, 2).unwrap();
+    let sequence = TokenSequence::fixed(2, 2).unwrap();
     let alphabet = Alphabet::new("ab").unwrap();
     for (table, problem) in [
         ("", "line 1: there is no header"),
@@ -62,30 +63,30 @@ fn faulty_tables_are_refused_with_the_line() {
         ("sequence,reward\nab,1\nab,2", "line 3: \"ab\" comes twice"),
         ("sequence,reward\nab,1", "the table is 1 of 4 sequences"),
     ] {
-        let message = TableReward::parse(&env, &alphabet, table, None).unwrap_err().to_string();
+        let message = TableReward::parse(&sequence, &alphabet, table, None).unwrap_err().to_string();
         assert!(message.contains(problem), "{message}");
     }
-    let message = TableReward::parse(&env, &Alphabet::dna(), "sequence,reward", None).unwrap_err().to_string();
+    let message = TableReward::parse(&sequence, &Alphabet::dna(), "sequence,reward", None).unwrap_err().to_string();
     assert!(message.contains("4 characters for 2 tokens"), "{message}");
-    assert!(TableReward::parse(&env, &alphabet, "sequence,reward", Some(0.0)).is_err());
+    assert!(TableReward::parse(&sequence, &alphabet, "sequence,reward", Some(0.0)).is_err());
     let path = std::env::temp_dir().join("no such folder").join("table.csv");
-    assert!(matches!(TableReward::read(&env, &alphabet, &path, None), Err(Error::Io { .. })));
+    assert!(matches!(TableReward::read(&sequence, &alphabet, &path, None), Err(Error::Io { .. })));
 }
 
 #[test]
 fn log_z_of_more_sequences_than_a_number_holds_is_finite() {
-    let env = TokenSequence::fixed(20, 300).unwrap();
+    let sequence = TokenSequence::fixed(20, 300).unwrap();
     let alphabet = Alphabet::new("ACDEFGHIKLMNPQRSTVWY").unwrap();
-    let reward = TableReward::parse(&env, &alphabet, "sequence,reward\n", Some(2.0)).unwrap();
+    let reward = TableReward::parse(&sequence, &alphabet, "sequence,reward\n", Some(2.0)).unwrap();
     let expected = 300.0 * 20f64.ln() + 2f64.ln();
     assert!((reward.log_z() - expected).abs() < 1e-12 * expected, "{}", reward.log_z());
 }
 
 #[test]
 fn unfinished_sequences_have_no_reward() {
-    let env = TokenSequence::fixed(2, 2).unwrap();
-    let reward = TableReward::parse(&env, &Alphabet::new("ab").unwrap(), "sequence,reward", Some(1.0)).unwrap();
-    assert!(reward.log_reward(&env.states_of(&[[1]]).unwrap(), None).is_err());
+    let sequence = TokenSequence::fixed(2, 2).unwrap();
+    let reward = TableReward::parse(&sequence, &Alphabet::new("ab").unwrap(), "sequence,reward", Some(1.0)).unwrap();
+    assert!(reward.log_reward(&sequence.states_of(&[[1]]).unwrap(), None).is_err());
     assert!(matches!(reward.log_reward(&VectorStates::filled(3, 1, 1), None), Err(Error::Shape { .. })));
     assert!((reward.log_z() - 4f64.ln()).abs() < 1e-12);
 }

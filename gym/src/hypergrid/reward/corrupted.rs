@@ -1,4 +1,4 @@
-use gfn::env::{Reward, VectorRules, VectorStates};
+use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result, Rng};
 
 use super::point_hash::PointHash;

@@ -1,4 +1,4 @@
-//! expected: is not a reward of `VectorStates`
+//! expected: expected closure signature `for<'a, 'b> fn(&'a Vectors<u16>, Option<&'b gfn::tch::Tensor>) -> _`
 use gfn::env::Rows;
 use gfn::graph::GraphStates;
 use gfn::objective::TrajectoryBalance;

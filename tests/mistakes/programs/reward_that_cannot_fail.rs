@@ -1,4 +1,4 @@
-//! expected: Result<Vec<f64>, gfn::Error>
+//! expected: expected `Result<Vec<f64>, Error>`, found `Vec<{float}>`
 use gfn::env::{Rows, VectorStates};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;

@@ -1,5 +1,5 @@
-//! expected: is not a reward of `VectorStates`
-//! expected: |states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>
+//! expected: closure is expected to take 2 arguments, but it takes 1 argument
+//! expected: to implement `gfn::env::Reward<Vectors<u16>>`
 use gfn::env::VectorStates;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;

@@ -152,14 +152,15 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
 fn grid(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
-        let env = HyperGrid::new(4, 16)?.env();
+        let grid = HyperGrid::new(4, 16)?;
+        let env = grid.env();
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![256; 2], ..MlpConfig::default() },
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
         };
         let policy = MlpPolicy::new(&env, KHot::new(4, 16), config, Device::Cpu, Kind::Float, &mut rng)?;
-        let reward = RewardKind::Original.standard(&env)?;
+        let reward = RewardKind::Original.standard(&grid)?;
         Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)
     })
 }

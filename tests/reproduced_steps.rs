@@ -1,13 +1,8 @@
 //! The steps of a run as `reproduce` keeps them: a part of that program, compiled into this one.
 
-#![allow(dead_code, reason = "tests call less of it than reproduce does")]
-
 use std::collections::BTreeMap;
 
-use made::{Made, Steps};
-
-#[path = "../examples/reproduce/run/made.rs"]
-mod made;
+use crate::run_folders::made::{Made, Steps};
 
 /// Entries that are kept at most.
 const MAX_KEPT: usize = 1 << 16;

@@ -36,36 +36,38 @@ const ROOMS: [&str; 25] = [
 
 /// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change that raises one says what it buys.
 const ROOM_CAPS: [(&str, u64); 25] = [
-    ("direction", 30),
-    ("error", 425),
-    ("rng", 50),
-    ("parallel", 134),
+    ("direction", 22),
+    ("error", 420),
+    ("rng", 48),
+    ("parallel", 133),
     ("runtime", 400),
-    ("group", 160),
-    ("tensor", 120),
+    ("group", 151),
+    ("tensor", 114),
     ("io", 347),
     ("rows", 314),
     ("distribution", 675),
-    ("env", 1_291),
+    ("env", 1_378),
     ("condition", 82),
     ("graph", 4_925),
-    ("quantity", 240),
-    ("nn", 4_049),
-    ("policy", 1_413),
-    ("rollout", 1_345),
-    ("objective", 1_770),
-    ("replay", 960),
-    ("optim", 690),
-    ("metrics", 1_074),
-    ("train", 5_111),
-    ("testing", 708),
-    ("experiment", 185),
-    ("prelude", 20),
+    ("quantity", 233),
+    ("nn", 4_101),
+    ("policy", 1_386),
+    ("rollout", 1_337),
+    ("objective", 1_763),
+    ("replay", 953),
+    ("optim", 681),
+    ("metrics", 1_073),
+    ("train", 5_072),
+    ("testing", 701),
+    ("experiment", 186),
+    ("prelude", 19),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 68_895;
-const MAX_CORE: u64 = 26_476;
-const MAX_EXPORTED: u64 = 309;
+const MAX_CODE: u64 = 67_943;
+const MAX_CORE: u64 = 26_546;
+const MAX_EXPORTED: u64 = 310;
+/// The words and punctuation characters of the code of all packages: density saves none of them.
+const MAX_TOKENS: u64 = 818_763;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;
@@ -219,6 +221,7 @@ fn rooms_stay_small() {
     compare("all packages", &counted["total"], MAX_CODE);
     compare("the core", &counted["packages"]["core"], MAX_CORE);
     compare("names that the core exports", &counted["exported"], MAX_EXPORTED);
+    compare("tokens of all packages", &counted["total_tokens"], MAX_TOKENS);
     assert!(offences.is_empty(), "{offences:#?}");
 }
 

@@ -5,7 +5,7 @@
 mod folder;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/made.rs"]
-mod made;
+pub(crate) mod made;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/task_flags.rs"]
 mod task_flags;

@@ -2,7 +2,7 @@
 //! objects, that they are distinct or far apart, doesn't enter draws.
 
 use criterion::{BatchSize, Criterion};
-use gfn::env::VectorStates;
+use gfn::env::{VectorEnv, VectorStates};
 use gfn::policy::{Features, StateFeatures, UniformPolicy};
 use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Walks};

@@ -40,6 +40,7 @@ impl TrainEnv for VectorEnv {
 }
 
 type StepBy<'a, E> = &'a mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>;
+type FitBy<E> = fn(Fit<'_, E>, &mut Trainer<E>, StepBy<'_, E>) -> Result<Ended>;
 
 /// The functions of a [`Trainer`] that are much code: each is what the public method of its name calls.
 #[doc(hidden)]
@@ -50,7 +51,7 @@ pub struct TrainerCode<E: Env> {
     pub(super) draw: fn(&mut Trainer<E>) -> Result<Batch<E>>,
     pub(super) score: fn(&mut Trainer<E>, &mut Batch<E>) -> Result<BatchScores>,
     pub(super) advance: fn(&mut Trainer<E>, Batch<E>, &BatchScores, f64) -> Result<StepStats>,
-    pub(super) fit: fn(Fit<'_, E>, &mut Trainer<E>, StepBy<'_, E>) -> Result<Ended>,
+    pub(super) fit: FitBy<E>,
     pub(super) prefill: fn(&mut Trainer<E>, usize) -> Result<usize>,
     pub(super) save: fn(&Trainer<E>, &std::path::Path) -> Result<()>,
     pub(super) resume: fn(&mut Trainer<E>, &std::path::Path) -> Result<()>,

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// Entries of vectors that are tried all together, as a bound on the time of a check before training.
 const LOOKED_AT: usize = 1 << 18;
 
-/// The moves of one vector: all that the author of a [`VectorEnv`] writes.
+/// The moves of one vector: all that the author of a [`VectorEnv`](super::VectorEnv) writes.
 ///
 /// Moves of a direction are numbered, and the numbers are the slots of an action. The exit, where there is one, is the forward slot
 /// behind them and needs no rule of its own. The initial state is the vector of zeros, where [`starts`](Self::starts) gives no other.

@@ -67,6 +67,7 @@ fn the_action_type_and_its_environment_are_sound() {
 }
 
 #[test]
+#[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn the_default_settings_reach_the_target() {
     tch::set_num_threads(1);
     for seed in 0..3 {

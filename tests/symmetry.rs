@@ -185,6 +185,7 @@ fn files_from_before_read_as_without() {
 
 /// The exact distance after some training; the network that isn't told is the control.
 #[test]
+#[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn a_network_that_sees_symmetry_learns_faster() {
     let tv = |symmetry| {
         let env = ColoredGraphs::new(5).unwrap().into_env();

@@ -40,7 +40,6 @@
 mod builder;
 mod checkpoint;
 mod companions;
-mod compiled;
 mod config;
 mod context;
 mod fit;
@@ -53,11 +52,10 @@ mod trainer;
 
 pub use checkpoint::{Checkpoint, Manifest, Persist};
 pub use companions::{AverageFor, Companion, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
-pub use compiled::TrainEnv;
-#[doc(hidden)]
-pub use compiled::TrainerCode;
 pub use config::{ReplayPath, StepStats, TrainerConfig, TransitionBatches};
-pub use context::Context;
+#[doc(hidden)]
+pub use context::TrainerCode;
+pub use context::{Context, TrainEnv};
 #[cfg(feature = "signals")]
 pub use fit::interrupted;
 pub use fit::{BatchScores, Ended, Fit, Progress};

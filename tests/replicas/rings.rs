@@ -75,6 +75,7 @@ fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
 }
 
 #[test]
+#[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn four_replicas_learn_what_one_trainer_learns_of_as_many_trajectories() {
     let (one, four) = (jsds(64, 1), jsds(64, 4));
     assert!((one[0] / 2.0..2.0 * one[2]).contains(&four[1]), "four: {four:?}, one: {one:?}");

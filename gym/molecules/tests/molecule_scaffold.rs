@@ -250,6 +250,7 @@ fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
 }
 
 #[test]
+#[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn decorations_are_sampled_in_proportion_to_the_reward() {
     for (text, treatment) in [
         ("c1([*:1])ccc([*:2])cc1", Scaffold::Alike),

@@ -5,7 +5,7 @@ use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
 use super::features::Labels;
 use super::fits::Fits;
 use super::heads::{Heads, Symmetry, SymmetryLayer, counted, pair_features, start_scale};
-use super::on_host::HostGraphNet;
+use super::network::HostGraphNet;
 use super::torso::{Embedded, ErasedTorso, Torso, checked_conditions};
 use super::{ConvKind, GraphNetwork, JumpingKnowledge, MessagePassing, NormKind};
 use crate::env::{Direction, HostPolicy};

@@ -11,7 +11,6 @@ mod graph_net;
 mod heads;
 mod message_passing;
 mod network;
-mod on_host;
 mod torso;
 mod transformer;
 

@@ -144,7 +144,7 @@ impl<F> MlpPolicy<F> {
     ///
     /// ```
     /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
-    /// use gfn::{env::Env, testing::word_env};
+    /// use gfn::{env::VectorEnv, testing::word_env};
     /// let env = word_env(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };

@@ -153,7 +153,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
     /// let policy = || MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float);
     /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    /// let mut trainer = Trainer::new(env, reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
+    /// let mut trainer = Trainer::new(env.clone(), reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
     ///     .with_teacher(policy()?, TeacherConfig::default())?;
     /// assert!(trainer.step()?.loss.is_finite());
     /// # Ok::<(), gfn::Error>(())

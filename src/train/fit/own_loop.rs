@@ -47,7 +47,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// data, further sources. [`step`](Self::step) does this and what follows by itself.
     ///
     /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, train::{Trainer, TrainerConfig}, Rng};
+    /// use gfn::{env::{Rows, VectorEnv, VectorStates}, objective::TrajectoryBalance, testing::word_env, train::{Trainer, TrainerConfig}, Rng};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy};
     /// use tch::{Device, Kind, Tensor};
     /// let env = word_env(2, 2);

@@ -32,7 +32,7 @@ use crate::{Error, Result, Rng};
 /// [`Trainer::with_fresh`](super::Trainer::with_fresh) one that draws in the policy's place: processes that sample with a copy of it, say.
 ///
 /// ```
-/// use gfn::{env::{Rows, Slots, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
+/// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
 /// use tch::{Device, Kind, Tensor};

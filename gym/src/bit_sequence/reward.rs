@@ -14,10 +14,10 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::bit_sequence::{BitSequence, HammingReward};
-/// let env = BitSequence::new(1, 4)?.env();
+/// let rules = BitSequence::new(1, 4)?;
 /// let modes = [[false, true, false, false], [false, true, true, true]];
-/// let reward = HammingReward::with_temperature(env.words(), &modes, 0.5)?;
-/// let states = env.words().states_of(&[[true, true, true, true]])?;
+/// let reward = HammingReward::with_temperature(rules.words(), &modes, 0.5)?;
+/// let states = rules.words().states_of(&[[true, true, true, true]])?;
 /// assert_eq!(reward.log_reward(&states, None)?, [-2.0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```

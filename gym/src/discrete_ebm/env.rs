@@ -12,13 +12,14 @@ use gfn::{Error, Result};
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::discrete_ebm::DiscreteEbm;
-/// let env = DiscreteEbm::new(2)?.env();
+/// let ebm = DiscreteEbm::new(2)?;
+/// let env = ebm.env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [0, 1]);
 /// let last = env.step(Direction::Forward, &mut states, &Slots(vec![2]))?;
 /// assert_eq!((states.row(0), last.done[0]), ([2u16, 1].as_slice(), true));
-/// assert_eq!(env.n_states(), Some(9));
+/// assert_eq!(ebm.n_states(), Some(9));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

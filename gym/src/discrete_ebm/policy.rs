@@ -29,9 +29,10 @@ pub enum EbmBackward {
 /// ```
 /// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
-/// let env = DiscreteEbm::new(3)?.env();
+/// let ebm = DiscreteEbm::new(3)?;
+/// let env = ebm.env();
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
-/// let policy = EbmPolicy::new(&env, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
+/// let policy = EbmPolicy::new(&ebm, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
 /// let pf = policy.evaluate(&env, &env.initial(&[0]), None, Quantities::PF)?.pf.unwrap();
 /// let p: Vec<f64> = pf.host_log_probs()?.iter().map(|log_p| log_p.exp()).collect();
 /// // Coordinate 0, set to 0 or to 1.

@@ -13,9 +13,9 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
-/// let env = DiscreteEbm::new(2)?.env();
+/// let ebm = DiscreteEbm::new(2)?;
 /// let reward = IsingReward::ones(2, 1.0)?;
-/// let states = env.states_of(&[[false, false], [false, true]])?;
+/// let states = ebm.states_of(&[[false, false], [false, true]])?;
 /// assert_eq!(reward.log_reward(&states, None)?, [4.0, 0.0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -10,10 +10,10 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::perfect_tree::{PerNode, PerfectBinaryTree};
-/// let env = PerfectBinaryTree::new(2)?.env();
+/// let rules = PerfectBinaryTree::new(2)?;
 /// let reward = PerNode::SQRT;
-/// assert_eq!(reward.log_reward(&env.states_of([3])?, None)?, [2f64.ln()]);
-/// assert!((reward.log_z(&env).unwrap_or(0.0) - 2.2333753084846895).abs() < 1e-12);
+/// assert_eq!(reward.log_reward(&rules.states_of([3])?, None)?, [2f64.ln()]);
+/// assert!((reward.log_z(&rules).unwrap_or(0.0) - 2.2333753084846895).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -35,10 +35,10 @@ impl PhyloTree {
     ///
     /// ```
     /// use gfn_gym::phylo_tree::PhyloTree;
-    /// let env = PhyloTree::new(4)?.env();
-    /// let tree = env.read_newick("((3:0.5,1:1e-2)inner:2,(2,0));")?;
-    /// assert_eq!(env.newick(&tree), "((0,2),(1,3));");
-    /// assert!(env.read_newick("((0,1),2);").is_err());
+    /// let rules = PhyloTree::new(4)?;
+    /// let tree = rules.read_newick("((3:0.5,1:1e-2)inner:2,(2,0));")?;
+    /// assert_eq!(rules.newick(&tree), "((0,2),(1,3));");
+    /// assert!(rules.read_newick("((0,1),2);").is_err());
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///

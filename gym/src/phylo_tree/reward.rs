@@ -15,9 +15,9 @@ use crate::rewards;
 /// ```
 /// use gfn::env::Reward;
 /// use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
-/// let env = PhyloTree::new(4)?.env();
-/// let reward = ParsimonyReward::dna(&env, &["AC", "AC", "GC", "GT"], 0.0, 1.0)?;
-/// let fewest = reward.parsimony(&env.all_trees().unwrap())?.into_iter().min();
+/// let rules = PhyloTree::new(4)?;
+/// let reward = ParsimonyReward::dna(&rules, &["AC", "AC", "GC", "GT"], 0.0, 1.0)?;
+/// let fewest = reward.parsimony(&rules.all_trees().unwrap())?.into_iter().min();
 /// assert_eq!(fewest, Some(2));
 /// # Ok::<(), gfn::Error>(())
 /// ```

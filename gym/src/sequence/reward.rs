@@ -17,10 +17,9 @@ use crate::rewards;
 /// use gfn::env::Reward;
 /// use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 /// let sequence = TokenSequence::fixed(2, 2)?;
-/// let env = sequence.env();
 /// let table = "sequence,reward\nab,2\nbb,1\n";
-/// let reward = TableReward::parse(&env, &Alphabet::new("ab")?, table, Some(0.5))?;
-/// let states = env.states_of(&[[0, 1], [0, 0]])?;
+/// let reward = TableReward::parse(&sequence, &Alphabet::new("ab")?, table, Some(0.5))?;
+/// let states = sequence.states_of(&[[0, 1], [0, 0]])?;
 /// assert_eq!(reward.log_reward(&states, None)?, [2f64.ln(), 0.5f64.ln()]);
 /// assert!((reward.log_z() - 4f64.ln()).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())

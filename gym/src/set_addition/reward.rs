@@ -10,8 +10,8 @@ use crate::rewards;
 ///
 /// ```
 /// use gfn_gym::set_addition::{SetAddition, WeightReward};
-/// let env = SetAddition::new(2, 2, false)?.env();
-/// let reward = WeightReward::new(&env, 0.5, &[1.0, 2.0])?;
+/// let rules = SetAddition::new(2, 2, false)?;
+/// let reward = WeightReward::new(&rules, 0.5, &[1.0, 2.0])?;
 /// // The sets are worth 0.5, 1.5, 2.5 and 3.5.
 /// assert!((reward.log_z() - 8f64.ln()).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())

@@ -16,8 +16,8 @@ use crate::hypergrid::HyperGrid;
 /// ```
 /// use gfn::env::{Reward, VectorStates};
 /// use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
-/// let env = HyperGrid::new(2, 8)?.env();
-/// let reward = OriginalReward::new(&env, 0.1, 0.5, 2.0)?;
+/// let grid = HyperGrid::new(2, 8)?;
+/// let reward = OriginalReward::new(&grid, 0.1, 0.5, 2.0)?;
 /// let log_reward = reward.log_reward(&VectorStates::from_rows([[1, 1]]), None)?;
 /// assert!((log_reward[0] - 2.6f64.ln()).abs() < 1e-12);
 /// assert_eq!(reward.n_modes(), 4);

@@ -1,11 +1,14 @@
-//! Which graphs have small rings only: a private part of gfn-molecules, compiled into this program.
+//! Which graphs have small rings only, and the rings of a picture: private parts of gfn-molecules, compiled into this program.
 
 #![allow(dead_code, reason = "tests call less of it than gfn-molecules does")]
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 
-use small_rings::small_rings_span;
+use rings::{bonds_of, smallest_rings, systems};
+use small_rings::{Basis, small_rings_span};
 
+#[path = "../src/drawing/rings.rs"]
+mod rings;
 #[path = "../src/building/small_rings.rs"]
 mod small_rings;
 
@@ -31,4 +34,26 @@ fn fused_rings_are_sums_of_small_ones_and_their_envelope_is_not() {
     let prism = graph(10, &edges);
     assert!(!small_rings_span(&prism, 4, None) && small_rings_span(&prism, 5, None));
     assert!(small_rings_span(&graph(3, &[(0, 1), (1, 2)]), 3, None));
+}
+
+fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
+    smallest_rings(n, bonds).iter().map(Vec::len).collect()
+}
+
+#[test]
+fn small_rings_come_first_and_envelopes_not_at_all() {
+    let naphthalene = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (4, 6), (6, 7), (7, 8), (8, 9), (9, 5)];
+    assert_eq!(sizes(10, &naphthalene), [6, 6]);
+    let norbornane = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 6), (3, 6)];
+    assert_eq!(sizes(7, &norbornane), [5, 5]);
+    let cube: Vec<_> = (0..8usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
+    assert_eq!(sizes(8, &cube), [4; 5]);
+    // Two triangles that share an atom, and one apart.
+    let apart = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4), (5, 6), (6, 7), (5, 7)];
+    let rings = smallest_rings(8, &apart);
+    assert_eq!((rings.len(), systems(&rings).len()), (3, 3));
+    assert_eq!(systems(&smallest_rings(10, &naphthalene)), [vec![0, 1]]);
+    for ring in smallest_rings(7, &norbornane) {
+        assert!(bonds_of(&ring).all(|bond| norbornane.contains(&bond)));
+    }
 }

@@ -11,4 +11,7 @@ mod sketch;
 mod strain;
 mod wedges;
 
+// For `rings`, which is compiled into the tests, too.
+use crate::building::Basis;
+
 pub(crate) use rings::smallest_rings;

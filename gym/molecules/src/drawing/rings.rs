@@ -1,6 +1,6 @@
 //! A smallest set of smallest rings, and which of them hang together.
 
-use crate::building::Basis;
+use super::Basis;
 
 /// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
 /// basis of a graph", 1987); `bonds` are those in rings.
@@ -81,31 +81,4 @@ pub(super) fn bonds_of(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
 
 fn shared_bonds(one: &[usize], other: &[usize]) -> bool {
     bonds_of(one).any(|bond| bonds_of(other).any(|again| again == bond))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
-        smallest_rings(n, bonds).iter().map(Vec::len).collect()
-    }
-
-    #[test]
-    fn small_rings_come_first_and_envelopes_not_at_all() {
-        let naphthalene = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (4, 6), (6, 7), (7, 8), (8, 9), (9, 5)];
-        assert_eq!(sizes(10, &naphthalene), [6, 6]);
-        let norbornane = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 6), (3, 6)];
-        assert_eq!(sizes(7, &norbornane), [5, 5]);
-        let cube: Vec<_> = (0..8usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
-        assert_eq!(sizes(8, &cube), [4; 5]);
-        // Two triangles that share an atom, and one apart.
-        let apart = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4), (5, 6), (6, 7), (5, 7)];
-        let rings = smallest_rings(8, &apart);
-        assert_eq!((rings.len(), systems(&rings).len()), (3, 3));
-        assert_eq!(systems(&smallest_rings(10, &naphthalene)), [vec![0, 1]]);
-        for ring in smallest_rings(7, &norbornane) {
-            assert!(bonds_of(&ring).all(|bond| norbornane.contains(&bond)));
-        }
-    }
 }

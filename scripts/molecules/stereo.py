@@ -56,7 +56,7 @@ def ours(texts):
         given, found = pathlib.Path(folder) / "given", pathlib.Path(folder) / "found"
         given.write_text("\n".join(texts) + "\n")
         environment = {**os.environ, "GFN_SMILES": str(given), "GFN_FOUND": str(found)}
-        command = ["cargo", "test", "--quiet", "--profile", "ci", "--test", "molecules_tests", "molecule_stereo::what_rdkit_is_compared_with"]
+        command = ["cargo", "test", "--quiet", "--profile", "ci", "--test", "gym", "molecules::molecule_stereo::what_rdkit_is_compared_with"]
         subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
         rows = [line.split("\t") for line in found.read_text().splitlines()]
     assert len(rows) == len(texts)

@@ -107,4 +107,8 @@ impl EnumerableEnv for VectorEnv {
     fn objects(&self, states: &VectorStates) -> Result<Grouping> {
         self.0.objects(states)
     }
+
+    fn merges_isomorphic(&self) -> bool {
+        self.0.merges_isomorphic()
+    }
 }

@@ -10,19 +10,22 @@ use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 /// // Two digits in base 3.
 /// let features = ByNumber::new(2, 3);
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 0], [1, 2]])), Features::Active(vec![0, 5]));
+/// // Neither three in base 3 nor a vector of one entry has a number here.
+/// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 3]])), Features::Active(vec![-1]));
+/// assert_eq!(features.encode(&VectorStates::from_rows([[1u16]])), Features::Active(vec![-1]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByNumber {
-    n_numbers: usize,
+    width: u32,
     values: u16,
 }
 
 impl ByNumber {
-    /// Features of vectors of `width` entries, each below `values`; a vector of more entries or with a larger entry is refused when it
-    /// occurs.
+    /// Features of vectors of `width` entries, each below `values`. A vector of fewer entries, with a larger entry, or with a number that
+    /// `width` entries don't have is refused when it occurs.
     #[must_use]
     pub fn new(width: u32, values: u16) -> Self {
-        Self { n_numbers: usize::from(values).saturating_pow(width), values }
+        Self { width, values }
     }
 
     fn number(&self, row: &[u16]) -> i64 {
@@ -30,13 +33,14 @@ impl ByNumber {
             let number = number.checked_mul(i64::from(self.values))?.checked_add(i64::from(entry))?;
             Some(number).filter(|_| entry < self.values)
         };
-        row.iter().try_fold(0, next).unwrap_or(-1)
+        let number = row.iter().try_fold(0, next).filter(|_| row.len() >= self.width as usize);
+        number.unwrap_or(-1)
     }
 }
 
 impl StateFeatures<VectorStates> for ByNumber {
     fn width(&self) -> usize {
-        self.n_numbers
+        usize::from(self.values).saturating_pow(self.width)
     }
     fn encode(&self, states: &VectorStates) -> Features {
         Features::Active(states.rows().map(|row| self.number(row)).collect())

@@ -9,8 +9,9 @@ use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, ExactPosterior, GraphLaw, Marginals,

@@ -10,9 +10,10 @@ use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
+use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_action_type;
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
 /// Gives an edge class 1 where none of its neighbours has it; the way back, which the edge itself names, gives it class 0 again.

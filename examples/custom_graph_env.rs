@@ -7,9 +7,10 @@ use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
+use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_graph_env;
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
 /// Acyclic directed graphs on labelled nodes, built edge by edge: none that would close a cycle.

@@ -6,9 +6,10 @@ use gfn::metrics::Distances;
 use gfn::nn::{Embedded, Engine, GraphNet, GraphNetConfig, Linear, Mlp, MlpConfig, Scope, Torso};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
+use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::tch::Kind;
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
 

@@ -4,9 +4,10 @@ use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules, VectorStates};
 use gfn::metrics::Distances;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
+use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_env;
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
 /// Permutations of `N` items: entry `k` is the item at place `k`, from 1 on, or 0 for none yet.

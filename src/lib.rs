@@ -35,7 +35,7 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `signals` | [`train::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
+//! | `signals` | [`run::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
 //! | `testing` | the room [`testing`] |
 //!
 //! # A run
@@ -53,9 +53,10 @@
 //! ```
 //!
 //! [`experiment`] is short for what the other rooms do: a network ([`nn::GraphNet`]) and a policy of it ([`policy::GraphPolicy`]), an
-//! objective, a [`train::Trainer`] with its settings, a loop ([`train::Fit`]), and [`env::StateGraph`] with [`metrics`].
+//! objective, a [`train::Trainer`] with its settings, a loop ([`run::Fit`]), and [`env::StateGraph`] with [`metrics`].
 
 pub mod condition;
+pub mod contract;
 mod direction;
 pub mod distribution;
 pub mod env;
@@ -76,6 +77,7 @@ pub mod replay;
 pub mod rng;
 pub mod rollout;
 mod rows;
+pub mod run;
 pub mod runtime;
 pub mod tensor;
 #[cfg(any(test, feature = "testing"))]

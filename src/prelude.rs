@@ -33,5 +33,6 @@ pub use crate::optim::Schedule;
 pub use crate::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 pub use crate::replay::{ReplayBuffer, ReplayConfig};
 pub use crate::rollout::Sampler;
+pub use crate::run::Fit;
 pub use crate::runtime::{DeviceKind, Runtime};
-pub use crate::train::{Fit, Trainer, TrainerConfig};
+pub use crate::train::{Trainer, TrainerConfig};

@@ -13,7 +13,8 @@ use gfn::optim::Schedule;
 use gfn::policy::{MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::train::{Context, OnWarning, Persist, Source, Trainer, TrainerConfig, Wanted};
+use gfn::run::OnWarning;
+use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
@@ -162,11 +163,11 @@ impl Persist<VectorEnv> for Measured {
 impl Source<VectorEnv> for Measured {
     fn draw(
         &mut self,
-        wanted: Wanted,
+        request: BatchRequest,
         context: &Context<VectorEnv>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<VectorEnv>>> {
-        let drawn = Sampler::new(&context.env, &UniformPolicy).forward(wanted.most, rng)?;
+        let drawn = Sampler::new(&context.env, &UniformPolicy).forward(request.max, rng)?;
         let n = drawn.len();
         drawn.with_log_rewards(vec![7.0; n]).map(Some)
     }

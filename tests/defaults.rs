@@ -12,8 +12,9 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
+use gfn::run::{Fit, OnWarning, Record};
 use gfn::testing::{check_action_type, check_graph_env};
-use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use tch::{Device, Kind};
 

@@ -4,8 +4,9 @@ use gfn::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphState
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
+use gfn::run::OnWarning;
 use gfn::testing::Triangles;
-use gfn::train::{Checkpoint, OnWarning, Trainer, TrainerConfig};
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng, graph::GraphStates};
 use serde::{Deserialize, Serialize};
 

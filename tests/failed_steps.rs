@@ -11,8 +11,9 @@ use gfn::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
 use gfn::testing::word_env;
-use gfn::train::{Checkpoint, StepStats, TeacherConfig, Trainer, TrainerConfig};
+use gfn::train::{Checkpoint, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::TeacherConfig;
 use tch::{Device, Kind, Tensor};
 
 type Learner = MlpPolicy<KHot>;

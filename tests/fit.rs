@@ -11,10 +11,8 @@ use gfn::error::Warning;
 use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::UniformPolicy;
-use gfn::train::{
-    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, ReplayPath, Trainer,
-    TrainerConfig, Validation,
-};
+use gfn::run::{CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, Validation};
+use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result};
 use serde_json::Value;
 

@@ -9,8 +9,9 @@ use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Linear
 use gfn::objective::Quantities;
 use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBalance};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
-use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::TeacherConfig;
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
 use gfn_gym::discrete_ebm::DiscreteEbm;
 use gfn_gym::ring::Ring;

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::Rng;
-use gfn::train::{Checkpoint, Ended, Fit, MetricsFile, Record, ReplayPath};
+use gfn::run::{Ended, Fit, MetricsFile, Record};
+use gfn::train::{Checkpoint, ReplayPath};
 use serde_json::Value;
 
 const STEPS: usize = 700;

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::env::VectorStates;
-use gfn::train::{
-    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsFile, Record, ReplayPath, Validation,
-};
+use gfn::run::{CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsFile, Record, Validation};
+use gfn::train::{Checkpoint, ReplayPath};
 use gfn::{Error, Result};
 use serde_json::Value;
 

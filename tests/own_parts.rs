@@ -12,10 +12,9 @@ use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Trajectories};
 use gfn::testing::word_env;
-use gfn::train::{
-    AverageFor, Companion, Context, IntrinsicConfig, Persist, Source, StepStats, Trainer, TrainerConfig, Wanted,
-};
+use gfn::train::{AverageFor, BatchRequest, Companion, Context, Persist, Source, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::IntrinsicConfig;
 use tch::{Device, Kind, Tensor};
 
 type WordTrainer = Trainer<VectorEnv>;
@@ -62,11 +61,11 @@ impl<E: Env> Persist<E> for Same {
 impl Source<VectorEnv> for Same {
     fn draw(
         &mut self,
-        wanted: Wanted,
+        request: BatchRequest,
         context: &Context<VectorEnv>,
         _: &mut Rng,
     ) -> Result<Option<Trajectories<VectorEnv>>> {
-        let n = wanted.most + self.surplus;
+        let n = request.max + self.surplus;
         let offsets: Vec<usize> = (0..=n).map(|i| 3 * i).collect();
         let drawn = Trajectories::replay(&context.env, &Slots([0, 0, 2].repeat(n)), &offsets)?;
         self.log_reward.map_or(Ok(drawn.clone()), |log_reward| drawn.with_log_rewards(vec![log_reward; n])).map(Some)
@@ -161,8 +160,8 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
     assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
 }
 
-/// So many trajectories of the word `1 1` at each step, as far as they are wanted; what was wanted.
-struct Trickle(usize, Arc<Mutex<Vec<Wanted>>>);
+/// So many trajectories of the word `1 1` at each step, as far as they are wanted; it records the requests.
+struct Trickle(usize, Arc<Mutex<Vec<BatchRequest>>>);
 
 impl<E: Env> Persist<E> for Trickle {
     fn name(&self) -> &str {
@@ -173,14 +172,14 @@ impl<E: Env> Persist<E> for Trickle {
 impl Source<VectorEnv> for Trickle {
     fn draw(
         &mut self,
-        wanted: Wanted,
+        request: BatchRequest,
         context: &Context<VectorEnv>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<VectorEnv>>> {
-        self.1.lock().unwrap().push(wanted);
-        match self.0.max(wanted.least) {
+        self.1.lock().unwrap().push(request);
+        match self.0.max(request.min) {
             0 => Ok(None),
-            n => Same::new(Some(2.0)).draw(Wanted::exactly(n), context, rng),
+            n => Same::new(Some(2.0)).draw(BatchRequest::exactly(n), context, rng),
         }
     }
 }
@@ -197,11 +196,11 @@ impl<E: Env> Persist<E> for UnderConditions {
 impl Source<VectorEnv> for UnderConditions {
     fn draw(
         &mut self,
-        wanted: Wanted,
+        request: BatchRequest,
         context: &Context<VectorEnv>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<VectorEnv>>> {
-        let drawn = self.0.draw(wanted, context, rng)?;
+        let drawn = self.0.draw(request, context, rng)?;
         let zeros = |n: usize| Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu));
         drawn.map(|drawn| drawn.clone().with_conditions(zeros(drawn.len()))).transpose()
     }
@@ -210,17 +209,17 @@ impl Source<VectorEnv> for UnderConditions {
 #[test]
 fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_replay() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let wanted = Arc::default();
+    let request = Arc::default();
     let mut half = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(2, Arc::clone(&wanted)))
+        .with_fresh(Trickle(2, Arc::clone(&request)))
         .unwrap();
     for step in 0..12 {
         half.step().unwrap();
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    let asked: Vec<_> = wanted.lock().unwrap()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
+    let asked: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
     assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
@@ -243,14 +242,14 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
 #[test]
 fn a_fresh_source_without_a_share_is_asked_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let (wanted, source) = (Arc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
+    let (request, source) = (Arc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
     assert_eq!(source.counts(12).on_policy, 0);
     let mut trainer = trainer_of(TrajectoryBalance, 1, source)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(2, Arc::clone(&wanted)))
+        .with_fresh(Trickle(2, Arc::clone(&request)))
         .unwrap();
     losses(&mut trainer, 15);
-    let asked: Vec<_> = wanted.lock().unwrap().iter().map(|w| (w.least, w.most, w.more)).collect();
+    let asked: Vec<_> = request.lock().unwrap().iter().map(|w| (w.least, w.most, w.more)).collect();
     // Ten steps until the buffer is drawn from.
     assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));

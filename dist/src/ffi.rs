@@ -67,7 +67,7 @@ fn taken(string: *mut c_char) -> String {
 
 /// `true` if this process was asked to end, so that waits for others are to be short.
 extern "C" fn interrupted() -> bool {
-    gfn::train::interrupted()
+    gfn::run::interrupted()
 }
 
 fn owned(pointer: *mut c_void) -> Said<NonNull<c_void>> {

@@ -94,7 +94,7 @@ impl Store {
 /// Sums come out the same on all ranks, and again in another run with as many ranks. Tensors on a GPU go through the host.
 ///
 /// A group in which a process has ended or stopped answering is of no use any more: operations fail, at once for one that has ended, after
-/// the timeout for one that is stopped, and sooner where this process was asked to end ([`interrupted`](gfn::train::interrupted)): after a tenth of the timeout, 15 seconds
+/// the timeout for one that is stopped, and sooner where this process was asked to end ([`interrupted`](gfn::run::interrupted)): after a tenth of the timeout, 15 seconds
 /// at most.
 ///
 /// ```

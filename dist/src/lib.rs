@@ -7,7 +7,8 @@
 //! ```
 //! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
 //! use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
-//! use gfn::train::{Fit, Trainer, TrainerConfig};
+//! use gfn::run::Fit;
+//! use gfn::train::{Trainer, TrainerConfig};
 //! use gfn_dist::Launch;
 //! let env = word_env(2, 2);
 //! let config = MlpPolicyConfig::default();

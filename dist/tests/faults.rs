@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use gfn::Error;
 use gfn::group::Group;
-use gfn::train::{Checkpoint, Ended, Fit};
+use gfn::run::{Ended, Fit};
+use gfn::train::Checkpoint;
 use gfn_dist::{Launch, ProcessGroup, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tch::Tensor;

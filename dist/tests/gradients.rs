@@ -13,7 +13,7 @@ use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::DataSource;
 use gfn::rollout::{Container, Sampler, Trajectories};
 use gfn::testing::word_env;
-use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
+use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dist::ProcessGroup;
 use tch::{Device, Kind, Tensor};
@@ -39,8 +39,8 @@ impl Persist<VectorEnv> for Dealt {
 }
 
 impl Source<VectorEnv> for Dealt {
-    fn draw(&mut self, wanted: Wanted, _: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
-        self.all.select(self.start..self.start + wanted.most).map(Some)
+    fn draw(&mut self, request: BatchRequest, _: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
+        self.all.select(self.start..self.start + request.max).map(Some)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gfn::Error;
 use gfn::group::Group;
-use gfn::train::Fit;
+use gfn::run::Fit;
 use tch::Tensor;
 
 use super::{group, start, trainer};

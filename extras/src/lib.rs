@@ -3,9 +3,11 @@
 //! | module | is |
 //! |---|---|
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
+//! | [`explore`] | an adaptive teacher, Thompson sampling, search among objects, intrinsic rewards |
 //! | [`pareto`] | Pareto fronts, hypervolume and other metrics of sets of objective vectors |
 //! | [`transport`] | distances between two sets of points: optimal transport, maximum mean discrepancy |
 
 pub mod condition;
+pub mod explore;
 pub mod pareto;
 pub mod transport;

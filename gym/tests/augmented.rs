@@ -9,10 +9,9 @@ use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objec
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByIndex, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::train::{
-    DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, StepStats, TrainEnv, Trainer, TrainerConfig,
-};
+use gfn::train::{StepStats, TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
 use gfn_gym::bit_sequence::{HammingReward, NonAutoregressiveBitSequence};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};

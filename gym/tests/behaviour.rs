@@ -19,8 +19,9 @@ use gfn::policy::{ByNumber, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::word_env;
-use gfn::train::{ReplayPath, StepStats, TeacherConfig, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::TeacherConfig;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 

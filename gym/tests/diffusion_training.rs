@@ -14,8 +14,9 @@ use gfn::policy::Policy;
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
-use gfn::train::{ObjectSearch, ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
+use gfn_extras::explore::ObjectSearch;
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mala, MalaConfig, Mixture,
     ProcessKind, Target,

@@ -6,7 +6,7 @@ use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, DetailedBalance, Objective, PolicyGradient, StateFlow};
 use gfn::policy::{GraphPolicy, UniformPolicy};
-use gfn::train::{Source, Trainer, TrainerConfig, Wanted};
+use gfn::train::{BatchRequest, Source, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
     GraphProblem, Improving, Instances, Origin, Problem, RbModel, SizeReward, SolutionSearch, Solver, erdos_renyi,
@@ -183,7 +183,7 @@ fn objectives_of_the_policys_own_trajectories_refuse_improved_ones() {
 fn a_source_for_another_problem_is_refused() {
     let mut source = Improving::new(Problem::Cut, 5).unwrap();
     let trainer = trainer(Problem::IndependentSet, DetailedBalance::default(), 5).unwrap();
-    let drawn = source.draw(Wanted::exactly(8), trainer.context(), &mut Rng::seeded(0));
+    let drawn = source.draw(BatchRequest::exactly(8), trainer.context(), &mut Rng::seeded(0));
     let message = drawn.map(|_| ()).unwrap_err().to_string();
     assert!(message.contains("the problem of the environment"), "{message}");
 }
@@ -262,7 +262,7 @@ fn a_source_draws_as_many_as_are_wanted() {
     trainer.step().unwrap();
     let mut source = Improving::new(Problem::Cut, 2).unwrap().back_by_policy();
     let draw = |source: &mut Improving, seed| {
-        let drawn = source.draw(Wanted::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
+        let drawn = source.draw(BatchRequest::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
         drawn.terminal_states().clone()
     };
     let drawn = draw(&mut source, 1);

@@ -239,7 +239,7 @@ pub enum Error {
     /// libtorch refused an operation at a boundary (a user's network, a loaded file).
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),
-    /// A sign that training goes wrong, for a trainer that was told to fail by it ([`OnWarning::Fail`](crate::train::OnWarning::Fail)); the
+    /// A sign that training goes wrong, for a trainer that was told to fail by it ([`OnWarning::Fail`](crate::run::OnWarning::Fail)); the
     /// step was made.
     #[error("{0}")]
     Warned(Warning),

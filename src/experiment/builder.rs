@@ -8,8 +8,9 @@ use crate::objective::{Objective, TrajectoryBalance};
 use crate::optim::Schedule;
 use crate::policy::GraphPolicy;
 use crate::quantity::Quantity;
+use crate::run::Fit;
 use crate::runtime::Runtime;
-use crate::train::{Fit, Trainer, TrainerConfig};
+use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 
 /// The training of a graph network on an environment of graphs and a reward: everything else has a default.

@@ -11,8 +11,9 @@ use crate::objective::{DetailedBalance, FlowMatching, Objective, RelativeTraject
 use crate::optim::{AdamConfig, Schedule};
 use crate::policy::{GraphPolicy, WithPrior};
 use crate::rollout::Sampler;
+use crate::run::Fit;
 use crate::testing::Triangles;
-use crate::train::{Fit, Trainer, TrainerConfig};
+use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 
 fn log_reward(graph: &GraphState) -> f64 {

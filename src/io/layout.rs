@@ -26,37 +26,32 @@ pub(crate) struct FolderKind {
     pub(crate) in_the_way: &'static str,
 }
 
-/// What becomes of a folder that a newer one replaces.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Older {
-    /// It is removed.
-    Removed,
-    /// It stays beside the newer one, hidden, until the next is written.
-    Kept,
-}
-
 impl FolderKind {
     /// Writes the folder and replaces an older one. On an error the older one is untouched.
-    pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize, older: Older) -> Result<()> {
+    pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
+        self.stage(path, data, manifest)?;
+        self.publish(path)
+    }
+
+    /// Writes the folder beside `path`, hidden and complete, for [`publish`](Self::publish). On an error nothing is left of it: on a full disk it
+    /// would keep the disk full.
+    pub(crate) fn stage(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
-        replace(path, &[(self.tensors, data), (MANIFEST, &text)], older).map_err(|e| self.cannot_write(path, &e))
+        let staged = make_partial(path).and_then(|partial| {
+            // The manifest comes last: a folder with a manifest is complete.
+            write_files(&partial, &[(self.tensors, data), (MANIFEST, &text)]).inspect_err(|_| drop(remove(&partial)))
+        });
+        staged.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// The older folder that a newer one replaced, if it was kept.
-    pub(crate) fn older(path: &Path) -> Option<PathBuf> {
-        Some(sibling(path, "previous")).filter(|older| older.exists())
+    /// Moves a staged folder to `path` and removes the older one there. On an error the older one stays.
+    pub(crate) fn publish(&self, path: &Path) -> Result<()> {
+        swap(path).map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Puts the older folder back in the newer one's place, and removes the newer one. If the process is stopped
-    /// in between, loading finds the older one, as after an interrupted save.
-    pub(crate) fn put_back(&self, path: &Path) -> Result<()> {
-        let partial = sibling(path, "partial");
-        remove(&partial)
-            .and_then(|()| fs::rename(path, &partial))
-            .and_then(|()| fs::rename(sibling(path, "previous"), path))
-            .and_then(|()| sync_folder(parent(path)))
-            .and_then(|()| remove(&partial))
-            .map_err(|e| self.cannot_write(path, &e))
+    /// Returns the folder that was staged for `path` and not published, if there is one.
+    pub(crate) fn staged(&self, path: &Path) -> Option<PathBuf> {
+        Some(sibling(path, "partial")).filter(|folder| folder.join(MANIFEST).exists())
     }
 
     /// Refuses to replace anything but a folder of this kind or an empty folder.
@@ -164,41 +159,37 @@ fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
     Ok(partial)
 }
 
-/// Writes the files to a folder beside `path`, the manifest last, flushes them to disk, and swaps the folders. On
-/// failure the new folder is removed: on a full disk it would keep the disk full. It stays if the older one
-/// couldn't be moved back.
-fn replace(path: &Path, files: &[(&str, &[u8])], older: Older) -> std::io::Result<()> {
-    let partial = make_partial(path)?;
-    // The first error is the one worth reporting.
-    write_and_swap(path, &partial, files).inspect_err(|_| {
-        if !is_interrupted(path) {
-            drop(remove(&partial));
-        }
-    })?;
-    if older == Older::Removed { remove(&sibling(path, "previous")) } else { Ok(()) }
-}
-
-fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
-    let previous = sibling(path, "previous");
+/// Writes files into a new folder and flushes them to disk.
+fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     for (name, data) in files {
-        let mut file = File::create_new(partial.join(name))?;
+        let mut file = File::create_new(folder.join(name))?;
         file.write_all(data)?;
         file.sync_all()?;
     }
-    sync_folder(partial)?;
+    sync_folder(folder)
+}
+
+/// Swaps the folder that was written beside `path` with the one there, and removes the older one. If the new one can't be moved in, it is removed;
+/// it stays if the older one couldn't be moved back either.
+fn swap(path: &Path) -> std::io::Result<()> {
+    let partial = sibling(path, "partial");
+    let previous = sibling(path, "previous");
     if path.exists() {
+        remove(&previous)?;
         // A folder can't be renamed onto one that has files in it. If the process is stopped here, loading finds the
         // old folder.
-        remove(&previous)?;
         fs::rename(path, &previous)?;
-        if let Err(e) = fs::rename(partial, path) {
+        if let Err(e) = fs::rename(&partial, path) {
+            // The first error is the one worth reporting.
             fs::rename(&previous, path)?;
+            drop(remove(&partial));
             return Err(e);
         }
     } else {
-        fs::rename(partial, path)?;
+        fs::rename(&partial, path)?;
     }
-    sync_folder(parent(path))
+    sync_folder(parent(path))?;
+    remove(&previous)
 }
 
 fn remove(folder: &Path) -> std::io::Result<()> {
@@ -225,10 +216,15 @@ mod tests {
     fn a_folder_that_cannot_be_written_leaves_the_old_one_and_nothing_else() {
         let home = folder("layout");
         let path = home.join("run");
-        replace(&path, &[("a", b"old")], Older::Removed).unwrap();
+        let write = |files: &[(&str, &[u8])]| -> std::io::Result<()> {
+            let partial = make_partial(&path)?;
+            write_files(&partial, files).inspect_err(|_| drop(remove(&partial)))?;
+            swap(&path)
+        };
+        write(&[("a", b"old")]).unwrap();
         // Writing the second file fails after the first has been written.
         for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
-            replace(&path, &files.map(|(name, data)| (name, data.as_slice())), Older::Removed).unwrap_err();
+            write(&files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
             assert_eq!(fs::read(path.join("a")).unwrap(), b"old");
             assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
         }

@@ -7,6 +7,6 @@ pub(crate) mod replace;
 mod tensors;
 
 pub(crate) use checksum::{Hash, digest, parse};
-pub(crate) use layout::{FolderKind, Older, file_error};
+pub(crate) use layout::{FolderKind, file_error};
 pub(crate) use tensors::{Named, deserialise, malformed, serialise};
 pub use tensors::{TensorKind, TensorSpec};

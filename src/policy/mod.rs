@@ -34,7 +34,6 @@ pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, Sequenc
 pub use tabular::{ByIndex, ByNumber, Enumeration};
 pub use torso::VectorTorso;
 pub use uniform::UniformPolicy;
-pub(crate) use vectors::{EncodedVectors, Inputs, Network};
 
 use std::any::Any;
 

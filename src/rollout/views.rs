@@ -220,7 +220,7 @@ impl<E: Env> Parts for StatesContainer<'_, E> {
 impl<E: Env> Trajectories<E> {
     /// For each row, the row of the state after its action: `Ok(row)` in [`states`](Trajectories::states), or `Err(i)`
     /// for the terminal state of trajectory `i`.
-    pub(crate) fn next_rows(&self) -> Vec<std::result::Result<usize, usize>> {
+    pub fn next_rows(&self) -> Vec<std::result::Result<usize, usize>> {
         let ends = self.offsets.windows(2).enumerate();
         ends.flat_map(|(i, ends)| (ends[0] + 1..ends[1]).map(Ok).chain([Err(i)])).collect()
     }

@@ -20,7 +20,7 @@ pub fn differentiate_by(function: fn(&Tensor) -> Result<()>) {
 /// # Errors
 /// [`Error::Torch`](crate::Error::Torch) for what a hook, a network or an objective of somebody else's raises on the way, and whatever a
 /// [function in libtorch's place](differentiate_by) says.
-pub(crate) fn backward(sum: &Tensor) -> Result<()> {
+pub fn backward(sum: &Tensor) -> Result<()> {
     flushing_denormals(|| match BY.get() {
         Some(function) => function(sum),
         None => Ok(sum.f_backward()?),

@@ -17,8 +17,7 @@ mod denormals;
 mod libtorch;
 mod threads;
 
-pub(crate) use backward::backward;
-pub use backward::differentiate_by;
+pub use backward::{backward, differentiate_by};
 pub(crate) use denormals::flushing_denormals;
 pub use libtorch::{Cuda, Libtorch, cuda};
 pub use threads::Threads;

@@ -5,7 +5,6 @@ use crate::objective::{RegressionLoss, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
 use crate::rollout::LocalSearch;
-use crate::train::OnWarning;
 use crate::{Error, Result};
 
 /// The path to an object drawn from the replay buffer.
@@ -78,8 +77,6 @@ pub struct TrainerConfig {
     pub regression: RegressionLoss,
     /// Largest number of steps of a roll-out.
     pub max_steps: usize,
-    /// The reaction to a warning, a sign that training goes wrong without an error.
-    pub on_warning: OnWarning,
 }
 
 impl Default for TrainerConfig {
@@ -103,7 +100,6 @@ impl Default for TrainerConfig {
             adam: AdamConfig::default(),
             regression: RegressionLoss::default(),
             max_steps: 100_000,
-            on_warning: OnWarning::default(),
         }
     }
 }
@@ -135,7 +131,9 @@ impl TrainerConfig {
             return Err(Error::config("reward_exponent", format!("{:?}", self.reward_exponent), expected));
         }
         self.regression.check()?;
-        self.local_search.map_or(Ok(()), LocalSearch::check)?;
+        if let Some(search) = self.local_search {
+            search.check()?;
+        }
         let explored = || [&self.temperature, &self.exit_bias, &self.noise].into_iter().chain(&self.epsilon);
         for schedule in explored().chain([&self.lr_scale]) {
             schedule.check()?;
@@ -190,5 +188,13 @@ impl StepStats {
         // A trainer knows the trajectories themselves; of several replicas, their scores.
         self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
         (self.distinct, self.states) = scores.distinct;
+    }
+}
+
+/// Refuses an interval of no steps.
+pub(crate) fn check_interval(setting: &'static str, every: Option<usize>) -> Result<()> {
+    match every {
+        Some(0) => Err(Error::config(setting, "0", "at least 1")),
+        _ => Ok(()),
     }
 }

@@ -1,9 +1,10 @@
-//! What a trainer works on: its environment, and all that its sources and companions see of it.
+//! The parts of a trainer that its sources and companions see, and the environments that it can train on.
 
 use tch::Tensor;
 
-use super::trainer::Beginning;
-use super::{Batch, BatchScores, Ended, Fit, StepStats, Trainer, TrainerConfig};
+use super::companions::Averaged;
+use super::trainer::TrainerParts;
+use super::{Batch, BatchScores, StepStats, Trainer, TrainerConfig};
 use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, VectorEnv, log_rewards};
@@ -13,9 +14,9 @@ use crate::nn::Parameters;
 use crate::objective::{Objective, Scoring};
 use crate::policy::{OwnedPolicy, Policy};
 use crate::rollout::{ReplayEnv, Trajectories};
-use crate::{Result, Rng};
+use crate::{Error, Result, Rng};
 
-/// Environment, reward, policy, objective and settings of a trainer: all that its sources ([`Source`](super::Source)) and companions
+/// Environment, reward, policy, objective and settings of a trainer: everything that its sources ([`Source`](super::Source)) and companions
 /// ([`Companion`](super::Companion)) see of it.
 #[non_exhaustive]
 pub struct Context<E: Env> {
@@ -25,85 +26,157 @@ pub struct Context<E: Env> {
     pub reward: Box<dyn Reward<E::States>>,
     /// See [`policy`](Self::policy).
     pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
-    /// The source of each trajectory's condition ([`Trainer::with_conditions`](super::Trainer::with_conditions)), if there is one.
+    /// The source of each trajectory's condition ([`Trainer::with_conditions`]), if there is one.
     pub conditions: Option<Box<dyn ConditionSource>>,
     /// The loss.
     pub objective: Box<dyn Objective>,
     /// The settings.
     pub config: TrainerConfig,
-    /// The number of steps made; during a step, of those before it.
+    /// The number of steps made; during a step, the number of steps before it.
     pub step: usize,
-    /// This replica's end of the group of those that train as one; it may be the only one. All of them draw and learn at the same time, so
-    /// a source or a companion may speak to those of the others.
+    /// This replica's end of the group of replicas that train as one. The group may have one member. All members draw and learn at the same
+    /// time, so sources and companions may exchange tensors with those of other members.
     pub group: Box<dyn Group>,
+    pub(super) average: Option<Averaged>,
 }
 
 impl<E: Env> Context<E> {
-    /// The policy, which is trained.
+    /// Returns the policy in training.
     #[must_use]
     pub fn policy(&self) -> &dyn Policy<E> {
         self.policy.as_ref()
     }
 
-    /// The exploration of fresh trajectories at this step.
+    /// Returns the exploration of fresh trajectories at this step.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schedule that leaves its bounds.
+    /// [`Error::Config`] for a schedule that leaves its bounds.
     pub fn exploration(&self) -> Result<Exploration> {
         self.config.exploration(self.step)
     }
 
-    /// The trajectories with the log-rewards that the reward gives their objects.
-    pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
-        let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
-        trajectories.with_log_rewards(rewards)
-    }
-
-    /// How whole trajectories are scored at this step.
-    pub(super) fn scoring(&self) -> Scoring<'static> {
-        Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::of(self.objective.needs()) }
-    }
-
-    /// The group, where it has several members.
+    /// Returns the group if it has several members.
     #[must_use]
     pub fn replicas(&self) -> Option<&dyn Group> {
         Some(self.group.as_ref()).filter(|group| group.size() > 1)
     }
 
-    /// The number of trajectories of a batch that this replica draws: all of them where there is but one.
+    /// The number of trajectories of a batch that this replica draws: the whole batch if there are no others.
     #[must_use]
     pub fn share(&self) -> usize {
         self.share_of(self.config.batch)
     }
 
-    /// The number of `n` things that this replica does.
+    /// The part of `n` items that this replica handles.
     pub(super) fn share_of(&self, n: usize) -> usize {
         let before = |rank| rank * n / self.group.size();
         before(self.group.rank() + 1) - before(self.group.rank())
     }
 
-    /// A condition for each of `n` trajectories, if there are any.
-    pub(super) fn draw_conditions(&self, n: usize, rng: &mut Rng) -> Result<Option<Tensor>> {
+    /// Draws a condition for each of `n` trajectories, `[n, C]`; `None` if the trainer has no conditions.
+    ///
+    /// # Errors
+    /// Those of the source of conditions.
+    pub fn draw_conditions(&self, n: usize, rng: &mut Rng) -> Result<Option<Tensor>> {
         let Some(source) = &self.conditions else { return Ok(None) };
         let Conditions(drawn) = Conditions::checked(source.draw(n, rng)?, n)?;
         Ok(Some(drawn))
     }
 
-    /// The random stream of this replica alone for one step, where there are several. It comes from the stream that all replicas keep at the
-    /// same place, so a checkpoint needs no more than that one.
-    pub(super) fn own_stream(&self, agreed: &mut Rng) -> Option<Rng> {
+    /// Returns the first member's value on all members.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if another replica has ended.
+    pub fn broadcast_from_first(&self, value: f64) -> Result<f64> {
+        let all = self.group.join(&Tensor::from_slice(&[value]))?;
+        Ok(all.first().map_or(value, |first| first.double_value(&[0])))
+    }
+
+    /// Returns the trajectories with the log-rewards of their objects.
+    pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
+        let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
+        trajectories.with_log_rewards(rewards)
+    }
+
+    /// Returns how whole trajectories are scored at this step.
+    pub(super) fn scoring(&self) -> Scoring<'static> {
+        Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::of(self.objective.needs()) }
+    }
+
+    /// The number of updates on each batch.
+    pub(super) fn updates_per_batch(&self) -> usize {
+        self.config.transitions.map_or(self.objective.epochs(), |transitions| transitions.updates_per_draw)
+    }
+
+    /// Returns the random stream of this replica for one step, if there are several replicas. It is derived from the stream that all
+    /// replicas share, so a checkpoint needs only that one.
+    pub(super) fn split_stream(&self, shared: &mut Rng) -> Option<Rng> {
         self.replicas().map(|group| {
-            let mut streams = agreed.split();
-            (0..group.rank()).for_each(|_| _ = streams.split());
+            let mut streams = shared.split();
+            for _ in 0..group.rank() {
+                streams.split();
+            }
             streams.split()
         })
     }
-}
 
-impl<E: Env> Context<E> {
-    /// Clears what is left of gradients.
+    /// Refuses trajectories under conditions that the trainer can't have drawn, and those without conditions if it has some.
+    pub(super) fn check_conditions(&self, trajectories: &Trajectories<E>) -> Result<()> {
+        match (&self.conditions, trajectories.conditions()) {
+            (None, None) => Ok(()),
+            (Some(source), Some(conditions)) => source.check(conditions),
+            _ => Err(Error::missing(
+                "trajectories from outside of the trainer",
+                "conditions if the trainer has some, and none if it hasn't",
+                "draw them under conditions of `Context::draw_conditions`; `Trainer::with_conditions` sets their source",
+            )),
+        }
+    }
+
+    /// Refuses an update outside of [`Trainer::apply`] if only `apply` computes the gradients.
+    pub(super) fn check_custom_update(&self) -> Result<()> {
+        let (setting, remedy) = if self.replicas().is_some() {
+            ("several replicas", "update by `Trainer::apply`, which sums their gradients")
+        } else if self.config.chunk.is_some() {
+            ("batches that are scored in chunks", "update by `Trainer::apply`, or leave `TrainerConfig::chunk` out")
+        } else {
+            return Ok(());
+        };
+        Err(Error::missing(setting, "an update by the trainer", remedy))
+    }
+
     pub(super) fn clear_gradients(&self) {
-        self.policy.parameters().into_iter().for_each(Parameters::clear_gradients);
+        if let Some(parameters) = self.policy.parameters() {
+            parameters.clear_gradients();
+        }
+    }
+
+    /// The norm of all gradients together.
+    pub(super) fn gradient_norm(&self) -> f64 {
+        let mut squares = 0.0;
+        for parameter in self.policy.parameters().into_iter().flat_map(Parameters::iter) {
+            let gradient = parameter.tensor.grad();
+            if gradient.defined() {
+                squares += gradient.norm().double_value(&[]).powi(2);
+            }
+        }
+        squares.sqrt()
+    }
+
+    /// Restarts the average from the parameters, after log Z got its first value.
+    pub(super) fn restart_average(&mut self) -> Result<()> {
+        match (&mut self.average, self.policy.parameters()) {
+            (Some(averaged), Some(parameters)) => averaged.average.restart(parameters),
+            _ => Ok(()),
+        }
+    }
+
+    /// Updates the average after a step.
+    pub(super) fn update_average(&mut self) -> Result<()> {
+        match (&mut self.average, self.policy.parameters()) {
+            (Some(averaged), Some(parameters)) => averaged.average.update(parameters),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -116,7 +189,7 @@ impl<E: Env> Context<E> {
     note = "if it implements `Env`, write `impl gfn::train::TrainEnv for MyEnv {{}}`",
     note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
 )]
-pub trait TrainEnv: ReplayEnv {
+pub trait TrainEnv: ReplayEnv + 'static {
     /// Returns the trainer's functions for this environment. An implementation with this very body, never inlined, has them compiled in its
     /// own crate.
     #[doc(hidden)]
@@ -139,21 +212,18 @@ impl TrainEnv for VectorEnv {
     }
 }
 
-type StepBy<'a, E> = &'a mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>;
-type FitBy<E> = fn(Fit<'_, E>, &mut Trainer<E>, StepBy<'_, E>) -> Result<Ended>;
-
-/// The functions of a [`Trainer`] that are much code: each is what the public method of its name calls.
+/// The large functions of a [`Trainer`]; each public method calls the one of its name.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TrainerCode<E: Env> {
-    pub(super) begin: fn(Beginning<E>) -> Result<Trainer<E>>,
+    pub(super) build: fn(TrainerParts<E>) -> Result<Trainer<E>>,
     pub(super) step: fn(&mut Trainer<E>) -> Result<StepStats>,
     pub(super) draw: fn(&mut Trainer<E>) -> Result<Batch<E>>,
     pub(super) score: fn(&mut Trainer<E>, &mut Batch<E>) -> Result<BatchScores>,
-    pub(super) advance: fn(&mut Trainer<E>, Batch<E>, &BatchScores, f64) -> Result<StepStats>,
-    pub(super) fit: FitBy<E>,
+    pub(super) apply: fn(&mut Trainer<E>, &Tensor, &BatchScores) -> Result<()>,
+    pub(super) advance: fn(&mut Trainer<E>, Batch<E>, &BatchScores) -> Result<StepStats>,
     pub(super) prefill: fn(&mut Trainer<E>, usize) -> Result<usize>,
-    pub(super) save: fn(&Trainer<E>, &std::path::Path) -> Result<()>,
+    pub(super) checkpoint: fn(&Trainer<E>) -> Result<super::Checkpoint>,
     pub(super) resume: fn(&mut Trainer<E>, &std::path::Path) -> Result<()>,
 }
 
@@ -161,14 +231,14 @@ impl<E: TrainEnv> TrainerCode<E> {
     #[allow(clippy::new_without_default, reason = "a default would be compiled in the program")]
     pub fn new() -> Self {
         Self {
-            begin: Trainer::begin,
+            build: Trainer::build,
             step: Trainer::make_step,
-            draw: Trainer::draw_own,
-            score: Trainer::score_own,
-            advance: Trainer::advance_own,
-            fit: |fit, trainer, step| fit.fit(trainer, step),
-            prefill: Trainer::fill,
-            save: Trainer::save_to,
+            draw: Trainer::draw_batch,
+            score: Trainer::score_batch,
+            apply: Trainer::apply_loss,
+            advance: Trainer::advance_batch,
+            prefill: Trainer::fill_replay,
+            checkpoint: Trainer::make_checkpoint,
             resume: Trainer::resume_from,
         }
     }

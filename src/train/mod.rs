@@ -1,68 +1,55 @@
-//! Training: one step, the loop around it, the optimiser, and the checkpoints from which a run goes on.
+//! Training: one step, its sources and companions, and checkpoints.
 //!
-//! | what | is |
+//! | item | role |
 //! |---|---|
-//! | [`Trainer`] | one step: collect a batch, score, differentiate, update, watch |
-//! | [`Source`] | where trajectories come from, beside the policy ([`Trainer::with_source`]) or in its place ([`Trainer::with_fresh`]): replay, given data, a teacher, objects of other processes, one's own |
-//! | [`Companion`] | what rides along: average, target network, novelty, one's own ([`Trainer::with_companion`]) |
-//! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
-//! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |
-//! | [`Trainer::draw`], [`score`](Trainer::score), [`loss`](Trainer::loss), [`advance`](Trainer::advance) | a step in four parts, for a loop and an optimiser of one's own; [`Batch`], [`BatchScores`] |
-//! | [`Observer`] | what looks at each step, and may ask to stop |
-//! | [`Validation`], [`CountModes`], [`EarlyStop`] | observers: measure, count modes, stop |
-//! | [`MetricsFile`], [`TensorBoard`] | observers that write each step: lines of JSON, event files |
-//! | [`KeepBest`] | an observer, too: keeps the checkpoint of the best step so far |
-//! | [`ObjectSearch`] | what finds objects beside the policy, for the replay buffer |
-//! | [`Adam`](crate::optim::Adam) | the optimiser |
-//! | [`AverageFor`] | a moving average of the parameters, to evaluate or to sample by |
-//! | [`Checkpoint`] | what a run leaves on disk |
-//! | [`RandomDistillation`], [`Novelty`] | intrinsic rewards: what is new is worth more |
-//! | [`Warning`](crate::error::Warning), [`OnWarning`] | signs that training goes wrong without an error, and what becomes of them |
-//! | [`ConditionSource`](crate::condition::ConditionSource) | what a conditional policy is told ([`condition`](crate::condition)) |
+//! | [`Trainer`] | one step: [`draw`](Trainer::draw), [`score`](Trainer::score), [`loss`](Trainer::loss), [`apply`](Trainer::apply), [`advance`](Trainer::advance), the same methods that a custom loop calls |
+//! | [`Source`] | supplies trajectories: the policy, a replay buffer, given data, or a custom source ([`Trainer::with_source`], [`Trainer::with_fresh`]) |
+//! | [`Companion`] | runs beside training: target network, a custom one ([`Trainer::with_companion`]) |
+//! | [`AverageFor`] | a moving average of the parameters, for evaluation or for sampling |
+//! | [`Persist`] | the state of a source or companion in a checkpoint; [`Context`] is what both see of the trainer |
+//! | [`Checkpoint`] | a saved run: parameters, optimizer, random stream, replay buffer |
+//! | [`ConditionSource`](crate::condition::ConditionSource) | supplies the conditions of a conditional policy ([`condition`](crate::condition)) |
+//!
+//! The loop around the step, with observers, metrics and warnings, is [`run`](crate::run).
 //!
 //! # Exploration
 //!
-//! Most means of exploration change the *behaviour*: which trajectories are seen, not what they are trained towards. They take an
-//! objective that learns from any trajectory. One changes the *target*.
+//! Exploration changes the *behaviour*: the trajectories that the policy is trained on, not the distribution that it is trained towards. It
+//! needs an objective that learns from any trajectory.
 //!
-//! | means | changes | set by |
-//! |---|---|---|
-//! | epsilon, temperature, exit bias | behaviour | [`TrainerConfig`], each with a schedule; epsilon by default |
-//! | local search | behaviour | [`TrainerConfig::local_search`] |
-//! | replay, given data | behaviour | [`Trainer::with_replay`], [`Trainer::with_data`] |
-//! | other conditions for what is replayed | behaviour | [`Trainer::with_hindsight`] |
-//! | noisy layers | behaviour | [`MlpConfig::noise`](crate::nn::MlpConfig::noise) |
-//! | sampling by the average | behaviour | [`Trainer::with_average`] |
-//! | Thompson heads | behaviour | [`Trainer::with_thompson`] |
-//! | adaptive teacher | behaviour | [`Trainer::with_teacher`] |
-//! | intrinsic rewards | **target**, while their coefficient isn't 0 | [`Trainer::with_intrinsic`] |
+//! | method | set by |
+//! |---|---|
+//! | epsilon, temperature, exit bias | [`TrainerConfig`], each with a schedule; epsilon by default |
+//! | local search | [`TrainerConfig::local_search`] |
+//! | replay, given data | [`Trainer::with_replay`], [`Trainer::with_data`] |
+//! | other conditions for replayed objects | [`Trainer::with_hindsight`] |
+//! | noisy layers | [`MlpConfig::noise`](crate::nn::MlpConfig::noise) |
+//! | sampling by the average | [`Trainer::with_average`] |
+//!
+//! The package `gfn-extras` has more: an adaptive teacher, Thompson sampling, search among objects, and intrinsic rewards, which change the
+//! target while their coefficient isn't 0.
 
 mod builder;
 mod checkpoint;
 mod companions;
 mod config;
 mod context;
-mod fit;
 mod gradients;
-mod observers;
-mod policy_checks;
+mod inspect;
 mod replicas;
 mod sources;
 mod trainer;
 
 pub use checkpoint::{Checkpoint, Manifest, Persist};
-pub use companions::{AverageFor, Companion, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
+pub(crate) use checkpoint::{LAYOUT, to_json};
+pub use companions::{AverageFor, Companion};
+pub(crate) use config::check_interval;
 pub use config::{ReplayPath, StepStats, TrainerConfig, TransitionBatches};
 #[doc(hidden)]
 pub use context::TrainerCode;
 pub use context::{Context, TrainEnv};
-#[cfg(feature = "signals")]
-pub use fit::interrupted;
-pub use fit::{BatchScores, Ended, Fit, Progress};
-pub use observers::{
-    CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsFile, Observer, OnWarning, Record, TensorBoard, Validation,
-};
-pub use sources::{Batch, Facts, Found, ObjectSearch, Source, TeacherConfig, Wanted, teacher_log_rewards};
+pub use gradients::BatchScores;
+pub use sources::{Batch, BatchRequest, Refill, Source, SourceTraits};
 pub use trainer::Trainer;
 
 pub use crate::io::{TensorKind, TensorSpec};

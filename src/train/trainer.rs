@@ -1,32 +1,29 @@
-use std::any::Any;
+//! The trainer and its one training step.
+
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
-use std::sync::{Mutex, Weak};
 use std::time::Instant;
 
+use serde_json::Value;
 use tch::Tensor;
 
-use super::checkpoint::Observed;
-use super::companions::{Companions, Novelty};
-use super::gradients::{Scored, SingleTransitions, check_batch, check_transitions, start_log_z, sum};
-use super::observers::{Sentinel, Sight};
-use super::policy_checks::{check_policy, check_reward, next_check};
+use super::checkpoint::Attachments;
+use super::companions::Companions;
+use super::gradients::{self, BatchScores, SingleTransitions, check_batch, check_transitions, start_log_z};
+use super::replicas::check_equal_tasks;
 use super::sources::{Batch, Sources};
-use super::{Context, StepStats, TrainerConfig};
+use super::{Context, StepStats, TrainEnv, TrainerConfig};
+use crate::contract::{check_policy, check_reward, next_check};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward};
 use crate::error::Warning;
 use crate::group::Replica;
-use crate::nn::{Parameters, Restored};
+use crate::nn::Restored;
 use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::{OwnedPolicy, Policy};
-use crate::replay::ReplayBuffer;
-use crate::rollout::Trajectories;
-use crate::train::TrainEnv;
-use crate::{Result, Rng, runtime};
+use crate::{Error, Result, Rng, runtime};
 
-/// Trains a policy: samples, replays, scores, differentiates, updates.
+/// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters.
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles,
@@ -47,42 +44,42 @@ pub struct Trainer<E: Env> {
     pub(super) optimizer: Option<Box<dyn Optimizer>>,
     pub(super) sources: Sources<E>,
     pub(super) companions: Companions<E>,
-    pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
-    /// The id of the run, below 2^53: tells its checkpoints from those of other runs. A resumed run keeps it, and
-    /// replicas share the first one's.
+    /// The id of the run, below 2^53. It tells the checkpoints of this run from those of other runs. A resumed run keeps it, and replicas
+    /// share the id of the first one.
     pub(super) run_id: u64,
-    /// The step before which policy and reward are checked next: 0 for a policy that needs conditions, until it has some.
+    /// The step before which policy and reward are checked next. It stays 0 while a policy needs conditions and has none yet.
     pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
-    /// What the checkpoint that it goes on from had seen.
-    pub(super) seen: Vec<(String, Tensor)>,
-    pub(super) description: serde_json::Value,
-    /// What a checkpoint holds for whoever reads it, and no resume looks at.
-    pub(super) note: serde_json::Value,
-    /// What the training loop and its observers keep; the loop's business alone.
-    pub(super) observed: Observed,
-    /// Where observers want checkpoints; the loop has it while they look at a step.
-    pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
+    pub(super) description: Value,
+    /// Text for readers of a checkpoint; resuming ignores it.
+    pub(super) note: Value,
+    pub(super) attachments: Attachments,
+    /// The settings that differ from those of the checkpoint that this run resumed from.
+    pub(super) resume_warning: Option<Warning>,
+    progress: StepProgress,
 }
 
-/// All that a trainer is made of.
-pub(super) struct Beginning<E: Env> {
+/// The state of a step between `draw` and `advance`.
+#[derive(Default)]
+struct StepProgress {
+    stats: StepStats,
+    /// The number of updates made on the batch.
+    updates: usize,
+    /// Restores log Z to unset if the step fails.
+    first_log_z: Option<Restored>,
+    /// The random stream of this replica alone, if there are several.
+    replica_rng: Option<Rng>,
+}
+
+/// The arguments of [`Trainer::new`].
+pub(super) struct TrainerParts<E: Env> {
     env: E,
     reward: Box<dyn Reward<E::States>>,
     policy: Box<dyn OwnedPolicy<E> + Send>,
     objective: Box<dyn Objective>,
     config: TrainerConfig,
     rng: Rng,
-}
-
-/// A batch that was drawn and not yet learned from.
-pub(super) struct Drawn<E: Env> {
-    pub(super) batch: Batch<E>,
-    /// Takes log Z's first value back where the step fails.
-    pub(super) unset_log_z: Option<Restored>,
-    /// The random stream of this replica alone, where there are several.
-    own_stream: Option<Rng>,
 }
 
 impl<E: Env> std::fmt::Debug for Trainer<E> {
@@ -94,15 +91,15 @@ impl<E: Env> std::fmt::Debug for Trainer<E> {
 }
 
 impl<E: TrainEnv> Trainer<E> {
-    /// A trainer at step 0, without replay, which owns its policy ([`policy_as`](Self::policy_as) gives the concrete type). Reward, policy
-    /// and objective may be boxed, if they are chosen at run time.
+    /// Builds a trainer at step 0 that draws from its policy alone. The trainer owns the policy ([`policy_as`](Self::policy_as) returns the
+    /// concrete type). Reward, policy and objective may be boxed if they are chosen at run time.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for settings that make no sense, [`Error::Missing`](crate::Error::Missing) for batches of one trajectory if the objective compares
-    /// with the batch's mean, and for an environment with nothing to build; those of [`Env::check_contract`] and [`Adam::new`].
-    /// [`Error::Contract`](crate::Error::Contract) for a policy whose probabilities for a state depend on the other states of the batch, and for one that sees
-    /// labels if states that differ in labels alone are one object ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)): it is evaluated on some states of random
-    /// walks, which are drawn by a stream of their own. A policy that takes conditions is checked by the first step.
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the objective compares with the mean of the
+    /// batch, and for an environment without any action; those of [`Env::check_contract`] and [`Adam::new`]; [`Error::Contract`] for a policy
+    /// whose probabilities for a state depend on other states of the batch, and for one that sees labels although states that differ only in
+    /// labels are one object ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). The policy is evaluated on states of random walks,
+    /// which have their own random stream. A policy that takes conditions is checked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -111,21 +108,25 @@ impl<E: TrainEnv> Trainer<E> {
         config: TrainerConfig,
         rng: Rng,
     ) -> Result<Self> {
-        let (reward, policy) = (Box::new(reward), Box::new(policy));
-        (E::trainer_code().begin)(Beginning { env, reward, policy, objective: objective.into(), config, rng })
+        let reward = Box::new(reward);
+        let policy = Box::new(policy);
+        (E::trainer_code().build)(TrainerParts { env, reward, policy, objective: objective.into(), config, rng })
     }
 
-    pub(super) fn begin(beginning: Beginning<E>) -> Result<Self> {
-        let Beginning { env, reward, policy, objective, mut config, rng } = beginning;
+    pub(super) fn build(parts: TrainerParts<E>) -> Result<Self> {
+        let TrainerParts { env, reward, policy, objective, mut config, rng } = parts;
         runtime::prepare();
         config.check()?;
         objective.check()?;
         check_batch(objective.as_ref(), &config)?;
-        config.transitions.map_or(Ok(()), |_| check_transitions(objective.as_ref(), &config))?;
+        if config.transitions.is_some() {
+            check_transitions(objective.as_ref(), &config)?;
+        }
         env.check_contract()?;
-        let explorable = objective.origin() == Origin::Any && E::Dist::MIXES_WITH_UNIFORM;
-        let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
-        config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
+        if config.epsilon.is_none() {
+            let explorable = objective.origin() == Origin::Any && E::Dist::MIXES_WITH_UNIFORM;
+            config.epsilon = Some(if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) });
+        }
         let optimizer: Option<Box<dyn Optimizer>> = match policy.parameters() {
             Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
             None => None,
@@ -133,263 +134,287 @@ impl<E: TrainEnv> Trainer<E> {
         let next_check = if check_policy(&env, &policy, None, 0)? { next_check(0) } else { 0 };
         let group = Box::new(Replica::alone());
         Ok(Self {
-            context: Context { env, reward, policy, conditions: None, objective, config, step: 0, group },
+            context: Context {
+                env,
+                reward,
+                policy,
+                conditions: None,
+                objective,
+                config,
+                step: 0,
+                group,
+                average: None,
+            },
             optimizer,
             sources: Sources::default(),
             companions: Companions::default(),
-            sentinel: Sentinel::default(),
             rng,
-            // The keys come from the system; forked processes inherit them. Nothing else depends on this number.
+            // The keys come from the system, and forked processes inherit them. Nothing else depends on this number.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
             next_check,
             latest: None,
-            seen: Vec::new(),
-            description: serde_json::Value::Null,
-            note: serde_json::Value::Null,
-            observed: Observed::default(),
-            asked: Weak::new(),
+            description: Value::Null,
+            note: Value::Null,
+            attachments: Attachments::default(),
+            resume_warning: None,
+            progress: StepProgress::default(),
         })
     }
 
-    /// One training step.
+    /// Makes one training step. It calls the public methods of a custom loop: [`draw`](Self::draw), [`score`](Self::score),
+    /// [`loss`](Self::loss), [`apply`](Self::apply) and [`advance`](Self::advance).
     ///
     /// # Errors
-    /// [`Error::NonFinite`](crate::Error::NonFinite) for a loss that isn't finite, [`Error::Shape`](crate::Error::Shape) for one that isn't one number, [`Error::Missing`](crate::Error::Missing) for one without
-    /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
-    /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`](crate::Error::Contract), by the
-    /// first step, the eleventh and the 101st, for a policy as for [`new`](Self::new), and for a reward that gives the same object another
-    /// value under other labels, where labels mean nothing ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled); it is asked about at most 16 objects more, which aren't
-    /// counted); [`Error::Warned`](crate::Error::Warned) where [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
-    /// Step 10 and every hundredth step end by asking the reward about at most 8 replayed objects again, which aren't counted
-    /// either; if the reward fails there, the step has been made.
+    /// Those of the five methods. A step that fails before its update leaves no gradient: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
 
     pub(super) fn make_step(&mut self) -> Result<StepStats> {
-        self.try_step().inspect_err(|_| self.context.clear_gradients())
+        self.update_once().inspect_err(|_| {
+            self.context.clear_gradients();
+            self.progress.first_log_z = None;
+        })
     }
 
-    fn try_step(&mut self) -> Result<StepStats> {
-        let mut lap = laps();
-        let Drawn { batch, mut unset_log_z, mut own_stream } = self.draw_batch()?;
-        let Self { context, sources, companions, optimizer, rng, .. } = self;
-        let rng = own_stream.as_mut().unwrap_or(rng);
-        let mut stats = StepStats { seconds: [lap(), 0.0, 0.0, 0.0], ..StepStats::default() };
-        let (mut old, mut log_weights) = (None, Vec::new());
-        let updates = context.config.transitions.map_or(context.objective.epochs(), |some| some.updates_per_draw);
-        // Where heads of the policy score a part each, no part is the one that was scored before.
-        let whole = sources.own.thompson.is_none();
-        for epoch in 0..updates {
-            let single = SingleTransitions::of(context, &batch.trajectories, rng)?;
-            let (trajectories, scoring) = SingleTransitions::or_all(&single, context, &batch.trajectories);
-            // Of a loss that somebody has differentiated by themselves.
-            context.clear_gradients();
-            let mut total = 0.0;
-            let scores = sources.own.each_part(context, trajectories, rng, |part, weight| {
-                let mut scores = Scored::new(context, companions, part, scoring, old.take())?;
-                let loss = scores.loss(context)? * weight;
-                total += loss.double_value(&[]);
-                stats.seconds[1] += lap();
-                scores.backward(context, &loss)?;
-                stats.seconds[2] += lap();
-                Ok(scores)
-            })?;
-            sum(context)?;
-            companions.before_update(context)?;
-            stats.seconds[2] += lap();
-            let grad_norm = update(optimizer, context)?;
-            stats.seconds[3] += lap();
-            unset_log_z.take().into_iter().for_each(Restored::leave);
-            if epoch == 0 {
-                (stats.loss, stats.grad_norm) = (total, grad_norm);
-                stats.describe(&scores.scores, context.objective.reward_exponent());
-                if context.replicas().is_none() {
-                    stats.mean_len = batch.trajectories.mean_len();
-                }
-                if single.is_none() {
-                    log_weights = scores.scores.log_weights(1.0);
-                    sources.learn(&batch, scores.own(), context)?;
-                }
-            }
-            // The next update is on other transitions.
-            old = (whole && single.is_none()).then(|| scores.into_old());
+    fn update_once(&mut self) -> Result<StepStats> {
+        let mut batch = self.draw_batch()?;
+        let scores = self.score_batch(&mut batch)?;
+        let loss = self.loss_of_batch(&scores)?;
+        self.apply_loss(&loss, &scores)?;
+        for _ in 1..self.context.updates_per_batch() {
+            let again = self.score_batch(&mut batch)?;
+            let loss = self.loss_of_batch(&again)?;
+            self.apply_loss(&loss, &again)?;
         }
-        self.end_step(batch, stats, &log_weights)
+        self.advance_batch(batch, &scores)
     }
 
-    /// The batch of the next step.
-    pub(super) fn draw_batch(&mut self) -> Result<Drawn<E>> {
-        let is_checked = self.latest.is_none() || self.context.step >= self.next_check;
+    /// Draws the batch of the next step from all sources of the trainer.
+    ///
+    /// ```
+    /// use gfn::{env::{Rows, VectorEnv, VectorStates}, objective::TrajectoryBalance, testing::word_env, train::{Trainer, TrainerConfig}, Rng};
+    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy};
+    /// use tch::{Device, Kind, Tensor};
+    /// let env = word_env(2, 2);
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+    /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
+    /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+    /// // The trainer's own update ...
+    /// let mut batch = trainer.draw()?;
+    /// let scores = trainer.score(&mut batch)?;
+    /// let loss = trainer.loss(&scores)?;
+    /// trainer.apply(&loss, &scores)?;
+    /// trainer.advance(batch, &scores)?;
+    /// // ... and a custom one.
+    /// let mut batch = trainer.draw()?;
+    /// let scores = trainer.score(&mut batch)?;
+    /// trainer.loss(&scores)?.backward();
+    /// for parameter in Policy::<VectorEnv>::parameters(trainer.policy()).into_iter().flatten() {
+    ///     let (mut values, gradient) = (parameter.tensor.shallow_clone(), parameter.tensor.grad());
+    ///     let _ = tch::no_grad(|| values.f_sub_(&(gradient * 0.01)));
+    ///     parameter.tensor.grad().zero_();
+    /// }
+    /// trainer.advance(batch, &scores)?;
+    /// assert_eq!(trainer.steps_done(), 2);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of sampler, reward, policy and sources. The first step, the eleventh and the 101st also check the policy as [`new`](Self::new)
+    /// does, and return [`Error::Contract`] for a reward that depends on labels if labels mean nothing: it is asked about at most 16
+    /// relabelled objects, which [`reward_calls`](Self::reward_calls) doesn't count.
+    pub fn draw(&mut self) -> Result<Batch<E>> {
+        (E::trainer_code().draw)(self)
+    }
+
+    pub(super) fn draw_batch(&mut self) -> Result<Batch<E>> {
+        let started = Instant::now();
+        if let Some(first_log_z) = self.progress.first_log_z.take() {
+            // log Z keeps its first value, even if the batch before was never applied.
+            first_log_z.leave();
+        }
+        let needs_reward_check = self.latest.is_none() || self.context.step >= self.next_check;
         self.prepare()?;
-        let Self { context, sources, companions, rng, .. } = self;
-        let mut own_stream = context.own_stream(rng);
-        let batch = sources.draw(context, companions.for_sampling(), own_stream.as_mut().unwrap_or(rng))?;
-        let unset_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
-        companions.follow(context, &unset_log_z)?;
-        // Whoever draws elsewhere may have a reward of their own.
-        if is_checked && sources.elsewhere.is_none() {
+        let replica_rng = self.context.split_stream(&mut self.rng);
+        self.progress = StepProgress { replica_rng, ..StepProgress::default() };
+        let Self { context, sources, rng, progress, .. } = self;
+        let batch = sources.draw(context, progress.replica_rng.as_mut().unwrap_or(rng))?;
+        progress.first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
+        if progress.first_log_z.is_some() {
+            context.restart_average()?;
+        }
+        // A source that replaces the policy may bring other rewards.
+        if needs_reward_check && !sources.replace_policy() {
             check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
         }
-        Ok(Drawn { batch, unset_log_z, own_stream })
+        progress.stats.seconds[0] = started.elapsed().as_secs_f64();
+        Ok(batch)
     }
 
-    /// Counts a step whose update is made, and looks at what it was like; `log_weights` are the log
-    /// importance weights of what was scored.
-    pub(super) fn end_step(&mut self, batch: Batch<E>, stats: StepStats, log_weights: &[f64]) -> Result<StepStats> {
-        self.companions.after_step(&batch.trajectories, &self.context)?;
-        self.context.step += 1;
-        let sight = Sight::of(&self.context, &batch, &stats);
-        // A teacher draws where the policy is known to be wrong.
-        let is_own = self.sources.elsewhere.is_none() && self.sources.own.teacher.is_none();
-        let log_weights = if is_own { log_weights } else { &[] };
-        let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight, log_weights));
-        let warned = warned.and_then(|()| self.check_stored_rewards(&batch));
-        self.latest = Some(batch);
-        warned.map(|()| stats)
-    }
-
-    /// Checks and draws what must be known before a batch is.
+    /// Makes the checks that precede a batch.
     fn prepare(&mut self) -> Result<()> {
         if self.latest.is_none() {
-            // Each has resumed from a file of its own.
+            // Replicas resume from separate files, so they compare what they train.
             self.check_equal_replicas()?;
-            self.check_equal_tasks()?;
+            check_equal_tasks(&self.context, self.sources.replace_policy())?;
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
-            // Without a source of conditions a policy that needs them can't be asked at all.
             check_policy(env, policy, conditions.as_deref(), *step)?;
             self.next_check = next_check(*step);
         }
-        // Nothing is drawn without noisy layers.
+        // Consumes no random numbers unless the network has noisy layers.
         if let Some(parameters) = policy.parameters() {
             parameters.reset_noise(&mut self.rng);
         }
         Ok(())
     }
-}
 
-impl<E: Env> Trainer<E> {
-    /// The context of training, as sources and companions see it.
-    pub fn context(&self) -> &Context<E> {
-        &self.context
-    }
-
-    /// The environment.
-    pub fn env(&self) -> &E {
-        &self.context.env
-    }
-
-    /// The reward.
-    pub fn reward(&self) -> &dyn Reward<E::States> {
-        self.context.reward.as_ref()
-    }
-
-    /// Says that the policy was changed in another way than by training: the next step looks at it as the first one did. A teacher isn't
-    /// looked at again.
-    pub fn policy_changed(&mut self) {
-        self.next_check = 0;
-    }
-
-    /// The policy.
-    pub fn policy(&self) -> &dyn Policy<E> {
-        self.context.policy()
-    }
-
-    /// The policy as the `P` that the trainer was given; `None` if it is another type.
-    #[must_use]
-    pub fn policy_as<P: 'static>(&self) -> Option<&P> {
-        let policy: &dyn Any = self.context.policy.as_ref();
-        policy.downcast_ref()
-    }
-
-    /// Returns the policy by value.
-    #[must_use]
-    pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
-        self.context.policy
-    }
-
-    /// Returns the policy by value, as the `P` that the trainer was given; `None` if it is another type.
-    #[must_use]
-    pub fn into_policy_as<P: 'static>(self) -> Option<P> {
-        let policy: Box<dyn Any> = self.context.policy;
-        policy.downcast().ok().map(|policy| *policy)
-    }
-
-    /// The replay buffer.
-    pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
-        self.sources.replay.as_ref().map(|replay| &replay.buffer)
-    }
-
-    /// The teacher's policy, if there is a teacher and its policy is a `T`.
-    #[must_use]
-    pub fn teacher<T: 'static>(&self) -> Option<&T> {
-        self.sources.own.teacher.as_ref()?.1.policy()?.downcast_ref()
-    }
-
-    /// The novelty that intrinsic rewards are given for.
-    pub fn novelty(&self) -> Option<&dyn Novelty<E::States>> {
-        self.companions.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
-    }
-
-    /// The number of steps made.
-    pub fn steps_done(&self) -> usize {
-        self.context.step
-    }
-
-    /// The number of new objects that a reward was computed for: fresh trajectories', local search's proposals and those that
-    /// filled the buffer, not replayed ones. Of several replicas each counts its own.
-    pub fn reward_calls(&self) -> u64 {
-        self.sources.reward_calls
-    }
-
-    /// The trajectories of the last step, fresh and replayed; `None` before the first.
-    pub fn latest(&self) -> Option<&Trajectories<E>> {
-        self.latest.as_ref().map(|batch| &batch.trajectories)
-    }
-
-    /// The number of the [`latest`](Self::latest) that were drawn in their step, by the policy, a teacher or local search, or came
-    /// [fresh from elsewhere](Self::with_fresh): they come first. Those behind them were replayed, given, or drawn by further sources.
-    pub fn n_fresh(&self) -> usize {
-        self.latest.as_ref().map_or(0, |batch| batch.fresh)
-    }
-
-    /// Looks at the latest steps when training has ended, as [`Fit::run`](super::Fit::run) does: warns if the
-    /// latest trajectories are worth
-    /// few samples of the target.
+    /// Scores a batch, with gradients: log-probabilities, log-rewards and everything else that the objective needs.
     ///
     /// # Errors
-    /// [`Error::Warned`](crate::Error::Warned) as for [`step`](Self::step).
-    pub fn look_at_end(&mut self) -> Result<()> {
-        self.sentinel.look_at_end(self.context.step, self.context.config.on_warning)
+    /// Those of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for trajectories from outside whose conditions
+    /// don't fit the trainer, and if the objective compares several updates on one batch and the batch isn't one that
+    /// [`draw`](Self::draw) returned.
+    pub fn score(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
+        (E::trainer_code().score)(self, batch)
     }
 
-    /// The signs of trouble that were seen so far, each kind once; a checkpoint doesn't keep them.
-    pub fn warnings(&self) -> &[Warning] {
-        self.sentinel.warnings()
+    pub(super) fn score_batch(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
+        let started = Instant::now();
+        let Self { context, companions, rng, progress, .. } = self;
+        if !batch.is_drawn() {
+            context.check_conditions(&batch.trajectories)?;
+        }
+        let compares_updates = context.objective.epochs() > 1 && context.config.transitions.is_none();
+        if compares_updates && !batch.is_drawn() {
+            let remedy = "score the whole batch that `draw` returned, for each update";
+            let missing = "a batch whose later updates it can compare with the first";
+            return Err(Error::missing(context.objective.name(), missing, remedy));
+        }
+        let rng = progress.replica_rng.as_mut().unwrap_or(rng);
+        let single = SingleTransitions::draw(context, &batch.trajectories, rng)?;
+        let scores = gradients::score(context, companions, &batch.trajectories, single, batch.old_values())?;
+        if compares_updates {
+            batch.keep_old(scores.whole());
+        }
+        progress.stats.seconds[1] += started.elapsed().as_secs_f64();
+        Ok(scores)
     }
 
-    /// The number of scalars that are trained.
-    pub fn n_parameters(&self) -> i64 {
-        self.context.policy.parameters().map_or(0, Parameters::count)
+    /// Returns the loss of scores by the trainer's objective, one finite number. It is the loss of the step's record, unless
+    /// [`record_loss`](Self::record_loss) sets another one.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single number; those of the objective.
+    pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
+        self.loss_of_batch(scores)
     }
 
-    /// A stream of its own for evaluation, so that looking doesn't change what is trained next.
-    pub fn evaluation_rng(&self) -> Rng {
-        self.rng.clone().split()
+    fn loss_of_batch(&mut self, scores: &BatchScores) -> Result<Tensor> {
+        let started = Instant::now();
+        let (loss, value) = gradients::loss(&self.context, scores.whole())?;
+        if self.progress.updates == 0 {
+            self.progress.stats.loss = value;
+        }
+        self.progress.stats.seconds[1] += started.elapsed().as_secs_f64();
+        Ok(loss)
     }
-}
 
-/// Updates the parameters; gives the norm of all gradients.
-fn update<E: Env>(optimizer: &mut Option<Box<dyn Optimizer>>, context: &Context<E>) -> Result<f64> {
-    let Some(optimizer) = optimizer else { return Ok(0.0) };
-    optimizer.scale_lr(context.config.lr_scale.at(context.step))?;
-    Ok(optimizer.step()?.grad_norm)
-}
+    /// Sets the loss of the step's record, for a loop that computes its own loss.
+    pub fn record_loss(&mut self, loss: f64) {
+        self.progress.stats.loss = loss;
+    }
 
-/// The seconds since it was asked last.
-fn laps() -> impl FnMut() -> f64 {
-    let mut last = Instant::now();
-    move || std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64()
+    /// Differentiates a loss of these scores and updates the parameters ([`update`](Self::update)).
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for a loss without a gradient (computed inside of `tch::no_grad`, for example) if there are parameters to train,
+    /// before anything is updated; those of [`update`](Self::update).
+    pub fn apply(&mut self, loss: &Tensor, scores: &BatchScores) -> Result<()> {
+        (E::trainer_code().apply)(self, loss, scores)
+    }
+
+    pub(super) fn apply_loss(&mut self, loss: &Tensor, scores: &BatchScores) -> Result<()> {
+        let started = Instant::now();
+        self.context.clear_gradients();
+        gradients::backward(&self.context, loss, scores)?;
+        self.progress.stats.seconds[2] += started.elapsed().as_secs_f64();
+        self.update()
+    }
+
+    /// Updates the parameters by the gradients that they have, for a loop that differentiates by itself: companions see the gradients
+    /// ([`Companion::before_update`](super::Companion::before_update)), then the optimizer makes a step.
+    ///
+    /// # Errors
+    /// Those of companions and of [`Optimizer::step`].
+    pub fn update(&mut self) -> Result<()> {
+        let started = Instant::now();
+        let Self { context, companions, optimizer, progress, .. } = self;
+        for companion in companions.iter_mut() {
+            companion.before_update(context)?;
+        }
+        progress.stats.seconds[2] += started.elapsed().as_secs_f64();
+        let started = Instant::now();
+        let mut grad_norm = 0.0;
+        if let Some(optimizer) = optimizer {
+            optimizer.scale_lr(context.config.lr_scale.at(context.step))?;
+            grad_norm = optimizer.step()?.grad_norm;
+        }
+        if let Some(first_log_z) = progress.first_log_z.take() {
+            first_log_z.leave();
+        }
+        if progress.updates == 0 {
+            progress.stats.grad_norm = grad_norm;
+        }
+        progress.updates += 1;
+        progress.stats.seconds[3] += started.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Ends a step: sources learn from the scores (replay priorities, for example), companions and the average follow, and the step is
+    /// counted. `scores` are those of the first update. A batch from outside, or one that was scored in parts, counts as a step, too; no
+    /// replay priority is updated then.
+    ///
+    /// # Errors
+    /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`] for an update that was made
+    /// outside of [`apply`](Self::apply) if batches are scored in chunks or by several replicas, whose gradients only `apply` computes.
+    pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
+        (E::trainer_code().advance)(self, batch, scores)
+    }
+
+    pub(super) fn advance_batch(&mut self, mut batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
+        let Self { context, sources, companions, progress, .. } = self;
+        if progress.updates == 0 {
+            context.check_custom_update()?;
+            progress.stats.grad_norm = context.gradient_norm();
+        }
+        if let Some(first_log_z) = progress.first_log_z.take() {
+            first_log_z.leave();
+        }
+        let is_whole = scores.check_batch(&batch.trajectories)?;
+        let mut stats = std::mem::take(&mut progress.stats);
+        let seen = scores.detached();
+        stats.describe(&seen, context.objective.reward_exponent());
+        if context.replicas().is_none() {
+            stats.mean_len = batch.trajectories.mean_len();
+        }
+        if !is_whole && batch.is_drawn() && sources.need_losses(context) {
+            let missing = "the scores of whole batches";
+            let remedy = "train without it, or from whole trajectories that are scored together";
+            return Err(Error::missing("a source that learns from losses", missing, remedy));
+        }
+        if is_whole {
+            batch.log_weights = seen.log_weights(1.0);
+            sources.learn(&batch, scores.of_replica().as_ref().unwrap_or(&seen), context)?;
+        }
+        for companion in companions.iter_mut() {
+            companion.after_step(&batch.trajectories, context)?;
+        }
+        context.update_average()?;
+        context.step += 1;
+        self.latest = Some(batch);
+        Ok(stats)
+    }
 }

@@ -10,7 +10,8 @@ use crate::words::{count, fresh, says, with_flow, words};
 use gfn::group::{Group, replicate};
 use gfn::objective::TrajectoryBalance;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::train::{Checkpoint, Fit, Goal, KeepBest, Trainer, TrainerConfig};
+use gfn::run::{Fit, Goal, KeepBest};
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 /// A trainer that replays half of each batch, by loss, from a buffer that nothing has to leave.

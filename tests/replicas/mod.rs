@@ -15,7 +15,7 @@ use gfn::env::{Env, VectorEnv};
 use gfn::group::{Group, Replica};
 use gfn::objective::TrajectoryBalance;
 use gfn::rollout::{Container, Trajectories};
-use gfn::train::{AverageFor, Context, Persist, Source, Trainer, Wanted};
+use gfn::train::{AverageFor, BatchRequest, Context, Persist, Source, Trainer};
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
@@ -52,8 +52,8 @@ impl<E: Env> Persist<E> for Dealt<E> {
 }
 
 impl<E: Env> Source<E> for Dealt<E> {
-    fn draw(&mut self, wanted: Wanted, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
-        self.all.select(self.start..self.start + wanted.most).map(Some)
+    fn draw(&mut self, request: BatchRequest, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        self.all.select(self.start..self.start + request.max).map(Some)
     }
 }
 

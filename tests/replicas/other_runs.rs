@@ -12,7 +12,8 @@ use crate::words::{count, fresh, says, with_flow, words};
 use gfn::group::{Group, replicate};
 use gfn::objective::TrajectoryBalance;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::train::{Checkpoint, Fit, Trainer, TrainerConfig};
+use gfn::run::Fit;
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
 /// A trainer with a replay buffer, if it `replays`; its settings are the same without.

@@ -14,8 +14,10 @@ use gfn::objective::{AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::train::{CountModes, Ended, Fit, IntrinsicConfig, Observer, Record, TeacherConfig, Trainer, TrainerConfig};
+use gfn::run::{CountModes, Ended, Fit, Observer, Record};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::{IntrinsicConfig, TeacherConfig};
 use tch::Tensor;
 
 #[test]

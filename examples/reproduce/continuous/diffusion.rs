@@ -5,7 +5,8 @@ use gfn::Result;
 use gfn::metrics::estimate_log_z;
 use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::train::{Metrics, Observer, ReplayPath, Trainer, Validation};
+use gfn::run::{Metrics, Observer, Validation};
+use gfn::train::{ReplayPath, Trainer};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
     Process, ProcessKind,

@@ -3,8 +3,9 @@
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::metrics::{Distances, Target, modes_covered};
+use gfn::run::Observer;
 use gfn::train::TrainEnv;
-use gfn::train::{Observer, Trainer};
+use gfn::train::Trainer;
 use gfn::{Error, Result};
 use gfn_judge::Certificate;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gfn::train::Record;
+use gfn::run::Record;
 use gfn::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;

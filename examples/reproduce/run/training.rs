@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gfn::Result;
+use gfn::run::{EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, TensorBoard, Validation};
 use gfn::train::TrainEnv;
-use gfn::train::{
-    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, TensorBoard, Trainer, Validation,
-};
+use gfn::train::{AverageFor, Trainer};
 use serde_json::{Value, json};
 
 use super::Run;

@@ -11,8 +11,9 @@ use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
+use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,

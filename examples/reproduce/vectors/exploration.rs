@@ -7,8 +7,10 @@ use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objec
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::ReplayBuffer;
-use gfn::train::{CountModes, DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig, Trainer};
+use gfn::run::CountModes;
+use gfn::train::Trainer;
 use gfn::{Error, Result};
+use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig};
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
 use gfn::replay::{Diversity, ReplayBuffer};
-use gfn::train::{CountModes, Observer};
+use gfn::run::{CountModes, Observer};
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
 use serde_json::json;

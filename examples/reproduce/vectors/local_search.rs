@@ -7,7 +7,7 @@ use gfn::nn::BackwardPolicy;
 use gfn::policy::KHot;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::{Acceptance, LocalSearch};
-use gfn::train::{CountModes, Observer};
+use gfn::run::{CountModes, Observer};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward};
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows, log_rewards};
-use gfn::train::{Found, ObjectSearch};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::{Found, ObjectSearch};
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Normals;

@@ -3,7 +3,7 @@
 use gfn::env::Rows;
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::TrainEnv;
-use gfn::train::{Context, Persist, Source, Wanted};
+use gfn::train::{BatchRequest, Context, Persist, Source};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
@@ -36,8 +36,8 @@ enum Given<S> {
 const WHO: &str = "what the fresh source gave";
 
 impl<S: Rows> CalledFresh<S> {
-    fn ask(&self, wanted: Wanted, seed: u64, py: Python<'_>) -> PyResult<Option<Given<S>>> {
-        let asked = (self.function.as_ref(), (wanted.least, wanted.most, wanted.more), self.width, seed);
+    fn ask(&self, request: BatchRequest, seed: u64, py: Python<'_>) -> PyResult<Option<Given<S>>> {
+        let asked = (self.function.as_ref(), (request.min, request.max, request.allow_more), self.width, seed);
         let answer = py.import("gfn_rs._fresh")?.call_method1("asked", asked)?;
         if answer.is_none() {
             return Ok(None);
@@ -71,13 +71,13 @@ impl<E: TrainEnv + Clone + 'static> Source<E> for CalledFresh<E::States>
 where
     E::States: 'static,
 {
-    fn draw(&mut self, wanted: Wanted, context: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
         let seed = rng.below(1 << 53) as u64;
-        let asked = tch::no_grad(|| Python::attach(|py| self.ask(wanted, seed, py)));
+        let asked = tch::no_grad(|| Python::attach(|py| self.ask(request, seed, py)));
         let Some(given) = asked.map_err(passed_on("the fresh source"))? else {
-            if wanted.least > 0 {
-                let remedy = "give at least `wanted.least` objects, or a trainer a buffer (`replay=Replay()`) that fills a batch in their place";
+            if request.min > 0 {
+                let remedy = "give at least `request.min` objects, or a trainer a buffer (`replay=Replay()`) that fills a batch in their place";
                 return Err(Error::missing(
                     "the fresh source",
                     "objects: it gave None, for none yet, and nothing stands in for them",

@@ -15,11 +15,10 @@ pub(crate) use search::{AnySearch, mala};
 
 use gfn::env::Env;
 use gfn::train::TrainEnv;
-use gfn::train::{
-    AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig, Trainer,
-};
+use gfn::train::{AverageFor, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{ConditionedReward, FocusInHindsight};
+use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig};
 use pyo3::prelude::*;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};

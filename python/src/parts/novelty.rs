@@ -2,7 +2,7 @@
 
 use gfn::Result;
 use gfn::env::Rows;
-use gfn::train::Novelty;
+use gfn_extras::explore::Novelty;
 use pyo3::prelude::*;
 use tch::Tensor;
 

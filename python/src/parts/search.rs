@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gfn::env::{Env, Reward, Rows, log_rewards};
 use gfn::train::TrainEnv;
-use gfn::train::{Found, ObjectSearch};
 use gfn::{Result, Rng};
+use gfn_extras::explore::{Found, ObjectSearch};
 use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Target};
 use pyo3::prelude::*;
 use serde_json::Value;

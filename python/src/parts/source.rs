@@ -3,7 +3,7 @@
 use gfn::env::Rows;
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::TrainEnv;
-use gfn::train::{Context, Persist, Source, Wanted};
+use gfn::train::{BatchRequest, Context, Persist, Source};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 
@@ -24,8 +24,8 @@ impl<E: TrainEnv> Persist<E> for CalledSource<E::States> {
 }
 
 impl<E: TrainEnv> Source<E> for CalledSource<E::States> {
-    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
-        let n = wanted.most;
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        let n = request.max;
         let seed = rng.below(1 << 53) as u64;
         let asked = |py: Python<'_>| {
             let generator = py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))?;

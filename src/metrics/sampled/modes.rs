@@ -18,7 +18,7 @@ pub struct ModeCount {
 /// Counts distinct modes against training steps and against reward calls.
 ///
 /// Modes are distinguished by a key, such as that of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to isomorphism
-/// one object counts once whatever its labels. [`CountModes`](crate::train::CountModes) counts during training.
+/// one object counts once whatever its labels. [`CountModes`](crate::run::CountModes) counts during training.
 ///
 /// ```
 /// use gfn::metrics::ModeTracker;

@@ -130,7 +130,7 @@ impl Parameters {
     }
 
     /// Sets all gradients to zero.
-    pub(crate) fn clear_gradients(&self) {
+    pub fn clear_gradients(&self) {
         self.list.iter().for_each(Parameter::clear_gradient);
     }
 

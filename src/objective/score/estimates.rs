@@ -26,7 +26,7 @@ impl Scores {
 
     /// By how much each trajectory is out of balance, whatever the objective: the estimate of log Z minus the log importance weight, which
     /// is `log Z + sum log P_F - log R - sum log P_B`; where the scores hold a prior, `log Z + sum log P_F - beta log R - sum log prior`.
-    pub(crate) fn imbalances(&self, beta: f64) -> Vec<f64> {
+    pub fn imbalances(&self, beta: f64) -> Vec<f64> {
         self.log_z_estimates(beta)
             .into_iter()
             .zip(self.log_weights(beta))

@@ -248,6 +248,29 @@ impl Scores {
         differentiated.map(|(quantity, tensor)| (quantity, tensor.detach())).collect()
     }
 
+    /// Returns the scores without gradients. They share memory with these scores, except for log Z, whose value is given: log Z may share
+    /// memory with a parameter.
+    pub(crate) fn detached_with(&self, log_z: Option<&Tensor>) -> Self {
+        let mut values: Values = self.values.iter().map(|(quantity, tensor)| (quantity, tensor.detach())).collect();
+        if let Some(log_z) = log_z {
+            values.insert(Quantity::LogZ, log_z.shallow_clone());
+        }
+        Self {
+            offsets: self.offsets.clone(),
+            inner: self.inner.clone(),
+            log_pf: self.log_pf.detach(),
+            log_pb: self.log_pb.detach(),
+            log_reward: self.log_reward.detach(),
+            raw_log_reward: self.raw_log_reward.detach(),
+            conditions: self.conditions.as_ref().map(Tensor::shallow_clone),
+            instance: self.instance,
+            old: None,
+            distinct: self.distinct,
+            ahead: self.ahead.clone(),
+            values,
+        }
+    }
+
     /// A copy of the scores with a P_B without gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
         let share =

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use crate::io::{FolderKind, Older, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
+use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
@@ -70,7 +70,7 @@ impl DataFile {
             checksum: String::new(),
         };
         manifest.checksum = manifest.digest(&data, path)?;
-        LAYOUT.write(path, &data, &manifest, Older::Removed)
+        LAYOUT.write(path, &data, &manifest)
     }
 
     /// Reads a data set and makes all checks that don't need its elements: format, environment, length and checksum, in

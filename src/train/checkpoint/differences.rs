@@ -1,4 +1,4 @@
-//! What differs between two descriptions of runs, or two lists of settings, in words.
+//! The differences between two descriptions of runs, or two lists of settings, in words.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ const SHOWN: usize = 5;
 /// Number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
-/// The keys at which what a checkpoint says and one's own differ, with both values: `network.layers` is 2 there and 3 here. `whole` is
-/// what has no keys at all.
-pub(in crate::train) fn differences(whole: &str, there: &Value, here: &Value) -> String {
+/// Lists the keys whose values differ between a checkpoint and this run, with both values: `network.layers` is 2 there and 3 here. `whole` names a
+/// value without keys.
+pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", Some(there), Some(here), &mut found);
     let more = found.len().saturating_sub(SHOWN);
@@ -67,7 +67,7 @@ mod tests {
     fn keys_that_differ_are_named_with_both_values_and_no_others() {
         let there = json!({ "nodes": 3, "network": { "layers": 2, "bias": true, "old": 1 }, "same": [1, 2] });
         let here = json!({ "nodes": 3, "network": { "layers": 3, "bias": true, "new": "x" }, "same": [1, 2] });
-        let differences = |there: &Value, here: &Value| differences("its description", there, here);
+        let differences = |there: &Value, here: &Value| describe_changes("its description", there, here);
         let said = differences(&there, &here);
         assert_eq!(
             said,

@@ -1,28 +1,26 @@
 //! Checkpoints: a folder with `model.safetensors` and `manifest.json`, checked before use and replaced as a whole.
 
+mod attachments;
 mod differences;
 mod manifest;
-mod observed;
 mod persist;
-mod replicas;
 mod resume;
-mod seen;
 
+pub(in crate::train) use attachments::Attachments;
 pub use manifest::Manifest;
-pub(in crate::train) use observed::Observed;
 pub use persist::Persist;
 pub(in crate::train) use persist::check_name;
-pub(in crate::train) use resume::to_json;
+pub(crate) use resume::to_json;
 
 use std::path::{Path, PathBuf};
 
 use tch::{Tensor, no_grad};
 
 use crate::Result;
-use crate::io::{FolderKind, Older, TensorKind, deserialise, file_error, serialise};
+use crate::io::{FolderKind, TensorKind, deserialise, file_error, serialise};
 use crate::nn::Parameters;
 
-pub(in crate::train) const LAYOUT: FolderKind = FolderKind {
+pub(crate) const LAYOUT: FolderKind = FolderKind {
     tensors: "model.safetensors",
     noun: "checkpoint",
     unwritable: "check that the folder can be written to and that the disk isn't full; \
@@ -171,18 +169,19 @@ impl Checkpoint {
     /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
     /// holds other files too) is in the way, or if writing fails. What was there before is untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.write(path.as_ref(), Older::Removed)
+        self.stage(path.as_ref())?;
+        LAYOUT.publish(path.as_ref())
     }
 
-    fn write(&self, path: &Path, older: Older) -> Result<()> {
+    /// Writes the checkpoint to a hidden folder beside `path`; [`FolderKind::publish`] moves it there.
+    pub(in crate::train) fn stage(&self, path: &Path) -> Result<()> {
         self.check_finite(&self.tensors)?;
         LAYOUT.check_target(path)?;
         let data = serialise(&self.tensors, path)?;
-        LAYOUT.write(path, &data, &self.manifest.sealed(&data, path)?, older)
+        LAYOUT.stage(path, &data, &self.manifest.sealed(&data, path)?)
     }
 
-    /// Tries whether a checkpoint could be saved there, before hours are spent on what is to be saved: makes a folder beside it, and
-    /// removes that again.
+    /// Checks whether a checkpoint could be saved at `path`, by making and removing a folder beside it. A run does so before its first step.
     ///
     /// # Errors
     /// [`crate::Error::File`] if something that isn't a checkpoint is in the way, and if no folder can be made there.
@@ -190,8 +189,7 @@ impl Checkpoint {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// `true` if there is a checkpoint that [`load`](Self::load) would read, be it the older one that an interrupted save moved away. What
-    /// replicas keep beside a checkpoint that was removed since is none.
+    /// Returns `true` if there is a checkpoint that [`load`](Self::load) would read. It may be the older one that an interrupted save moved away.
     #[must_use]
     pub fn exists(path: impl AsRef<Path>) -> bool {
         LAYOUT.resolve(path.as_ref()).exists()
@@ -199,12 +197,15 @@ impl Checkpoint {
 
     /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is made.
     ///
-    /// If a save was cut off in the moment between moving the old checkpoint away and the new one in, the old one is read.
+    /// If a save was interrupted between moving the old checkpoint away and the new one in, the old one is read.
     ///
     /// # Errors
     /// [`crate::Error::File`], with what is wrong and what to do.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = LAYOUT.resolve(path.as_ref());
+        Self::load_folder(LAYOUT.resolve(path.as_ref()))
+    }
+
+    fn load_folder(path: PathBuf) -> Result<Self> {
         let (file, text) = LAYOUT.manifest(&path)?;
         let manifest = Manifest::parse(&text, &file)?;
         let (file, data) = LAYOUT.tensors(&path, manifest.bytes)?;

@@ -1,4 +1,4 @@
-//! What a checkpoint keeps of a trainer's parts: optimizer, sources, companions.
+//! The states of a trainer's parts (optimizer, sources, companions) in a checkpoint.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use crate::env::Env;
 use crate::optim::Optimizer;
 use crate::{Error, Result};
 
-/// Tensors by name: what a part keeps.
+/// The state of a part: tensors by name.
 pub(super) type Tensors = Vec<(String, Tensor)>;
 
 /// The sections of a trainer's own parts, and of the model.
 const RESERVED: [&str; 8] =
-    ["model", "judged_objects", "replay", "data", "teacher", "average", "target_network", "novelty"];
+    ["model", "attached", "policy", "replay", "data", "average", "target_network", "gradient_sum"];
 
-/// A part of a trainer: each has a section of the checkpoint for what it must keep, so that a run that resumes goes on bit for bit. A
-/// part that keeps nothing needs no more than a name.
+/// A part of a trainer with a section of the checkpoint for its state, so that a resumed run equals the uninterrupted one bit for bit. A part
+/// without a state needs only a name.
 pub trait Persist<E: Env>: Send {
-    /// Its section of the checkpoint: a name that no other part has.
+    /// The name of its section in a checkpoint, which no other part has.
     fn name(&self) -> &str;
 
-    /// A noun for it, with an article, for messages.
+    /// A noun with an article, for messages.
     fn describe(&self) -> String {
         format!("a part named `{}`", self.name())
     }
 
-    /// The part of it that a checkpoint keeps: tensors by name, finite where they are floating-point numbers.
+    /// Returns the state that a checkpoint stores: tensors by name. Floating-point numbers must be finite.
     ///
     /// # Errors
-    /// Any error that keeps it from being saved.
+    /// Any error that prevents saving.
     fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
         Ok(Vec::new())
     }
 
-    /// Goes on from what [`state`](Self::state) gave.
+    /// Restores a state that [`state`](Self::state) returned.
     ///
     /// # Errors
-    /// For the state of another part, and nothing is changed then.
+    /// Any error for the state of another part; nothing may change then.
     fn load_state(&mut self, _env: &E, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }
@@ -59,7 +59,7 @@ impl<E: Env> Persist<E> for Box<dyn Optimizer> {
     }
 }
 
-/// Refuses a name that other parts have, or that no section can have.
+/// Refuses the name of another part, and a name that a section can't have.
 pub(in crate::train) fn check_name<'a>(name: &str, mut taken: impl Iterator<Item = &'a str>) -> Result<()> {
     if name.is_empty() || name.contains('/') || RESERVED.contains(&name) || taken.any(|other| other == name) {
         Err(Error::config(
@@ -72,42 +72,54 @@ pub(in crate::train) fn check_name<'a>(name: &str, mut taken: impl Iterator<Item
     }
 }
 
-/// What each part keeps; nothing is left of those that keep nothing.
-pub(super) fn kept<'a, E: Env + 'a>(
+/// Returns the state of every part that has any.
+pub(super) fn states<'a, E: Env + 'a>(
     env: &E,
     parts: impl IntoIterator<Item = &'a (dyn Persist<E> + 'a)>,
 ) -> Result<Vec<(&'a dyn Persist<E>, Tensors)>> {
-    let mut kept = Vec::new();
+    let mut states = Vec::new();
     for part in parts {
-        kept.push((part, part.state(env)?));
+        let tensors = part.state(env)?;
+        if !tensors.is_empty() {
+            states.push((part, tensors));
+        }
     }
-    kept.retain(|(_, tensors)| !tensors.is_empty());
-    Ok(kept)
+    Ok(states)
 }
 
-/// Lets all parts go on from a checkpoint that says what it keeps; where one of them can't, none of them is changed.
-pub(super) fn load<E: Env>(
+/// Restores all parts from a checkpoint with these parts (nouns by name). If one of them fails, none of them is changed.
+pub(super) fn restore<E: Env>(
     env: &E,
     parts: &mut [&mut dyn Persist<E>],
     checkpoint: &Checkpoint,
-    there: &BTreeMap<String, String>,
+    saved: &BTreeMap<String, String>,
     refuse: impl Fn(String) -> Error,
 ) -> Result<()> {
     let before: Vec<Tensors> = parts.iter().map(|part| part.state(env)).collect::<Result<_>>()?;
-    let here = parts.iter().zip(&before).filter(|(_, tensors)| !tensors.is_empty());
-    let here: BTreeMap<String, String> = here.map(|(part, _)| (part.name().to_owned(), part.describe())).collect();
+    let mut present = BTreeMap::new();
+    for (part, tensors) in parts.iter().zip(&before) {
+        if !tensors.is_empty() {
+            present.insert(part.name().to_owned(), part.describe());
+        }
+    }
     let only = |one: &BTreeMap<_, String>, other: &BTreeMap<String, String>| {
         one.iter().find(|(name, _)| !other.contains_key(*name)).map(|(_, noun)| noun.clone())
     };
-    if let Some(noun) = only(there, &here).or_else(|| only(&here, there)) {
+    if let Some(noun) = only(saved, &present).or_else(|| only(&present, saved)) {
         return Err(refuse(format!("one of the two runs has {noun}, the other has none")));
     }
-    for i in (0..parts.len()).filter(|&i| !before[i].is_empty()) {
+    for i in 0..parts.len() {
+        if before[i].is_empty() {
+            continue;
+        }
         let part = &mut parts[i];
         let Err(error) = part.load_state(env, &checkpoint.section(part.name())) else { continue };
         let problem = format!("{} can't be used here ({error})", part.describe());
-        let mut loaded = parts[..i].iter_mut().zip(&before).filter(|(_, own)| !own.is_empty());
-        loaded.try_for_each(|(part, own)| part.load_state(env, own))?;
+        for (part, tensors) in parts[..i].iter_mut().zip(&before) {
+            if !tensors.is_empty() {
+                part.load_state(env, tensors)?;
+            }
+        }
         return Err(refuse(problem));
     }
     Ok(())

@@ -1,31 +1,24 @@
-//! What rides along with training: the moving average, the target network, novelty, and companions of one's own.
+//! Companions of training: the target network, gradient sums of replicas, and custom ones; and the moving average.
 
 mod averaged;
-mod distillation;
-mod intrinsic;
+mod gradient_sum;
 mod target_network;
 
 pub use averaged::AverageFor;
 pub(in crate::train) use averaged::Averaged;
-pub use distillation::{DistillationConfig, RandomDistillation};
-pub(in crate::train) use distillation::{load_network_state, network_state};
-pub(in crate::train) use intrinsic::Intrinsic;
-pub use intrinsic::{IntrinsicConfig, Novelty};
+pub(in crate::train) use gradient_sum::GradientSum;
 pub(in crate::train) use target_network::TargetNetwork;
 
-use super::{Context, Persist};
+use std::any::Any;
+
+use super::{Context, Persist, TrainEnv};
 use crate::Result;
 use crate::env::Env;
-use crate::nn::Restored;
-use crate::optim::Average;
-use crate::policy::Policy;
-use crate::quantity::Values;
+use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
-use crate::train::TrainEnv;
 
-/// Rides along with training: sees each batch, may supply what the objective asks for, and keeps what it needs in checkpoints. The
-/// moving average, the target network and intrinsic rewards are companions; [`Trainer::with_companion`](super::Trainer::with_companion)
-/// takes others.
+/// Runs beside training: it sees each batch, may supply quantities that the objective needs, and stores its state in checkpoints. The target
+/// network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds custom ones.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
@@ -33,7 +26,7 @@ use crate::train::TrainEnv;
 /// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};
 ///
-/// /// Counts the objects that a run has seen, before and after a resume.
+/// /// Counts the objects of a run, before and after a resume.
 /// struct Seen(i64);
 /// impl<E: Env> Persist<E> for Seen {
 ///     fn name(&self) -> &str { "seen" }
@@ -59,21 +52,26 @@ use crate::train::TrainEnv;
 /// assert!(trainer.step()?.loss.is_finite());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Companion<E: Env>: Persist<E> {
-    /// Supplies quantities that the objective asks for and [`score`](crate::objective::score) can't know, before a batch (or a part of it)
-    /// is scored.
+pub trait Companion<E: Env>: Persist<E> + Any {
+    /// The quantities that [`supply`](Self::supply) inserts.
+    fn supplies(&self) -> &'static [Quantity] {
+        &[]
+    }
+
+    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute, before a batch is scored.
     ///
     /// # Errors
-    /// Any error that must end the step, before anything is updated.
+    /// Any error that must end the step before it updates anything.
     fn supply(&self, _batch: &Trajectories<E>, _context: &Context<E>, _supplied: &mut Values) -> Result<()> {
         Ok(())
     }
 
-    /// Called before each update, when the parameters have their gradients; with several replicas
-    /// ([`Trainer::with_group`](super::Trainer::with_group)) those of the whole batch. What is done to them must be the same on all replicas.
+    /// Called before each update, when the parameters have their gradients. With several replicas
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and all replicas must change them in the
+    /// same way.
     ///
     /// # Errors
-    /// Any error that must end the step, before anything is updated.
+    /// Any error that must end the step before it updates anything.
     fn before_update(&mut self, _context: &Context<E>) -> Result<()> {
         Ok(())
     }
@@ -87,53 +85,21 @@ pub trait Companion<E: Env>: Persist<E> {
     }
 }
 
-/// All companions of a trainer.
-pub(in crate::train) struct Companions<E: Env> {
-    pub(in crate::train) average: Option<Averaged>,
-    pub(in crate::train) intrinsic: Option<Intrinsic<E::States>>,
-    pub(in crate::train) others: Vec<Box<dyn Companion<E>>>,
-}
+/// The companions of a trainer, in the order in which they are called.
+pub(in crate::train) struct Companions<E: Env>(pub(in crate::train) Vec<Box<dyn Companion<E>>>);
 
 impl<E: Env> Default for Companions<E> {
     fn default() -> Self {
-        Self { average: None, intrinsic: None, others: Vec::new() }
+        Self(Vec::new())
     }
 }
 
 impl<E: TrainEnv> Companions<E> {
-    /// The average that fresh trajectories are drawn by, if one is.
-    pub(in crate::train) fn for_sampling(&self) -> Option<&Average> {
-        let kept = self.average.as_ref().filter(|kept| kept.purpose == AverageFor::Sampling)?;
-        Some(&kept.average)
+    pub(in crate::train) fn iter(&self) -> impl Iterator<Item = &dyn Companion<E>> {
+        self.0.iter().map(|companion| companion.as_ref())
     }
 
-    /// Begins the average anew where log Z was given its first value.
-    pub(in crate::train) fn follow(&mut self, context: &Context<E>, log_z: &Option<Restored>) -> Result<()> {
-        let parts = self.average.as_mut().filter(|_| log_z.is_some()).zip(context.policy.parameters());
-        parts.map_or(Ok(()), |(kept, parameters)| kept.average.restart(parameters))
-    }
-
-    pub(in crate::train) fn before_update(&mut self, context: &Context<E>) -> Result<()> {
-        self.all_mut().into_iter().try_for_each(|companion| companion.before_update(context))
-    }
-
-    pub(in crate::train) fn after_step(&mut self, batch: &Trajectories<E>, context: &Context<E>) -> Result<()> {
-        self.all_mut().into_iter().try_for_each(|companion| companion.after_step(batch, context))
-    }
-
-    pub(in crate::train) fn all(&self) -> Vec<&dyn Companion<E>> {
-        let mut all: Vec<&dyn Companion<E>> = Vec::new();
-        self.intrinsic.iter().for_each(|one| all.push(one));
-        self.average.iter().for_each(|one| all.push(one));
-        self.others.iter().for_each(|one| all.push(one.as_ref()));
-        all
-    }
-
-    pub(in crate::train) fn all_mut(&mut self) -> Vec<&mut dyn Companion<E>> {
-        let mut all: Vec<&mut dyn Companion<E>> = Vec::new();
-        self.intrinsic.iter_mut().for_each(|one| all.push(one));
-        self.average.iter_mut().for_each(|one| all.push(one));
-        self.others.iter_mut().for_each(|one| all.push(one.as_mut()));
-        all
+    pub(in crate::train) fn iter_mut(&mut self) -> impl Iterator<Item = &mut (dyn Companion<E> + 'static)> {
+        self.0.iter_mut().map(|companion| companion.as_mut())
     }
 }

@@ -1,4 +1,4 @@
-//! A target network: a copy of the policy that takes over its parameters every so many steps.
+//! A target network: a copy of the policy's parameters that is updated every few steps.
 
 use tch::Tensor;
 
@@ -12,7 +12,7 @@ use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 use crate::train::{Context, Persist};
 
-/// The copy (an average without memory) and the number of steps between two updates of it.
+/// The copy (an average without memory) and the number of steps between two updates.
 pub(in crate::train) struct TargetNetwork {
     pub(in crate::train) copy: Average,
     pub(in crate::train) every: usize,
@@ -34,14 +34,20 @@ impl<E: Env> Persist<E> for TargetNetwork {
 }
 
 impl<E: Env> Companion<E> for TargetNetwork {
-    /// Supplies what the objective asks of the copy, whose values stand in for the parameters' own meanwhile.
+    fn supplies(&self) -> &'static [Quantity] {
+        &[Quantity::TargetLogFlow, Quantity::TargetLogExit]
+    }
+
+    /// Evaluates the policy with the copied parameters.
     fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();
         let needed = needs.has_any(&[Quantity::TargetLogFlow, Quantity::TargetLogExit]);
         if let (true, Some(parameters)) = (needed, context.policy.parameters()) {
             let scored = || score_target(&context.env, context.policy(), batch, needs);
             let found = self.copy.with(parameters, scored)??;
-            found.into_iter().for_each(|(quantity, tensor)| supplied.insert(quantity, tensor));
+            for (quantity, tensor) in found {
+                supplied.insert(quantity, tensor);
+            }
         }
         Ok(())
     }

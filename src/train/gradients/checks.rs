@@ -1,4 +1,4 @@
-//! Objectives, losses and gradients that a trainer refuses to learn by.
+//! Checks of objectives, losses and gradients.
 
 use tch::Tensor;
 
@@ -7,7 +7,7 @@ use crate::objective::{Objective, SCORING};
 use crate::train::TrainerConfig;
 use crate::{Error, Result};
 
-/// A batch of one trajectory, for an objective that compares with the batch's mean.
+/// Refuses a batch of one trajectory for an objective that compares with the mean of the batch.
 pub(in crate::train) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
     if config.batch < objective.smallest_batch() {
         Err(Error::missing(
@@ -20,7 +20,7 @@ pub(in crate::train) fn check_batch(objective: &dyn Objective, config: &TrainerC
     }
 }
 
-/// Single transitions, for an objective whose residuals are of more.
+/// Refuses single transitions for an objective whose residuals span several transitions.
 pub(in crate::train) fn check_transitions(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
     let (missing, remedy) = if !objective.learns_from_transitions() {
         (
@@ -38,7 +38,7 @@ pub(in crate::train) fn check_transitions(objective: &dyn Objective, config: &Tr
     Err(Error::missing(objective.name(), missing, remedy))
 }
 
-/// A loss that isn't one number.
+/// Refuses a loss that isn't a single number.
 pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()> {
     match loss.numel() {
         1 => Ok(()),
@@ -51,7 +51,7 @@ pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()>
     }
 }
 
-/// Parameters that are to be trained, and a loss that no gradient leads away from.
+/// Refuses a loss without a gradient if there are parameters to train.
 pub(super) fn check_gradient(
     objective: &dyn Objective,
     parameters: Option<&Parameters>,
@@ -69,8 +69,8 @@ pub(super) fn check_gradient(
     }
 }
 
-/// What scoring misses is what the objective asked for.
-pub(super) fn asked_by(objective: &dyn Objective, error: Error) -> Error {
+/// Names the objective in an error about a missing quantity, because the objective needs it.
+pub(super) fn name_objective(objective: &dyn Objective, error: Error) -> Error {
     match error {
         Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
         other => other,

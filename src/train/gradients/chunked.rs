@@ -15,23 +15,24 @@ use crate::policy::Policy;
 use crate::quantity::Quantity;
 use crate::rollout::{Container, Trajectories};
 use crate::runtime;
+use crate::train::Context;
 
 /// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
-pub(in crate::train) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
+pub(super) fn split<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
     let offsets = trajectories.offsets();
-    let (mut out, mut start) = (Vec::new(), 0);
+    let mut chunks = Vec::new();
+    let mut start = 0;
     for end in 1..=trajectories.len() {
         if end == trajectories.len() || offsets[end + 1] - offsets[start] > limit {
-            out.push(trajectories.select(start..end)?);
+            chunks.push(trajectories.select(start..end)?);
             start = end;
         }
     }
-    Ok(out)
+    Ok(chunks)
 }
 
-/// The scores of all chunks together, detached from the parameters. They are leaf tensors, which collect the loss's
-/// gradient.
-pub(in crate::train) fn leaf_scores<E: Env>(
+/// Scores all chunks and joins the scores, detached from the parameters. They are leaf tensors, which collect the gradient of the loss.
+pub(super) fn leaf_scores<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
     policy: &dyn Policy<E>,
@@ -42,55 +43,59 @@ pub(in crate::train) fn leaf_scores<E: Env>(
     let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
     Scores::joined(
         &parts,
-        |quantity, tensor| if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor },
+        |quantity, tensor| {
+            if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor }
+        },
     )
 }
 
-/// Where the next part's numbers start among those of the whole batch, for each quantity.
-#[derive(Debug, Default)]
-pub(in crate::train) struct Starts(BTreeMap<Quantity, i64>);
+/// The index of the next part's first number among those of the whole batch, for each quantity.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QuantityOffsets(BTreeMap<Quantity, i64>);
 
-impl Starts {
-    /// Goes past a part.
+impl QuantityOffsets {
+    /// Moves past a part.
     pub(super) fn skip(&mut self, part: &Scores) {
         for (quantity, values) in part.all() {
             *self.0.entry(quantity).or_default() += values.numel() as i64;
         }
     }
 
-    /// Propagates the gradients of the leaves that are this part's into the parameters, and goes past it; returns whether any of its
-    /// scores depends on them.
+    /// Propagates the gradients of the leaves from this part's scores into the parameters, and moves past the part. Returns whether any of
+    /// its scores depends on the parameters.
     pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
-        let mut terms = Vec::new();
+        let mut sum: Option<Tensor> = None;
         for (quantity, values) in part.all() {
             let start = self.0.get(&quantity).copied().unwrap_or(0);
             let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
             if let Some(gradient) = gradient.filter(Tensor::defined) {
                 let gradient = gradient.narrow(0, start, values.numel() as i64).to_kind(values.kind());
-                terms.push((values * gradient).sum(values.kind()));
+                let term = (values * gradient).sum(values.kind());
+                sum = Some(match sum {
+                    None => term,
+                    Some(sum) => sum + term,
+                });
             }
         }
         self.skip(part);
-        let sum = terms.into_iter().reduce(|sum, term| sum + term);
-        sum.as_ref().map_or(Ok(()), runtime::backward)?;
+        if let Some(sum) = &sum {
+            runtime::backward(sum)?;
+        }
         Ok(sum.is_some())
     }
 }
 
-/// Propagates the gradients of the leaves into the parameters, chunk by chunk; returns whether any score depends on
-/// them.
-pub(in crate::train) fn backward<E: Env>(
-    env: &E,
-    reward: &dyn Reward<E::States>,
-    policy: &dyn Policy<E>,
+/// Propagates the gradients of the leaves into the parameters, chunk by chunk. Returns whether any score depends on the parameters.
+pub(super) fn backward<E: Env>(
+    context: &Context<E>,
     chunks: &[Trajectories<E>],
-    scoring: &Scoring<'_>,
     leaves: &Scores,
-    mut starts: Starts,
+    offsets: &mut QuantityOffsets,
 ) -> Result<bool> {
-    let mut arrived = false;
+    let mut has_gradient = false;
     for chunk in chunks {
-        arrived |= starts.propagate(&score_as(env, reward, policy, chunk, scoring)?, leaves)?;
+        let part = score_as(&context.env, context.reward.as_ref(), context.policy(), chunk, &context.scoring())?;
+        has_gradient |= offsets.propagate(&part, leaves)?;
     }
-    Ok(arrived)
+    Ok(has_gradient)
 }

@@ -1,4 +1,4 @@
-//! Where log Z starts.
+//! The first value of log Z.
 
 use tch::{Tensor, no_grad};
 
@@ -13,12 +13,11 @@ use crate::train::Context;
 use crate::train::TrainEnv;
 use crate::{Error, Result};
 
-/// Gives log Z, where nobody chose a value for it, what the first batch says of it: the log of the mean importance weight. A log Z that starts
-/// hundreds below takes thousands of steps to get there, and the policy learns to bridge the gap meanwhile.
+/// Sets log Z to the importance estimate of the first batch, unless the user chose a value: the log of the mean importance weight. A log Z that
+/// starts hundreds too low needs thousands of steps to get there, and the policy learns to bridge the gap meanwhile.
 ///
-/// The weights are those of the `fresh` trajectories, which come first: others weren't drawn by the policy. Where these explore, or are a
-/// teacher's, it is a start and no estimate. Replicas take the mean over all. A
-/// step that fails takes it back.
+/// The weights are those of the `fresh` trajectories, which come first, because the policy didn't sample the others. If they explore or come
+/// from another policy, the value is a start and no estimate. Replicas use the mean over all. Dropping the result restores the unset value.
 pub(in crate::train) fn start_log_z<E: TrainEnv>(
     context: &Context<E>,
     trajectories: &Trajectories<E>,
@@ -31,15 +30,15 @@ pub(in crate::train) fn start_log_z<E: TrainEnv>(
         return Ok(None);
     };
     let n = if fresh > 0 { fresh } else { trajectories.len() };
-    let chunks = chunked::chunks(&trajectories.select(0..n)?, config.chunk.unwrap_or(usize::MAX))?;
+    let chunks = chunked::split(&trajectories.select(0..n)?, config.chunk.unwrap_or(usize::MAX))?;
     let has_prior = objective.needs().has(Quantity::LogPrior);
     let needs = if has_prior { Quantity::LogPrior.into() } else { Quantities::NONE };
     let scores = chunked::leaf_scores(env, reward, policy, &chunks, &Scoring { needs, ..context.scoring() });
-    let scores = scores.map_err(|error: Error| checks::asked_by(objective, error))?;
+    let scores = scores.map_err(|error: Error| checks::name_objective(objective, error))?;
     let mine = scores.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
-    // What single precision can't hold is refused by the step, which says where it comes from.
+    // The step refuses values beyond single precision and says where they come from.
     if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
         return Ok(None);
     }

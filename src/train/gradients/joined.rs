@@ -7,7 +7,7 @@
 
 use tch::{Kind, Tensor, no_grad};
 
-use super::chunked::Starts;
+use super::chunked::QuantityOffsets;
 use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::Scores;
@@ -15,27 +15,29 @@ use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
 
-pub(in crate::train) const SAME: &str = "replicas must train the same model for the same reward, by the same objective and settings: build them alike, from one seed";
+pub(in crate::train) const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and settings: build them alike, from one seed";
 
 /// The scores of all replicas as those of one batch, and where this replica's stand among them. They are leaves, which collect the
 /// loss's gradient.
-pub(super) fn joined(group: &dyn Group, mine: &Scores) -> Result<(Scores, Starts)> {
+pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
     let packed = Tensor::from_slice(&pack(mine));
     let parts: Vec<Scores> = group
         .join(&packed)?
         .iter()
-        .map(|packed| unpack(&to_host(packed), mine).ok_or_else(|| Error::contract(SAME, "they tell other scores")))
+        .map(|packed| {
+            unpack(&to_host(packed), mine).ok_or_else(|| Error::contract(REPLICAS_MUST_MATCH, "they have other scores"))
+        })
         .collect::<Result<_>>()?;
-    let mut starts = Starts::default();
+    let mut offsets = QuantityOffsets::default();
     for part in &parts[..group.rank()] {
-        starts.skip(part);
+        offsets.skip(part);
     }
     let wide = parts.iter().any(|part| part.log_pf.kind() == Kind::Double);
     let kind = if wide { Kind::Double } else { mine.log_pf.kind() };
     let leaves = Scores::joined(&parts, |quantity, tensor| {
         if quantity.is_differentiated() { tensor.to_kind(kind).set_requires_grad(true) } else { tensor.to_kind(kind) }
     })?;
-    Ok((leaves, starts))
+    Ok((leaves, offsets))
 }
 
 /// The message of one replica to the others: the number of lists, their lengths, and the lists themselves. Doubles hold every number
@@ -92,7 +94,7 @@ fn unpack(packed: &[f64], like: &Scores) -> Option<Scores> {
 }
 
 /// Puts the sum over all replicas into each gradient. One that no replica has stays undefined, as it would in one process.
-pub(super) fn sum(group: &dyn Group, parameters: &Parameters) -> Result<()> {
+pub(in crate::train) fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
     let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
     let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
     no_grad(|| {
@@ -146,7 +148,7 @@ mod tests {
             if rank > 0 {
                 (&by_two * rank as f64).sum(Kind::Float).backward();
             }
-            sum(&replica, &parameters)?;
+            sum_gradients(&replica, &parameters)?;
             assert_eq!(
                 (to_host(&by_one.grad()), to_host(&by_two.grad())),
                 (vec![5.0; 2], vec![3.0; 2]),

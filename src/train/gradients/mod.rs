@@ -1,140 +1,196 @@
-//! The gradients of one batch: scores, loss, and the way back into the parameters.
+//! The scores of a batch, its loss, and the gradients of the parameters.
 
 mod checks;
-pub(in crate::train) mod chunked;
+mod chunked;
 mod first_log_z;
 mod joined;
 mod single;
 
 pub(in crate::train) use checks::{check_batch, check_transitions};
 pub(in crate::train) use first_log_z::start_log_z;
-pub(in crate::train) use joined::SAME;
+pub(in crate::train) use joined::{REPLICAS_MUST_MATCH, sum_gradients};
 pub(in crate::train) use single::SingleTransitions;
+
+use std::any::Any;
 
 use tch::Tensor;
 
-use super::Context;
 use super::companions::Companions;
+use super::{Context, TrainEnv};
 use crate::env::Env;
 use crate::objective::{Scores, Scoring, score_as};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
-use crate::runtime::backward;
-use crate::train::TrainEnv;
-use crate::{Error, Result};
+use crate::{Error, Result, runtime};
 
-/// Puts the sum over all replicas into each gradient.
-pub(super) fn sum<E: TrainEnv>(context: &Context<E>) -> Result<()> {
-    let parts = context.replicas().zip(context.policy.parameters());
-    parts.map_or(Ok(()), |(group, parameters)| joined::sum(group, parameters))
+/// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
+pub struct BatchScores {
+    /// The scores of the whole batch, over all replicas. If the batch was scored in chunks or by several replicas, they are leaf tensors,
+    /// which collect the gradient of the loss.
+    whole: Scores,
+    /// The scores of this replica's share of the batch, if there are several replicas.
+    replica: Option<Scores>,
+    /// The place of this replica's scores among those of all replicas.
+    offsets: chunked::QuantityOffsets,
+    /// The trajectories in chunks (`Vec<Trajectories<E>>`), if they must be scored again to compute gradients.
+    chunks: Option<Box<dyn Any + Send>>,
+    /// `true` for scores of single transitions, or of parts of a batch.
+    is_partial: bool,
+    /// log Z of `whole` and of `replica` before an update: the scores share memory with the parameter.
+    log_z: [Option<Tensor>; 2],
 }
 
-/// The loss of scores, one finite number.
-pub(super) fn loss_of<E: Env>(context: &Context<E>, scores: &Scores) -> Result<Tensor> {
+impl std::fmt::Debug for BatchScores {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchScores").field("whole", &self.whole).finish_non_exhaustive()
+    }
+}
+
+impl BatchScores {
+    /// The scores of the whole batch, with gradients.
+    #[must_use]
+    pub fn whole(&self) -> &Scores {
+        &self.whole
+    }
+
+    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. Sources don't learn from them.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for no part, and for scores in chunks or of several replicas.
+    pub fn join(parts: Vec<Self>) -> Result<Self> {
+        if parts.iter().any(|part| part.chunks.is_some() || part.replica.is_some()) {
+            let missing = "a trainer of one replica that scores the batch at once";
+            return Err(Error::missing("a batch that is scored in parts", missing, "leave `TrainerConfig::chunk` out"));
+        }
+        let log_z = parts.iter().map(|part| part.log_z[0].as_ref()).collect::<Option<Vec<_>>>();
+        let log_z = log_z.map(|all| Tensor::cat(&all, 0));
+        let parts: Vec<Scores> = parts.into_iter().map(|part| part.whole).collect();
+        let whole = Scores::joined(&parts, |_, tensor| tensor)?;
+        let offsets = chunked::QuantityOffsets::default();
+        Ok(Self { whole, replica: None, offsets, chunks: None, is_partial: true, log_z: [log_z, None] })
+    }
+
+    /// Returns the same scores without gradients. They don't change with the parameters.
+    #[must_use]
+    pub fn detached(&self) -> Scores {
+        self.whole.detached_with(self.log_z[0].as_ref())
+    }
+
+    /// Returns the scores of this replica's trajectories without gradients, if there are several replicas.
+    pub(super) fn of_replica(&self) -> Option<Scores> {
+        Some(self.replica.as_ref()?.detached_with(self.log_z[1].as_ref()))
+    }
+
+    /// Refuses scores of other trajectories. Returns `false` for scores of single transitions or of parts of the batch.
+    pub(super) fn check_batch<E: Env>(&self, trajectories: &Trajectories<E>) -> Result<bool> {
+        if trajectories.is_empty() {
+            return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
+        }
+        let got = self.replica.as_ref().unwrap_or(&self.whole).offsets.as_slice();
+        let expected = trajectories.offsets();
+        if self.is_partial || got == expected {
+            return Ok(!self.is_partial);
+        }
+        let size = |offsets: &[usize]| vec![offsets.len() as i64 - 1, offsets.last().map_or(0, |&n| n as i64)];
+        Err(Error::shape(
+            "scores, as trajectories and transitions,",
+            size(expected),
+            size(got),
+            "advance a batch with its own scores, which `score` returned",
+        ))
+    }
+}
+
+/// Scores a batch; several replicas join their scores.
+pub(super) fn score<E: TrainEnv>(
+    context: &Context<E>,
+    companions: &Companions<E>,
+    trajectories: &Trajectories<E>,
+    single: Option<SingleTransitions<E>>,
+    old: Option<Values>,
+) -> Result<BatchScores> {
+    let Context { env, policy, config, .. } = context;
+    let objective = context.objective.as_ref();
+    let reward = context.reward.as_ref();
+    let is_partial = single.is_some();
+    let (trajectories, scoring) = match &single {
+        None => (trajectories, context.scoring()),
+        Some(single) => (&single.pieces, Scoring { ahead: Some(&single.ahead), ..context.scoring() }),
+    };
+    let supplied = supply(context, companions, trajectories)?;
+    let chunks = config.chunk.map(|limit| chunked::split(trajectories, limit)).transpose()?;
+    let scored = match &chunks {
+        None => score_as(env, reward, policy, trajectories, &scoring),
+        Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, &scoring),
+    };
+    let mut whole = scored.map_err(|error| checks::name_objective(objective, error))?;
+    for (quantity, tensor) in supplied {
+        if objective.needs().has(quantity) {
+            let tensor = tensor.to_kind(whole.log_pf.kind()).to_device(whole.log_pf.device());
+            whole.set(quantity, tensor)?;
+        }
+    }
+    let mut replica = None;
+    let mut offsets = chunked::QuantityOffsets::default();
+    if let Some(group) = context.replicas() {
+        let (leaves, place) = joined::join_scores(group, &whole)?;
+        replica = Some(std::mem::replace(&mut whole, leaves));
+        offsets = place;
+    }
+    whole.old = old;
+    let log_z = |scores: &Scores| scores.get(Quantity::LogZ).map(|log_z| log_z.detach().copy());
+    let log_z = [log_z(&whole), replica.as_ref().and_then(log_z)];
+    let chunks = chunks.map(|chunks| -> Box<dyn Any + Send> { Box::new(chunks) });
+    Ok(BatchScores { whole, replica, offsets, chunks, is_partial, log_z })
+}
+
+/// Returns the quantities that companions supply. This must happen before the forward pass: a target network swaps parameters temporarily,
+/// which would corrupt autograd.
+fn supply<E: TrainEnv>(
+    context: &Context<E>,
+    companions: &Companions<E>,
+    trajectories: &Trajectories<E>,
+) -> Result<Values> {
+    let mut supplied = Values::default();
+    for companion in companions.iter() {
+        companion.supply(trajectories, context, &mut supplied)?;
+    }
+    let objective = context.objective.as_ref();
+    for quantity in [Quantity::TargetLogFlow, Quantity::TargetLogExit] {
+        if objective.needs().has(quantity) && supplied.get(quantity).is_none() {
+            return Err(quantity.missing(objective.name()));
+        }
+    }
+    Ok(supplied)
+}
+
+/// Returns the loss of scores and its value, one finite number.
+pub(super) fn loss<E: Env>(context: &Context<E>, scores: &Scores) -> Result<(Tensor, f64)> {
     let objective = context.objective.as_ref();
     let loss = objective.loss(scores, context.config.regression)?;
     checks::check_loss(objective, &loss)?;
     let value = loss.double_value(&[]);
     if value.is_finite() {
-        return Ok(loss);
+        return Ok((loss, value));
     }
     let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
     Err(Error::non_finite("loss", context.step, value, remedy))
 }
 
-/// The scores of a batch, and the way back from them.
-pub(super) struct Scored<E: Env> {
-    /// Of the whole batch, over all replicas. Where they were scored in chunks or by several replicas they are leaves, which collect the
-    /// gradient of the loss.
-    pub(super) scores: Scores,
-    /// Of this replica's share of it, where there are several.
-    own: Option<Scores>,
-    starts: chunked::Starts,
-    chunks: Option<Vec<Trajectories<E>>>,
-}
-
-impl<E: TrainEnv> Scored<E> {
-    /// Scores a batch; with several replicas, they all join their scores.
-    pub(super) fn new(
-        context: &Context<E>,
-        companions: &Companions<E>,
-        trajectories: &Trajectories<E>,
-        scoring: Scoring<'_>,
-        old: Option<Values>,
-    ) -> Result<Self> {
-        let Context { env, policy, config, .. } = context;
-        let (objective, reward) = (context.objective.as_ref(), context.reward.as_ref());
-        let needs = objective.needs();
-        // Before anything is recorded: who lends the parameters other values meanwhile would spoil the record.
-        let mut supplied = Values::default();
-        companions
-            .all()
-            .into_iter()
-            .try_for_each(|companion| companion.supply(trajectories, context, &mut supplied))?;
-        let of_target = [Quantity::TargetLogFlow, Quantity::TargetLogExit];
-        if let Some(lacking) = of_target.into_iter().find(|&one| needs.has(one) && supplied.get(one).is_none()) {
-            return Err(lacking.missing(objective.name()));
-        }
-        let chunks = config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
-        let scored = match &chunks {
-            None => score_as(env, reward, policy, trajectories, &scoring),
-            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, &scoring),
-        };
-        let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
-        for (quantity, tensor) in supplied.into_iter().filter(|(quantity, _)| needs.has(*quantity)) {
-            let like = tensor.to_kind(scores.log_pf.kind()).to_device(scores.log_pf.device());
-            scores.set(quantity, like)?;
-        }
-        let (mut own, mut starts) = (None, chunked::Starts::default());
-        if let Some(group) = context.replicas() {
-            let (leaves, mine) = joined::joined(group, &scores)?;
-            own = Some(std::mem::replace(&mut scores, leaves));
-            starts = mine;
-        }
-        scores.old = old;
-        Ok(Self { scores, own, starts, chunks })
+/// Adds the gradients of a loss of these scores to the parameters. Of several replicas each adds the part of its own trajectories.
+pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores: &BatchScores) -> Result<()> {
+    let mut has_gradient = loss.requires_grad();
+    if has_gradient {
+        runtime::backward(loss)?;
     }
-
-    /// The loss, one finite number.
-    pub(super) fn loss(&self, context: &Context<E>) -> Result<Tensor> {
-        loss_of(context, &self.scores)
+    let mut offsets = scores.offsets.clone();
+    if let Some(chunks) = &scores.chunks {
+        let other = || Error::contract("scores are of this trainer's environment", "they are of another one");
+        let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
+        has_gradient &= chunked::backward(context, chunks, &scores.whole, &mut offsets)?;
+    } else if let Some(replica) = &scores.replica {
+        has_gradient &= offsets.propagate(replica, &scores.whole)?;
     }
-
-    /// Adds the gradients of a loss of the scores to the parameters, as far as these scores are this replica's own.
-    pub(super) fn backward(&mut self, context: &Context<E>, loss: &Tensor) -> Result<()> {
-        let Context { env, policy, .. } = context;
-        let (objective, reward) = (context.objective.as_ref(), context.reward.as_ref());
-        let mut has_gradient = loss.requires_grad();
-        if has_gradient {
-            backward(loss)?;
-        }
-        let mut starts = std::mem::take(&mut self.starts);
-        match (&self.chunks, &self.own) {
-            (Some(chunks), _) => {
-                has_gradient &=
-                    chunked::backward(env, reward, policy, chunks, &context.scoring(), &self.scores, starts)?;
-            }
-            (None, Some(own)) => has_gradient &= starts.propagate(own, &self.scores)?,
-            (None, None) => {}
-        }
-        checks::check_gradient(objective, policy.parameters(), has_gradient)?;
-        // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
-        for scores in self.own.iter_mut().chain([&mut self.scores]) {
-            if let Some(log_z) = scores.remove(Quantity::LogZ) {
-                scores.set(Quantity::LogZ, log_z.detach().copy())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The scores of the trajectories that this replica drew.
-    pub(super) fn own(&self) -> &Scores {
-        self.own.as_ref().unwrap_or(&self.scores)
-    }
-
-    /// What a second update on the batch compares with.
-    pub(super) fn into_old(mut self) -> Values {
-        self.scores.old.take().unwrap_or_else(|| self.scores.to_old())
-    }
+    checks::check_gradient(context.objective.as_ref(), context.policy.parameters(), has_gradient)
 }

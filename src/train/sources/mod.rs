@@ -1,22 +1,14 @@
-//! The origins of training trajectories: the policy and a teacher, replay, given data, and sources of one's own.
+//! The sources of training trajectories: the policy, replay, given data, and custom sources.
 
-mod object_search;
-mod own;
-mod prefill;
+mod batch;
+mod mixture;
+mod policy;
 mod replay;
-mod shares;
-mod stored_rewards;
-mod teacher;
-mod thompson;
 
-pub use object_search::{Found, ObjectSearch};
-pub(in crate::train) use replay::{Relabelling, Replay, Searching};
-pub use shares::Batch;
-pub(in crate::train) use shares::Sources;
-pub(in crate::train) use stored_rewards::find_changed;
-pub(in crate::train) use teacher::Teacher;
-pub use teacher::{TeacherConfig, teacher_log_rewards};
-pub(in crate::train) use thompson::Thompson;
+pub use batch::Batch;
+pub(in crate::train) use mixture::{Share, Sources};
+pub use replay::Refill;
+pub(in crate::train) use replay::Replay;
 
 use std::any::Any;
 use std::ops::Range;
@@ -27,24 +19,24 @@ use crate::objective::Scores;
 use crate::rollout::Trajectories;
 use crate::{Error, Result, Rng};
 
-/// A source of trajectories beside the policy itself. Replay buffer, given data and teacher are sources;
-/// [`Trainer::with_source`](super::Trainer::with_source) takes others, each with its share of the batch, and
-/// [`Trainer::with_fresh`](super::Trainer::with_fresh) one that draws in the policy's place: processes that sample with a copy of it, say.
+/// A source of training trajectories. A trainer has a list of them, each with its share of a batch: the policy, a replay buffer and given data
+/// are sources. [`Trainer::with_source`](super::Trainer::with_source) adds a custom one, and
+/// [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample with a copy of it.
 ///
 /// ```
 /// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
-/// use gfn::train::{Context, Persist, Source, Trainer, TrainerConfig, Wanted};
+/// use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};
 ///
-/// /// The word of the first letter alone, again and again.
+/// /// Supplies the word of the first letter, again and again.
 /// struct Demonstrations;
 /// impl Persist<VectorEnv> for Demonstrations {
 ///     fn name(&self) -> &str { "demonstrations" }
 /// }
 /// impl Source<VectorEnv> for Demonstrations {
-///     fn draw(&mut self, wanted: Wanted, context: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
-///         let (n, walk) = (wanted.most, [0, 2]); // The letter, then the exit.
+///     fn draw(&mut self, request: BatchRequest, context: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
+///         let (n, walk) = (request.max, [0, 2]); // The letter, then the exit.
 ///         let offsets: Vec<usize> = (0..=n).map(|i| i * walk.len()).collect();
 ///         Trajectories::replay(&context.env, &Slots(walk.repeat(n)), &offsets).map(Some)
 ///     }
@@ -59,22 +51,36 @@ use crate::{Error, Result, Rng};
 /// assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (6, Some(8)));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Source<E: Env>: Persist<E> {
-    /// The facts that decide whether an objective may learn from its trajectories.
-    fn facts(&self, _context: &Context<E>) -> Facts {
-        Facts::default()
+pub trait Source<E: Env>: Persist<E> + Any {
+    /// Returns the properties that decide which objectives may learn from the trajectories.
+    fn traits(&self, _context: &Context<E>) -> SourceTraits {
+        SourceTraits::default()
     }
 
-    /// As many trajectories as are wanted, `None` for none. Where they have log-rewards ([`Trajectories::with_log_rewards`]), those are taken; else the
-    /// trainer asks the reward, counts the calls, and offers the objects to the replay buffer, if there is one. It does so with all that is
-    /// drawn in the policy's place.
+    /// Returns `false` while the source has nothing to draw from. The policy then supplies its share of the batch.
+    fn is_ready(&self, _context: &Context<E>) -> bool {
+        true
+    }
+
+    /// Draws trajectories, at least [`BatchRequest::min`] of them. `None` means no trajectory.
+    ///
+    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them. Otherwise it asks its reward, counts the calls
+    /// and offers the trajectories to all sources ([`remember`](Self::remember)). It offers everything that comes from the policy or from the source
+    /// that replaces it.
     ///
     /// # Errors
     /// Any error that must end the step.
-    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>>;
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>>;
 
-    /// Is shown the scores of a batch, as of its first update; `rows` are the trajectories that this source drew. Isn't called under Thompson
-    /// sampling, where nobody scores the whole batch.
+    /// Stores new trajectories, which have log-rewards. Replay buffers do.
+    ///
+    /// # Errors
+    /// Any error that must end the step.
+    fn remember(&mut self, _new: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Learns from the scores of the first update on a batch; `rows` are the trajectories that this source supplied.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -88,58 +94,57 @@ pub trait Source<E: Env>: Persist<E> {
         Ok(())
     }
 
-    /// The policy that it draws by, if it has one of its own ([`Trainer::teacher`](super::Trainer::teacher)).
-    fn policy(&self) -> Option<&dyn Any> {
-        None
+    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself.
+    fn reward_calls(&self) -> u64 {
+        0
     }
 }
 
-/// Facts of a [`Source`] that objectives ask for.
+/// Properties of a [`Source`] that decide which objectives may learn from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Facts {
-    /// `true` if the policy as it is draws them in this step, without exploration.
+pub struct SourceTraits {
+    /// `true` if the current policy samples the trajectories in this step, without exploration.
     pub on_policy: bool,
-    /// `true` if each came on a way that a policy took, not one of uniform steps back.
-    pub has_way: bool,
-    /// `true` if it must be shown the scores of whole batches ([`Source::learn`]).
-    pub sees_losses: bool,
+    /// `true` if a policy sampled the paths; `false` for paths of uniform backward steps.
+    pub keeps_paths: bool,
+    /// `true` if the source must see the scores of whole batches ([`Source::learn`]).
+    pub needs_losses: bool,
 }
 
-impl Default for Facts {
-    /// Trajectories of another policy, on ways that it took.
+impl Default for SourceTraits {
+    /// Trajectories that another policy sampled.
     fn default() -> Self {
-        Self { on_policy: false, has_way: true, sees_losses: false }
+        Self { on_policy: false, keeps_paths: true, needs_losses: false }
     }
 }
 
-/// The number of trajectories that a trainer wants of a [`Source`].
+/// The number of trajectories that a trainer requests from a [`Source`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Wanted {
-    /// The trainer can't do with fewer: as many as `most`, but for a source in the policy's place once the replay buffer can fill the batch
-    /// in place of what isn't there yet. Replayed trajectories are a greater part of it then than
-    /// [`TrainerConfig::source`](crate::train::TrainerConfig::source) says.
-    pub least: usize,
-    /// So many go into the batch.
-    pub most: usize,
-    /// `true` if there may be more: those in front go into the replay buffer alone.
-    pub more: bool,
+pub struct BatchRequest {
+    /// The smallest number that the trainer accepts. It equals `max`, except for a source that replaces the policy once the replay buffer can fill
+    /// the rest of the batch. The replayed share is then larger than [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    pub min: usize,
+    /// The number of trajectories that enter the batch.
+    pub max: usize,
+    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are offered to the replay buffer.
+    pub allow_more: bool,
 }
 
-impl Wanted {
-    /// So many, and no others.
+impl BatchRequest {
+    /// Requests exactly `n` trajectories.
     #[must_use]
     pub fn exactly(n: usize) -> Self {
-        Self { least: n, most: n, more: false }
+        Self { min: n, max: n, allow_more: false }
     }
 
-    /// Refuses another number of trajectories than is wanted; gives those that there are.
+    /// Refuses a number of trajectories that wasn't requested; turns an empty batch into `None`.
     fn check<E: Env>(self, drawn: Option<Trajectories<E>>) -> Result<Option<Trajectories<E>>> {
         let n = drawn.as_ref().map_or(0, Trajectories::len);
-        if n >= self.least && (n <= self.most || self.more) {
+        if n >= self.min && (n <= self.max || self.allow_more) {
             return Ok(drawn.filter(|_| n > 0));
         }
-        let remedy = "draw no fewer than the least, and more than the most only where there may be more (`Wanted`)";
-        Err(Error::shape("the trajectories of a source", [self.most as i64], [n as i64], remedy))
+        let remedy = "draw at least `BatchRequest::min` trajectories, and more than `max` only if `allow_more` is set";
+        Err(Error::shape("the trajectories of a source", [self.max as i64], [n as i64], remedy))
     }
 }

@@ -1,10 +1,10 @@
-//! Trajectories from a replay buffer, or from given ones: some of them under other conditions, some found by a search.
+//! Trajectories from a replay buffer or from given data, some of them under other conditions.
 
 use std::ops::Range;
 
 use tch::Tensor;
 
-use super::{Facts, ObjectSearch, Source, Wanted};
+use super::{BatchRequest, Source, SourceTraits};
 use crate::condition::{Conditions, Hindsight};
 use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
@@ -15,36 +15,36 @@ use crate::train::TrainEnv;
 use crate::train::{Context, Persist, ReplayPath};
 use crate::{Error, Result, Rng};
 
-/// A replay buffer, or given trajectories, and what is done with them.
+/// Adds entries to a replay buffer before each draw from it, for example by a search that starts from its objects
+/// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues with the same one.
+pub trait Refill<E: Env>: Send {
+    /// Adds entries. Returns the number of objects that the reward was asked about.
+    ///
+    /// # Errors
+    /// Any error that must end the step.
+    fn refill(&self, buffer: &mut ReplayBuffer<E>, context: &Context<E>, rng: &mut Rng) -> Result<u64>;
+}
+
+/// A replay buffer, or given data, as a source.
 pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) buffer: ReplayBuffer<E>,
-    pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
-    pub(in crate::train) searching: Option<Searching<E>>,
-    /// `true` for given trajectories: nothing is added to them, so that a checkpoint needn't have them.
-    given: bool,
-    /// The entries that were drawn last.
-    serials: Vec<u64>,
-}
-
-/// Other conditions, and the probability with which they are given.
-pub(in crate::train) struct Relabelling<S> {
-    pub(in crate::train) hindsight: Box<dyn Hindsight<S>>,
-    pub(in crate::train) share: f64,
-}
-
-/// A search, the number of steps between two, and of the objects that each starts from.
-pub(in crate::train) struct Searching<E: Env> {
-    pub(in crate::train) search: Box<dyn ObjectSearch<E>>,
-    pub(in crate::train) every: usize,
-    pub(in crate::train) objects: usize,
+    /// The source of other conditions for replayed objects, and the probability of a new condition.
+    pub(in crate::train) hindsight: Option<(Box<dyn Hindsight<E::States>>, f64)>,
+    pub(in crate::train) refill: Option<Box<dyn Refill<E>>>,
+    /// The reward calls of `refill` before the last draw.
+    refill_calls: u64,
+    /// `true` for given data: nothing is added, so that a checkpoint needs no copy.
+    is_data: bool,
+    /// The ids of the entries of the last draw.
+    last_entries: Vec<u64>,
 }
 
 impl<E: Env> Replay<E> {
-    pub(in crate::train) fn new(buffer: ReplayBuffer<E>, given: bool) -> Self {
-        Self { buffer, hindsight: None, searching: None, given, serials: Vec::new() }
+    pub(in crate::train) fn new(buffer: ReplayBuffer<E>, is_data: bool) -> Self {
+        Self { buffer, hindsight: None, refill: None, refill_calls: 0, is_data, last_entries: Vec::new() }
     }
 
-    /// `true` if it is to be told the losses of what it gave.
+    /// Returns `true` if the draw depends on the losses of earlier draws.
     pub(in crate::train) fn draws_by_loss(&self) -> bool {
         match self.buffer.config().draw {
             Draw::LossPrioritised { .. } | Draw::Own => true,
@@ -55,46 +55,18 @@ impl<E: Env> Replay<E> {
 }
 
 impl<E: TrainEnv> Replay<E> {
-    /// Adds trajectories with the log-rewards that they have.
-    pub(super) fn add(&mut self, env: &E, trajectories: &Trajectories<E>) -> Result<()> {
-        let log_rewards = trajectories.recorded_log_rewards().unwrap_or_default();
-        self.buffer.add(env, &trajectories.walks(env)?, log_rewards).map(|_| ())
-    }
-
-    /// Searches if the time for it has come; gives the number of objects that the reward was asked for.
-    pub(super) fn search(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<usize> {
-        let (env, buffer) = (&context.env, &mut self.buffer);
-        let due = |one: &&Searching<E>| context.step > 0 && context.step.is_multiple_of(one.every);
-        let Some(searching) = self.searching.as_ref().filter(due).filter(|_| !buffer.is_empty()) else { return Ok(0) };
-        let start = buffer.draw(searching.objects, rng)?.terminal;
-        let found = searching.search.search(env, &start, context.reward.as_ref(), rng)?;
-        if found.objects.is_empty() {
-            return Ok(found.reward_calls);
-        }
-        let walks = if buffer.keeps_paths() {
-            let uniform = env.uniform();
-            let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
-            sampler.backward(&found.objects, rng)?.walks(env)?
-        } else {
-            let offsets = vec![0; found.objects.len() + 1];
-            Walks { actions: env.no_actions(), offsets, terminal: found.objects, conditions: None }
-        };
-        buffer.add(env, &walks, &found.log_rewards)?;
-        Ok(found.reward_calls)
-    }
-
-    /// Entries of the buffer, some of them relabelled.
-    fn in_hindsight(&self, mut drawn: Drawn<E>, context: &Context<E>, rng: &mut Rng) -> Result<Drawn<E>> {
-        let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
+    /// Gives some of the drawn entries another condition, and the reward of their object under it.
+    fn relabel(&self, mut drawn: Drawn<E>, context: &Context<E>, rng: &mut Rng) -> Result<Drawn<E>> {
+        let (Some((hindsight, share)), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
         };
-        let rows: Vec<usize> = (0..drawn.walks.len()).filter(|_| rng.uniform() < relabelling.share).collect();
+        let rows: Vec<usize> = (0..drawn.walks.len()).filter(|_| rng.uniform() < *share).collect();
         if rows.is_empty() {
             return Ok(drawn);
         }
         let at = index_tensor(&rows, conditions.device());
         let objects = drawn.walks.terminal.select(&rows);
-        let others = relabelling.hindsight.relabel(&objects, &conditions.index_select(0, &at), rng)?;
+        let others = hindsight.relabel(&objects, &conditions.index_select(0, &at), rng)?;
         let Conditions(others) = Conditions::checked(others, rows.len())?;
         if others.size()[1] != conditions.size()[1] {
             return Err(Error::shape(
@@ -105,7 +77,9 @@ impl<E: TrainEnv> Replay<E> {
             ));
         }
         let rewards = log_rewards(context.reward.as_ref(), &objects, Some(&others))?;
-        rows.iter().zip(rewards).for_each(|(&row, reward)| drawn.log_rewards[row] = reward);
+        for (&row, reward) in rows.iter().zip(rewards) {
+            drawn.log_rewards[row] = reward;
+        }
         let others: Tensor = others.to_kind(conditions.kind()).to_device(conditions.device());
         drawn.walks.conditions = Some(Conditions(conditions.index_copy(0, &at, &others)));
         Ok(drawn)
@@ -114,13 +88,13 @@ impl<E: TrainEnv> Replay<E> {
 
 impl<E: TrainEnv> Persist<E> for Replay<E> {
     fn name(&self) -> &str {
-        if self.given { "data" } else { "replay" }
+        if self.is_data { "data" } else { "replay" }
     }
     fn describe(&self) -> String {
-        if self.given { "given trajectories drawn by loss" } else { "a replay buffer" }.into()
+        if self.is_data { "given trajectories that are drawn by loss" } else { "a replay buffer" }.into()
     }
     fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
-        if self.given && !self.draws_by_loss() { Ok(Vec::new()) } else { self.buffer.state(env) }
+        if self.is_data && !self.draws_by_loss() { Ok(Vec::new()) } else { self.buffer.state(env) }
     }
     fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         self.buffer.load_state(env, state)
@@ -128,32 +102,51 @@ impl<E: TrainEnv> Persist<E> for Replay<E> {
 }
 
 impl<E: TrainEnv> Source<E> for Replay<E> {
-    fn facts(&self, context: &Context<E>) -> Facts {
-        let has_way = context.config.replay_path != ReplayPath::UniformBackward;
-        Facts { on_policy: false, has_way, sees_losses: self.draws_by_loss() }
+    fn traits(&self, context: &Context<E>) -> SourceTraits {
+        let keeps_paths = context.config.replay_path != ReplayPath::UniformBackward;
+        SourceTraits { on_policy: false, keeps_paths, needs_losses: self.draws_by_loss() }
     }
 
-    fn draw(&mut self, wanted: Wanted, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
-        let drawn = self.buffer.draw_entries(wanted.most, rng)?;
-        let Drawn { walks, log_rewards, serials, .. } = self.in_hindsight(drawn, context, rng)?;
-        self.serials = serials;
-        walk_again(&walks, context, rng)?.with_log_rewards(log_rewards).map(Some)
+    fn is_ready(&self, context: &Context<E>) -> bool {
+        self.is_data || (context.step >= context.config.replay_after && !self.buffer.is_empty())
     }
 
-    /// Tells a buffer that draws by loss what its trajectories came to: the squared imbalance, whatever the objective.
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        if let Some(refill) = &self.refill {
+            self.refill_calls = refill.refill(&mut self.buffer, context, rng)?;
+        }
+        let drawn = self.buffer.draw_entries(request.max, rng)?;
+        let Drawn { walks, log_rewards, serials, .. } = self.relabel(drawn, context, rng)?;
+        self.last_entries = serials;
+        sample_paths(&walks, context, rng)?.with_log_rewards(log_rewards).map(Some)
+    }
+
+    fn remember(&mut self, new: &Trajectories<E>, context: &Context<E>) -> Result<()> {
+        if self.is_data {
+            return Ok(());
+        }
+        let log_rewards = new.recorded_log_rewards().unwrap_or_default();
+        self.buffer.add(&context.env, &new.walks(&context.env)?, log_rewards).map(drop)
+    }
+
+    /// Sets the loss of the entries of the last draw to the squared imbalance, whatever the objective.
     fn learn(&mut self, _: &Trajectories<E>, rows: Range<usize>, scores: &Scores, context: &Context<E>) -> Result<()> {
         if rows.is_empty() || !self.draws_by_loss() {
             return Ok(());
         }
         let imbalances = scores.imbalances(context.objective.reward_exponent());
         let losses: Vec<f64> = imbalances[rows].iter().map(|residual| residual.powi(2)).collect();
-        self.buffer.update_losses(&self.serials, &losses)?;
+        self.buffer.update_losses(&self.last_entries, &losses)?;
         Ok(())
+    }
+
+    fn reward_calls(&self) -> u64 {
+        self.refill_calls
     }
 }
 
-/// Stored walks as trajectories, by the path that the settings ask for.
-fn walk_again<E: TrainEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
+/// Returns trajectories that end in the stored objects, on the paths of the setting `replay_path`.
+fn sample_paths<E: TrainEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
     let (env, max_steps) = (&context.env, context.config.max_steps);
     let (at_random, conditions) = (env.uniform(), walks.conditions());
     match context.config.replay_path {

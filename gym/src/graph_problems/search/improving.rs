@@ -4,7 +4,7 @@ use gfn::env::{Env, Rows};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::train::{Context, Facts, Persist, Source, Wanted};
+use gfn::train::{BatchRequest, Context, Persist, Source, SourceTraits};
 use gfn::{Error, Result, Rng};
 use rayon::prelude::*;
 
@@ -94,22 +94,22 @@ impl Persist<GraphEnv> for Improving {
 }
 
 impl Source<GraphEnv> for Improving {
-    fn facts(&self, _: &Context<GraphEnv>) -> Facts {
-        Facts { on_policy: false, has_way: self.back_by_policy, sees_losses: false }
+    fn traits(&self, _: &Context<GraphEnv>) -> SourceTraits {
+        SourceTraits { on_policy: false, keeps_paths: self.back_by_policy, needs_losses: false }
     }
 
     fn draw(
         &mut self,
-        wanted: Wanted,
+        request: BatchRequest,
         context: &Context<GraphEnv>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<GraphEnv>>> {
         let (env, max_steps) = (&context.env, context.config.max_steps);
         let sampler = Sampler::new(env, context.policy()).max_steps(max_steps);
-        let conditions = context.conditions.as_ref().map(|one| one.draw(wanted.most, rng)).transpose()?;
+        let conditions = context.conditions.as_ref().map(|one| one.draw(request.max, rng)).transpose()?;
         let sampled = match &conditions {
             Some(conditions) => sampler.walks_conditional(conditions, rng)?,
-            None => sampler.walks(wanted.most, rng)?,
+            None => sampler.walks(request.max, rng)?,
         };
         let found = self.improved(env, &sampled.terminal, rng)?;
         let back = match (&conditions, self.back_by_policy) {

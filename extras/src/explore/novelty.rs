@@ -1,0 +1,228 @@
+//! Intrinsic rewards: additional rewards for new states.
+
+use gfn::env::{Env, Rows};
+use gfn::objective::{Quantity, Values};
+use gfn::optim::Schedule;
+use gfn::rollout::Trajectories;
+use gfn::train::{Companion, Context, Persist};
+use gfn::{Error, Result};
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+/// The novelty that intrinsic rewards are given for: a number per state, larger where less was seen. A closure
+/// `Fn(&States) -> Result<Vec<f64>>` is one that never changes.
+///
+/// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
+pub trait Novelty<S>: Send {
+    /// r of each state, `[states]`, not negative.
+    ///
+    /// # Errors
+    /// Whatever keeps it from telling.
+    fn rewards(&self, states: &S) -> Result<Vec<f64>>;
+
+    /// Takes visited states in; one that was visited twice comes twice.
+    ///
+    /// # Errors
+    /// Whatever keeps it from learning.
+    fn learn(&mut self, _visited: &S) -> Result<()> {
+        Ok(())
+    }
+
+    /// The tensors that a checkpoint keeps of it.
+    ///
+    /// # Errors
+    /// [`Error::Torch`] if a device can't give up its data.
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        Ok(Vec::new())
+    }
+
+    /// Goes on from what [`state`](Self::state) gave.
+    ///
+    /// # Errors
+    /// [`Error::Config`] or [`Error::Shape`] for the state of another one, and nothing is changed then.
+    fn load_state(&mut self, _state: &[(String, Tensor)]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<S, F: Fn(&S) -> Result<Vec<f64>> + Send> Novelty<S> for F {
+    fn rewards(&self, states: &S) -> Result<Vec<f64>> {
+        self(states)
+    }
+}
+
+/// The factor of novelty at each step of training.
+///
+/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of the state
+/// it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; a schedule that ends at 0 ends with
+/// the target that was asked for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntrinsicConfig {
+    /// On edges, exits left out.
+    pub edges: Schedule,
+    /// On terminal states.
+    pub terminal: Schedule,
+}
+
+impl IntrinsicConfig {
+    /// Rewards on edges alone.
+    #[must_use]
+    pub fn edge_based(coefficient: Schedule) -> Self {
+        Self { edges: coefficient, terminal: Schedule::Constant(0.0) }
+    }
+
+    /// Rewards on terminal states alone.
+    #[must_use]
+    pub fn state_based(coefficient: Schedule) -> Self {
+        Self { edges: Schedule::Constant(0.0), terminal: coefficient }
+    }
+
+    /// The same coefficient on both.
+    #[must_use]
+    pub fn joint(coefficient: Schedule) -> Self {
+        Self { edges: coefficient.clone(), terminal: coefficient }
+    }
+
+    fn check(&self) -> Result<()> {
+        for schedule in [&self.edges, &self.terminal] {
+            schedule.check()?;
+            if let Some(step) = schedule.landmarks().into_iter().find(|&step| schedule.at(step) < 0.0) {
+                return Err(Error::config(
+                    "the coefficient of intrinsic rewards",
+                    schedule.at(step),
+                    "a number of at least 0 at every step",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Intrinsic rewards as a companion of a trainer ([`Trainer::with_companion`](gfn::train::Trainer::with_companion)), for objectives that have a place
+/// for them: [`AugmentedTrajectoryBalance`](gfn::objective::AugmentedTrajectoryBalance) or
+/// [`AugmentedDetailedBalance`](gfn::objective::AugmentedDetailedBalance). They change the target while they aren't 0.
+///
+/// ```
+/// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
+/// use gfn::{testing::word_env, Rng};
+/// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
+/// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn_extras::explore::{DistillationConfig, Intrinsic, IntrinsicConfig, RandomDistillation};
+/// use tch::{Device, Kind};
+/// let (env, mut rng) = (word_env(2, 2), Rng::seeded(0));
+/// let estimators = EstimatorsConfig::with_flow(true);
+/// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, Device::Cpu, Kind::Float)?;
+/// let (features, config) = (ByNumber::new(2, 3), DistillationConfig::default());
+/// let novelty = RandomDistillation::new::<VectorStates>(features, config, Device::Cpu, Kind::Float, &mut rng)?;
+/// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
+/// let coefficient = Schedule::Linear { from: 0.1, to: 0.0, steps: 100 };
+/// let mut trainer = Trainer::new(env, reward, policy, AugmentedTrajectoryBalance, TrainerConfig::default(), rng)?
+///     .with_companion(Intrinsic::new(novelty, IntrinsicConfig::joint(coefficient))?)?;
+/// assert!(trainer.step()?.loss.is_finite());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Intrinsic<N> {
+    novelty: N,
+    config: IntrinsicConfig,
+}
+
+impl<N> Intrinsic<N> {
+    /// Rewards novelty by these coefficients.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a coefficient that is ever negative.
+    pub fn new(novelty: N, config: IntrinsicConfig) -> Result<Self> {
+        config.check()?;
+        Ok(Self { novelty, config })
+    }
+
+    /// The novelty that is rewarded.
+    pub fn novelty(&self) -> &N {
+        &self.novelty
+    }
+}
+
+/// Each visited state once per visit, and the row of each trajectory's terminal state.
+fn visited<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
+    let mut states = trajectories.states().clone();
+    let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
+    let exit = trajectories.is_exit();
+    let without: Vec<usize> = (0..terminal.len()).filter(|&i| !exit[terminal[i]]).collect();
+    without.iter().enumerate().for_each(|(k, &i)| terminal[i] = exit.len() + k);
+    states.append(trajectories.terminal_states().select(&without));
+    (states, terminal)
+}
+
+impl<N> Intrinsic<N> {
+    /// Returns the rewards of a batch at a step: on edges and on terminal states.
+    fn rewards<E: Env>(&self, trajectories: &Trajectories<E>, step: usize) -> Result<[Tensor; 2]>
+    where
+        N: Novelty<E::States>,
+    {
+        let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
+        let (states, terminal) = visited(trajectories);
+        let novelty = if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.each(&states)? };
+        let after = trajectories.next_rows().into_iter().map(|row| row.unwrap_or_else(|i| terminal[i]));
+        let edges = after.zip(trajectories.is_exit());
+        let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
+        let terminal: Vec<f64> = terminal.iter().map(|&row| on_terminal * novelty[row]).collect();
+        Ok([Tensor::from_slice(&edges), Tensor::from_slice(&terminal)])
+    }
+
+    /// Returns the novelty of each state; equal states are evaluated once.
+    fn each<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
+    where
+        N: Novelty<S>,
+    {
+        let grouping = states.group();
+        let values = self.novelty.rewards(&states.select(&grouping.first))?;
+        if values.len() != grouping.first.len() {
+            return Err(Error::shape(
+                "intrinsic rewards",
+                [grouping.first.len() as i64],
+                [values.len() as i64],
+                "give one number per state",
+            ));
+        }
+        if let Some((row, &value)) = values.iter().enumerate().find(|(_, r)| !(r.is_finite() && **r >= 0.0)) {
+            let remedy = "give finite rewards for novelty, none of them negative";
+            return Err(Error::non_finite("intrinsic reward", row, value, remedy));
+        }
+        Ok(grouping.of.iter().map(|&group| values[group]).collect())
+    }
+}
+
+impl<E: Env, N: Novelty<E::States>> Persist<E> for Intrinsic<N> {
+    fn name(&self) -> &str {
+        "novelty"
+    }
+    fn describe(&self) -> String {
+        "a novelty that learns".into()
+    }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        self.novelty.state()
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        self.novelty.load_state(state)
+    }
+}
+
+impl<E: Env, N: Novelty<E::States> + 'static> Companion<E> for Intrinsic<N> {
+    fn supplies(&self) -> &'static [Quantity] {
+        &[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal]
+    }
+
+    fn supply(&self, batch: &Trajectories<E>, context: &Context<E>, supplied: &mut Values) -> Result<()> {
+        let [edges, terminal] = self.rewards(batch, context.step)?;
+        supplied.insert(Quantity::IntrinsicEdge, edges);
+        supplied.insert(Quantity::IntrinsicTerminal, terminal);
+        Ok(())
+    }
+
+    fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E>) -> Result<()> {
+        self.novelty.learn(&visited(batch).0)
+    }
+}

@@ -1,0 +1,86 @@
+//! A search among objects, whose results enter the replay buffer.
+
+use gfn::env::{Env, Reward, Rows};
+use gfn::replay::ReplayBuffer;
+use gfn::rollout::{Sampler, Walks};
+use gfn::train::{Context, Refill, TrainEnv};
+use gfn::{Error, Result, Rng};
+
+/// The results of a search.
+#[derive(Clone, Debug)]
+pub struct Found<S> {
+    /// Finished objects, any number of them.
+    pub objects: S,
+    /// Their log-rewards.
+    pub log_rewards: Vec<f64>,
+    /// The number of objects that the search asked the reward about.
+    pub reward_calls: usize,
+}
+
+/// A search that starts from finished objects and may use more than the values of a reward: Langevin steps along a gradient, or a chemist's
+/// moves. It has no state, so that a resumed run continues with the same search.
+///
+/// [`LocalSearch`](gfn::rollout::LocalSearch) searches on trajectories instead.
+pub trait ObjectSearch<E: Env>: Send {
+    /// Searches from these objects.
+    ///
+    /// # Errors
+    /// Any error that must end the step.
+    fn search(
+        &self,
+        env: &E,
+        objects: &E::States,
+        reward: &dyn Reward<E::States>,
+        rng: &mut Rng,
+    ) -> Result<Found<E::States>>;
+}
+
+/// Searches every few steps from objects that are drawn from the replay buffer, and adds the results to the buffer (Sendera et al., *Improved
+/// Off-Policy Training of Diffusion Samplers*, 2024). Add it by [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
+///
+/// Buffers that keep paths get them from the environment's uniform backward policy. The search counts as sampling time of its step.
+#[derive(Debug)]
+pub struct Search<S> {
+    search: S,
+    every: usize,
+    objects: usize,
+}
+
+impl<S> Search<S> {
+    /// Searches every `every` steps from `objects` objects.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an interval or a number of objects of 0.
+    pub fn new(search: S, every: usize, objects: usize) -> Result<Self> {
+        for (setting, value) in [("the steps between searches", every), ("objects to search from", objects)] {
+            if value == 0 {
+                return Err(Error::config(setting, "0", "at least 1"));
+            }
+        }
+        Ok(Self { search, every, objects })
+    }
+}
+
+impl<E: TrainEnv, S: ObjectSearch<E>> Refill<E> for Search<S> {
+    fn refill(&self, buffer: &mut ReplayBuffer<E>, context: &Context<E>, rng: &mut Rng) -> Result<u64> {
+        if context.step == 0 || !context.step.is_multiple_of(self.every) || buffer.is_empty() {
+            return Ok(0);
+        }
+        let env = &context.env;
+        let start = buffer.draw(self.objects, rng)?.terminal;
+        let found = self.search.search(env, &start, context.reward.as_ref(), rng)?;
+        if found.objects.is_empty() {
+            return Ok(found.reward_calls as u64);
+        }
+        let walks = if buffer.keeps_paths() {
+            let uniform = env.uniform();
+            let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
+            sampler.backward(&found.objects, rng)?.walks(env)?
+        } else {
+            let offsets = vec![0; found.objects.len() + 1];
+            Walks { actions: env.no_actions(), offsets, terminal: found.objects, conditions: None }
+        };
+        buffer.add(env, &walks, &found.log_rewards)?;
+        Ok(found.reward_calls as u64)
+    }
+}

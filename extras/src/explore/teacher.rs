@@ -1,0 +1,250 @@
+//! The adaptive teacher: a second policy that samples where the first one is wrong.
+
+use std::ops::Range;
+
+use gfn::contract::check_policy;
+use gfn::env::Env;
+use gfn::objective::{Objective, Quantity, RegressionLoss, Scores, TrajectoryBalance, score};
+use gfn::optim::{Adam, AdamConfig};
+use gfn::policy::Policy;
+use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::runtime::backward;
+use gfn::tensor::to_host;
+use gfn::train::{BatchRequest, Context, Persist, Source, SourceTraits, TrainEnv};
+use gfn::{Error, Result, Rng};
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+use super::distillation::{load_network_state, network_state};
+
+/// The reward and the optimizer of a [`Teacher`].
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TeacherConfig {
+    /// The weight, in addition to 1, of objects that the student samples too rarely: C.
+    pub under_sampled: f64,
+    /// The exponent of the student's reward in the teacher's: alpha.
+    pub alpha: f64,
+    /// Added to the squared imbalance, so that its logarithm is finite.
+    pub epsilon: f64,
+    /// The teacher's optimizer.
+    pub adam: AdamConfig,
+}
+
+impl Default for TeacherConfig {
+    /// C = 19, alpha = 0.5, epsilon = 1e-3.
+    fn default() -> Self {
+        Self { under_sampled: 19.0, alpha: 0.5, epsilon: 1e-3, adam: AdamConfig::default() }
+    }
+}
+
+impl TeacherConfig {
+    fn check(&self) -> Result<()> {
+        for (setting, value) in [("under_sampled", self.under_sampled), ("alpha", self.alpha)] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::config(setting, value, "a finite number of at least 0"));
+            }
+        }
+        if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
+            return Err(Error::config("epsilon", self.epsilon, "a finite number above 0"));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R` with
+/// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. Where `delta > 0` the student samples too rarely.
+///
+/// ```
+/// use gfn::objective::{Quantity, Scores};
+/// use gfn_extras::explore::{TeacherConfig, teacher_log_rewards};
+/// use tch::Tensor;
+/// let zeros = Tensor::from_slice(&[0f64, 0.0]);
+/// let log_reward = Tensor::from_slice(&[2f64, -2.0]);
+/// let mut scores = Scores::new(vec![0, 1, 2], zeros.shallow_clone(), zeros.shallow_clone(), log_reward);
+/// scores.set(Quantity::LogZ, zeros)?;
+/// let config = TeacherConfig { under_sampled: 9.0, alpha: 0.5, epsilon: 1.0, ..TeacherConfig::default() };
+/// let log_rewards = teacher_log_rewards(&scores, &config);
+/// assert!((log_rewards[0] - (41f64.ln() + 1.0)).abs() < 1e-12 && (log_rewards[1] - (5f64.ln() - 1.0)).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[must_use]
+pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64> {
+    let raw = to_host(&student.raw_log_reward);
+    let mut log_rewards = Vec::with_capacity(raw.len());
+    for (imbalance, log_reward) in student.imbalances(1.0).into_iter().zip(raw) {
+        let weight = 1.0 + if imbalance < 0.0 { config.under_sampled } else { 0.0 };
+        log_rewards.push((config.epsilon + weight * imbalance.powi(2)).ln() + config.alpha * log_reward);
+    }
+    log_rewards
+}
+
+/// An adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that supplies a share of each batch, and learns
+/// by trajectory balance to sample where the student, the trainer's own policy, is wrong. It changes the behaviour, not the target.
+///
+/// Its reward is [`teacher_log_rewards`] of each trajectory that the student is trained on. It changes as the student learns. As in the authors'
+/// code `delta` belongs to one trajectory, not to a mean over the paths to its object, so that the teacher samples in proportion to the geometric mean
+/// of its reward over the paths; the paper trains with a fixed, uniform P_B in both. Unlike there, student, teacher and buffer share each batch
+/// instead of taking turns.
+///
+/// ```
+/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+/// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
+/// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn_extras::explore::{Teacher, TeacherConfig};
+/// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
+/// let policy = || MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float);
+/// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
+/// let teacher = Teacher::new(&env, policy()?, TeacherConfig::default())?;
+/// let mut trainer = Trainer::new(env.clone(), reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
+///     .with_source(0.5, teacher)?;
+/// assert!(trainer.step()?.loss.is_finite());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Teacher<T> {
+    policy: T,
+    adam: Adam,
+    config: TeacherConfig,
+    /// `true` once the policy was checked. A policy that needs conditions is checked when it first draws.
+    is_checked: bool,
+}
+
+impl<T> Teacher<T> {
+    /// Builds a teacher from a policy, which must have parameters.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for a policy without parameters; [`Error::Contract`] for a policy that a trainer
+    /// would refuse.
+    pub fn new<E: TrainEnv>(env: &E, policy: T, config: TeacherConfig) -> Result<Self>
+    where
+        T: Policy<E>,
+    {
+        config.check()?;
+        let none = || {
+            let remedy = "give it a network: it has to learn where the student is wrong";
+            Error::missing("an adaptive teacher", "a policy with parameters", remedy)
+        };
+        let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;
+        let is_checked = check_policy(env, &policy, None, 0)?;
+        Ok(Self { policy, adam, config, is_checked })
+    }
+
+    /// The teacher's policy.
+    pub fn policy(&self) -> &T {
+        &self.policy
+    }
+
+    /// Adds the gradients of the teacher's loss on a batch, which is a mean over trajectories.
+    fn differentiate<E: TrainEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
+    where
+        T: Policy<E>,
+    {
+        // Scoring uses recorded log-rewards as the reward.
+        let batch = batch.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
+        let limit = context.config.chunk.unwrap_or(usize::MAX);
+        let offsets = batch.offsets();
+        let mut start = 0;
+        for end in 1..=batch.len() {
+            if end < batch.len() && offsets[end + 1] - offsets[start] <= limit {
+                continue;
+            }
+            let part = batch.select(start..end)?;
+            let needs = Objective::needs(&TrajectoryBalance);
+            let scores = score(&context.env, context.reward.as_ref(), &self.policy, &part, needs)?;
+            let share = part.len() as f64 / batch.len() as f64;
+            backward(&(TrajectoryBalance.loss(&scores, RegressionLoss::Squared)? * share))?;
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Env, T: Policy<E> + Send> Persist<E> for Teacher<T> {
+    fn name(&self) -> &str {
+        "teacher"
+    }
+    fn describe(&self) -> String {
+        "a teacher".into()
+    }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        match self.policy.parameters() {
+            Some(parameters) => network_state(parameters, &self.adam),
+            None => Ok(Vec::new()),
+        }
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        match self.policy.parameters() {
+            Some(parameters) => load_network_state(parameters, &mut self.adam, state),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
+    fn traits(&self, _: &Context<E>) -> SourceTraits {
+        SourceTraits { needs_losses: true, ..SourceTraits::default() }
+    }
+
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        if context.objective.needs().has(Quantity::LogPrior) {
+            return Err(Error::missing(
+                "an adaptive teacher",
+                "an objective whose balance is one with P_B, not with a prior",
+                "train the student without a teacher, or by an objective that isn't relative to a prior",
+            ));
+        }
+        if !self.is_checked {
+            self.is_checked = check_policy(&context.env, &self.policy, context.conditions.as_deref(), 0)?;
+        }
+        if let Some(parameters) = self.policy.parameters() {
+            parameters.reset_noise(rng);
+        }
+        let sampler = Sampler::new(&context.env, &self.policy)
+            .exploration(context.exploration()?)
+            .max_steps(context.config.max_steps);
+        let drawn = match context.draw_conditions(request.max, rng)? {
+            Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
+            None => sampler.forward(request.max, rng)?,
+        };
+        Ok(Some(drawn))
+    }
+
+    /// Learns from the whole batch, whichever source supplied it.
+    fn learn(
+        &mut self,
+        batch: &Trajectories<E>,
+        _: Range<usize>,
+        student: &Scores,
+        context: &Context<E>,
+    ) -> Result<()> {
+        let differentiated = self.differentiate(batch, student, context);
+        if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
+            // The gradients of a part of the batch must not enter the next step.
+            parameters.clear_gradients();
+        }
+        differentiated?;
+        self.adam.step().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gfn::objective::Quantity;
+
+    /// Two objects of one reward, one of which the student samples too rarely and the other as much too often: the first is worth more.
+    #[test]
+    fn a_teacher_is_after_what_the_student_samples_too_rarely() {
+        let same = || Tensor::from_slice(&[0f64, 0.0]);
+        let log_pf = Tensor::from_slice(&[-3f64, -1.0]);
+        let log_reward = Tensor::from_slice(&[-2f64, -2.0]);
+        let mut scores = Scores::new(vec![0, 1, 2], log_pf, same(), log_reward);
+        scores.set(Quantity::LogZ, same()).unwrap();
+        let config = TeacherConfig::default();
+        let [rare, often] = teacher_log_rewards(&scores, &config)[..] else { panic!("one for each") };
+        let expected = |weight: f64| (config.epsilon + weight).ln() - 2.0 * config.alpha;
+        assert!((rare - expected(1.0 + config.under_sampled)).abs() < 1e-12, "{rare}");
+        assert!((often - expected(1.0)).abs() < 1e-12, "{often}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Thompson sampling: each trajectory follows one head of the policy, and each head learns from a share of the batch.
+
+use gfn::env::Env;
+use gfn::policy::{MultiHead, Policy};
+use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::tensor::index_tensor;
+use gfn::train::{Batch, BatchRequest, BatchScores, Context, Persist, Source, StepStats, TrainEnv, Trainer};
+use gfn::{Error, Result, Rng};
+
+/// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023): the disagreement between
+/// the heads of P_F explores. It changes the behaviour, not the target. The trainer's policy must have several heads.
+///
+/// As the source of fresh trajectories ([`Trainer::with_fresh`]) it draws a head for each trajectory. [`thompson_step`] makes the training steps.
+///
+/// ```
+/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, testing::word_env, Rng};
+/// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
+/// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn_extras::explore::{Thompson, thompson_step};
+/// let env = word_env(2, 2);
+/// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
+/// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
+/// let trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+/// let thompson = Thompson::new(trainer.policy(), 0.5)?;
+/// let mut trainer = trainer.with_fresh(thompson)?;
+/// Fit::new(3).run_by(&mut trainer, &mut thompson_step)?;
+/// assert_eq!(trainer.steps_done(), 3);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Thompson {
+    /// The probability that a head learns from a trajectory.
+    share: f64,
+    n_heads: usize,
+    /// The random stream of the shares of the last batch. It comes from the trainer's stream, so that a resumed run draws the same shares.
+    shares_rng: Option<Rng>,
+}
+
+impl Thompson {
+    /// Each head learns from each trajectory with probability `share`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
+    pub fn new<E: Env>(policy: &dyn Policy<E>, share: f64) -> Result<Self> {
+        let n_heads = policy.heads().map_or(1, MultiHead::n_heads);
+        if n_heads < 2 {
+            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`; a policy that wraps another one must forward its heads)";
+            return Err(Error::config("the heads of Thompson sampling", n_heads, expected));
+        }
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(Error::config("the share of a batch that a head learns from", share, "0 < share <= 1"));
+        }
+        Ok(Self { share, n_heads, shares_rng: None })
+    }
+
+    /// Draws the trajectories of a batch that each head learns from. A head with fewer than `min` trajectories learns from all.
+    fn draw_shares<E: Env>(&self, batch: &Trajectories<E>, min: usize) -> Result<Vec<Trajectories<E>>> {
+        let missing =
+            || Error::missing("a step of Thompson sampling", "a batch drawn by heads", "draw it by `Trainer::draw`");
+        let mut rng = self.shares_rng.clone().ok_or_else(missing)?;
+        // Trajectory by trajectory, so that the draw doesn't depend on the order in which heads are evaluated.
+        let mut rows = vec![Vec::new(); self.n_heads];
+        for row in 0..batch.len() {
+            for rows in &mut rows {
+                if rng.uniform() < self.share {
+                    rows.push(row);
+                }
+            }
+        }
+        let mut shares = Vec::new();
+        for rows in rows {
+            shares.push(batch.select(if rows.len() < min { (0..batch.len()).collect() } else { rows })?);
+        }
+        Ok(shares)
+    }
+}
+
+/// Calls `work` with each of these heads in use, and then restores the head in use.
+fn with_heads<E: Env, T>(
+    policy: &dyn Policy<E>,
+    heads: impl Iterator<Item = usize>,
+    mut work: impl FnMut(usize) -> Result<T>,
+) -> Result<Vec<T>> {
+    let Some(policy) = policy.heads() else {
+        let rule = "`Policy::heads` returns the heads in every step";
+        return Err(Error::contract(rule, "it returned heads to `Thompson::new`, and `None` in this step"));
+    };
+    let home = policy.head();
+    let results = heads.map(|head| policy.use_head(head).and_then(|()| work(head))).collect();
+    policy.use_head(home)?;
+    results
+}
+
+impl<E: Env> Persist<E> for Thompson {
+    fn name(&self) -> &str {
+        "thompson"
+    }
+}
+
+impl<E: TrainEnv> Source<E> for Thompson {
+    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+        self.shares_rng = Some(rng.split());
+        let n = request.max;
+        let conditions = context.draw_conditions(n, rng)?;
+        let sampler = Sampler::new(&context.env, context.policy())
+            .exploration(context.exploration()?)
+            .max_steps(context.config.max_steps);
+        let mut rows = vec![Vec::new(); self.n_heads];
+        for row in 0..n {
+            rows[rng.below(self.n_heads)].push(row);
+        }
+        let heads = (0..rows.len()).filter(|&head| !rows[head].is_empty());
+        let parts = with_heads(context.policy(), heads, |head| match &conditions {
+            Some(all) => {
+                sampler.forward_conditional(&all.index_select(0, &index_tensor(&rows[head], all.device())), rng)
+            }
+            None => sampler.forward(rows[head].len(), rng),
+        })?;
+        let mut parts = parts.into_iter();
+        let Some(mut whole) = parts.next() else { return Ok(None) };
+        whole.extend(parts)?;
+        Ok(Some(whole))
+    }
+}
+
+/// Makes one training step of a trainer whose fresh trajectories come from [`Thompson`]. Each head learns from its random share of the batch
+/// (bootstrapping); the loss is the mean over heads, which share torso, P_B, log F and log Z. Afterwards the head in use is the one before the step,
+/// which evaluation sees.
+///
+/// # Errors
+/// [`Error::Missing`] for a trainer without [`Thompson`], with chunks, several replicas, or a source that learns from losses; those of
+/// [`Trainer::step`].
+pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats> {
+    let batch = trainer.draw()?;
+    let min = trainer.context().objective.smallest_batch().max(1);
+    let Some(thompson) = trainer.source::<Thompson>() else {
+        let remedy = "give the trainer `Thompson` as its source of fresh trajectories (`Trainer::with_fresh`)";
+        return Err(Error::missing("a step of Thompson sampling", "a trainer that samples by heads", remedy));
+    };
+    let shares = thompson.draw_shares(&batch.trajectories, min)?;
+    let weight = 1.0 / shares.len() as f64;
+    let home = trainer.policy().heads().map_or(0, MultiHead::head);
+    let mut parts = Vec::new();
+    let mut losses = Vec::new();
+    let score_heads = || -> Result<()> {
+        for (head, share) in shares.into_iter().enumerate() {
+            use_head(trainer, head)?;
+            let scores = trainer.score(&mut Batch::from(share))?;
+            losses.push(trainer.loss(&scores)? * weight);
+            parts.push(scores);
+        }
+        Ok(())
+    };
+    let made = score_heads();
+    use_head(trainer, home)?;
+    made?;
+    let scores = BatchScores::join(parts)?;
+    let loss = tch::Tensor::stack(&losses, 0).sum(losses[0].kind());
+    trainer.record_loss(loss.double_value(&[]));
+    trainer.apply(&loss, &scores)?;
+    trainer.advance(batch, &scores)
+}
+
+fn use_head<E: Env>(trainer: &Trainer<E>, head: usize) -> Result<()> {
+    trainer.policy().heads().map_or(Ok(()), |heads| heads.use_head(head))
+}

@@ -1,0 +1,152 @@
+//! Early stopping, when a figure no longer improves.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::env::Env;
+use crate::run::{Observer, Record};
+use crate::train::Trainer;
+use crate::train::to_json;
+use crate::{Error, Result};
+
+/// The direction in which a figure improves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Goal {
+    /// Smaller is better: distances, losses.
+    Smaller,
+    /// Larger is better: modes found, rewards.
+    Larger,
+}
+
+impl Goal {
+    /// Whether a value is better than the best so far by more than `min_change`; a value that isn't finite never is.
+    pub(super) fn improves(self, value: f64, best: Option<f64>, min_change: f64) -> bool {
+        let gain = best.map(|best| match self {
+            Self::Smaller => best - value,
+            Self::Larger => value - best,
+        });
+        value.is_finite() && gain.is_none_or(|gain| gain > min_change)
+    }
+}
+
+/// An observer that stops a run when a figure hasn't improved for some time. Add it after the observer that measures
+/// the figure.
+///
+/// The figure is a metric or one of the step's own ([`Record::figure`]). Only steps at which the figure is measured
+/// count; a measurement made only because the run ends doesn't. NaN is no improvement. Best value and count are saved
+/// in checkpoints.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EarlyStop {
+    name: String,
+    metric: String,
+    goal: Goal,
+    patience: usize,
+    min_change: f64,
+    seen: Seen,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+struct Seen {
+    best: Option<f64>,
+    /// Number of measurements since the best.
+    stale: usize,
+}
+
+impl EarlyStop {
+    /// Stops after `patience` measurements of `metric` without an improvement.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a patience of 0.
+    pub fn new(metric: &str, goal: Goal, patience: usize) -> Result<Self> {
+        if patience == 0 {
+            return Err(Error::config(
+                "patience",
+                "0",
+                "at least one measurement without improvement before a run is stopped",
+            ));
+        }
+        let (name, metric) = ("early_stop".to_owned(), metric.to_owned());
+        Ok(Self { name, metric, goal, patience, min_change: 0.0, seen: Seen::default() })
+    }
+
+    /// Sets a name other than `early_stop` for checkpoints; several such observers in a run need different names.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Sets the smallest change that counts as an improvement.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless it is finite and at least 0.
+    pub fn min_change(mut self, min_change: f64) -> Result<Self> {
+        if !(min_change.is_finite() && min_change >= 0.0) {
+            let got = min_change.to_string();
+            return Err(Error::config("min_change", got, "a finite number of at least 0"));
+        }
+        self.min_change = min_change;
+        Ok(self)
+    }
+
+    /// The best value so far.
+    #[must_use]
+    pub fn best(&self) -> Option<f64> {
+        self.seen.best
+    }
+
+    /// Adds a measurement; returns whether the run should stop.
+    fn measured(&mut self, value: f64) -> bool {
+        if self.goal.improves(value, self.seen.best, self.min_change) {
+            self.seen = Seen { best: Some(value), stale: 0 };
+        } else {
+            self.seen.stale += 1;
+        }
+        self.seen.stale >= self.patience
+    }
+}
+
+impl<E: Env> Observer<E> for EarlyStop {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
+        if let Some(state) = state {
+            self.seen = Seen::deserialize(state)
+                .map_err(|error| Error::contract("a checkpoint keeps an early stop's best value and count", error))?;
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
+        let out_of_turn = record.at_end.contains(&self.metric);
+        match record.awaited(&self.metric)? {
+            Some(value) if !out_of_turn && self.measured(value) => Ok(ControlFlow::Break(())),
+            _ => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn save(&mut self) -> Result<Value> {
+        to_json(&self.seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_counts_measurements_without_improvement() {
+        let mut stop = EarlyStop::new("tv", Goal::Smaller, 3).unwrap().min_change(0.1).unwrap();
+        let stops = [1.0, 0.95, 0.85, 0.84, f64::NAN, 0.7, 0.7, 0.65, 0.61].map(|value| stop.measured(value));
+        assert_eq!(stops, [false, false, false, false, false, false, false, false, true]);
+        assert_eq!((stop.best(), stop.seen.stale), (Some(0.7), 3));
+        let mut stop = EarlyStop::new("modes", Goal::Larger, 1).unwrap();
+        assert_eq!([f64::NEG_INFINITY, 1.0, 2.0, 2.0].map(|value| stop.measured(value)), [true, false, false, true]);
+        assert!(EarlyStop::new("tv", Goal::Smaller, 0).is_err());
+        assert!(EarlyStop::new("tv", Goal::Smaller, 1).unwrap().min_change(f64::NAN).is_err());
+    }
+}

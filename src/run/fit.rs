@@ -1,0 +1,356 @@
+//! The training loop.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[cfg(feature = "signals")]
+use super::interrupt::Interrupt;
+use super::{Observer, OnWarning, Progress, Record, Warnings};
+use crate::env::Env;
+use crate::train::{StepStats, TrainEnv, Trainer, check_interval};
+use crate::{Error, Result};
+
+/// The time before the progress line appears.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
+
+/// The reason why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// All steps are done.
+    Done,
+    /// An observer stopped it.
+    Stopped,
+    /// SIGINT (Ctrl-C) or SIGTERM stopped it before its last step; only with the feature `signals`.
+    Interrupted,
+}
+
+impl Ended {
+    /// Reads the number that the first replica sent.
+    fn from_number(number: f64) -> Self {
+        let all = [Self::Done, Self::Stopped, Self::Interrupted];
+        all.into_iter().find(|one| f64::from(*one as u8) == number).unwrap_or(Self::Stopped)
+    }
+}
+
+/// Trains up to a number of steps: calls observers, saves checkpoints, ends on Ctrl-C.
+///
+/// A run that continues from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the remaining steps,
+/// bit for bit those of an uninterrupted run, and its observers continue, too. A checkpoint stores their states by
+/// name, so several observers with a state need different names (`named`).
+///
+/// ```
+/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles, Rng};
+/// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
+/// use gfn::run::{EarlyStop, Ended, Fit, Goal, MetricsFile, Metrics, Validation};
+/// use gfn::train::{Trainer, TrainerConfig};
+/// # let folder = std::env::temp_dir().join(format!("gfn-fit-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).ok();
+/// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+///     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
+/// };
+/// let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
+/// let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+/// let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
+/// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+/// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
+///
+/// let space = StateGraph::build(trainer.env(), 100)?;
+/// let target = space.target_distribution(&reward, None)?;
+/// let mut validation = Validation::every(10, |trainer: &Trainer<_>| {
+///     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
+///     Ok(Metrics::from([("tv".to_owned(), Distances::between(&learned.probs, &target.probs)?.tv)]))
+/// })?;
+/// let mut stop = EarlyStop::new("tv", Goal::Smaller, 20)?;
+/// let mut lines = MetricsFile::new(folder.join("metrics.jsonl"));
+/// let fit = Fit::new(40).observe(&mut validation).observe(&mut stop).observe(&mut lines);
+/// let ended = fit.checkpoint(folder.join("checkpoint"), Some(20))?.stop_on_interrupt().run(&mut trainer)?;
+/// assert_eq!(ended, Ended::Done);
+/// assert_eq!(std::fs::read_to_string(folder.join("metrics.jsonl")).map_or(0, |text| text.lines().count()), 40);
+/// # std::fs::remove_dir_all(&folder).ok();
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct Fit<'a, E: Env> {
+    steps: usize,
+    observers: Vec<&'a mut dyn Observer<E>>,
+    checkpoint: Option<PathBuf>,
+    every: Option<usize>,
+    is_interruptible: bool,
+    shows_progress: bool,
+    warnings: RunWarnings<'a, E>,
+    /// The keys of a record that no metric may use.
+    reserved_keys: Vec<String>,
+}
+
+/// The warnings of a run: of the caller, or of the run alone.
+enum RunWarnings<'a, E: Env> {
+    Borrowed(&'a mut Warnings<E::States>),
+    Owned(Warnings<E::States>),
+}
+
+impl<E: Env> std::fmt::Debug for Fit<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.observers.iter().map(|observer| observer.name()).collect();
+        let mut out = f.debug_struct("Fit");
+        out.field("steps", &self.steps).field("observers", &names).field("checkpoint", &self.checkpoint);
+        out.field("every", &self.every).field("is_interruptible", &self.is_interruptible);
+        out.field("shows_progress", &self.shows_progress).finish_non_exhaustive()
+    }
+}
+
+impl<'a, E: TrainEnv> Fit<'a, E> {
+    /// A run that ends when the trainer has made `steps` steps in all, including those before a resume.
+    #[must_use]
+    pub fn new(steps: usize) -> Self {
+        Self {
+            steps,
+            observers: Vec::new(),
+            checkpoint: None,
+            every: None,
+            is_interruptible: false,
+            shows_progress: true,
+            warnings: RunWarnings::Owned(Warnings::default()),
+            reserved_keys: Vec::new(),
+        }
+    }
+
+    /// Adds an observer, which is called after each step and after earlier observers.
+    #[must_use]
+    pub fn observe(mut self, observer: &'a mut dyn Observer<E>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Sets the observer of warnings, to look at them after the run, or to keep its memory over several runs. By default each run has its own,
+    /// which prints them on stderr. It is called before all other observers.
+    #[must_use]
+    pub fn warnings(mut self, warnings: &'a mut Warnings<E::States>) -> Self {
+        self.warnings = RunWarnings::Borrowed(warnings);
+        self
+    }
+
+    /// Sets what happens at a warning of this run. The default is [`OnWarning::Print`].
+    #[must_use]
+    pub fn on_warning(mut self, on_warning: OnWarning) -> Self {
+        self.warnings = RunWarnings::Owned(Warnings::new(on_warning));
+        self
+    }
+
+    /// Sets whether a run of more than a second shows a progress line on stderr ([`Progress`]), if that is a terminal. The default is `true`;
+    /// observers that print there should switch it off.
+    #[must_use]
+    pub fn progress(mut self, shown: bool) -> Self {
+        self.shows_progress = shown;
+        self
+    }
+
+    /// Saves a checkpoint in this folder at the end of the run, unless it ends in an error, and every `every` steps.
+    /// Before the first step it is checked that the folder can be written.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an interval of 0 steps.
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: Option<usize>) -> Result<Self> {
+        check_interval("steps between checkpoints", every)?;
+        (self.checkpoint, self.every) = (Some(path.into()), every);
+        Ok(self)
+    }
+
+    /// Ends the run after the step in which SIGINT (Ctrl-C) or SIGTERM arrives. A second signal ends the process at
+    /// once; the checkpoint on disk is whole then, too. Without this setting, and after the run, the signals end the
+    /// process at once, as usual.
+    ///
+    /// If the program set a handler of its own before its first such run, that handler is called at each signal, during
+    /// runs, too, and it decides what a second signal does.
+    ///
+    /// Part of the feature `signals`, which is on by default.
+    #[cfg(feature = "signals")]
+    #[must_use]
+    pub fn stop_on_interrupt(mut self) -> Self {
+        self.is_interruptible = true;
+        self
+    }
+
+    /// Makes the remaining steps.
+    ///
+    /// # Errors
+    /// Those of [`Trainer::check_savable`] before the first step, of [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
+    /// is untouched then. [`Error::Warned`] for a warning with [`OnWarning::Fail`]. [`Error::Peer`] if another replica has ended or doesn't
+    /// answer; resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for two observers of one name
+    /// that both have a state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves to
+    /// the folder of the run's own checkpoint.
+    pub fn run(self, trainer: &mut Trainer<E>) -> Result<Ended> {
+        self.fit(trainer, &mut Trainer::step, true)
+    }
+
+    /// Makes the remaining steps by `step` instead of [`Trainer::step`]: a custom loop, which ends in [`Trainer::advance`]. Observers see its
+    /// steps like any others.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run), and those of `step`.
+    pub fn run_by(
+        self,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
+    ) -> Result<Ended> {
+        self.fit(trainer, step, false)
+    }
+
+    fn fit(
+        mut self,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
+        checks_end: bool,
+    ) -> Result<Ended> {
+        trainer.check_equal_replicas()?;
+        if trainer.replica() > 0 {
+            // The first replica speaks for all of them. A signal that reaches all processes must not end one before their common step.
+            self.observers.clear();
+        }
+        if let Some(path) = &self.checkpoint {
+            trainer.check_savable(path)?;
+        }
+        #[cfg(feature = "signals")]
+        let interrupt = self.is_interruptible.then(Interrupt::listen).transpose()?;
+        #[cfg(feature = "signals")]
+        let is_interrupted = || interrupt.as_ref().is_some_and(Interrupt::has_arrived);
+        #[cfg(not(feature = "signals"))]
+        let is_interrupted = || false;
+        self.reserved_keys = Record::own_keys()?;
+        if trainer.replica() == 0 {
+            self.run_warnings().start(trainer, None)?;
+        }
+        for observer in &mut self.observers {
+            let attached = trainer.attachment(observer.name());
+            if let Some((_, tensors)) = attached.filter(|(_, tensors)| !tensors.is_empty()) {
+                observer.load_tensors(tensors)?;
+            }
+            let state = attached.map(|(state, _)| state).filter(|state| !state.is_null());
+            observer.start(trainer, state)?;
+        }
+        trainer.clear_attachments();
+        self.attach_states(trainer)?;
+        let ended = self.train(trainer, step, &is_interrupted);
+        if ended.is_err() {
+            // The states stay with the trainer, for a run that continues with it. The first error is the one to report.
+            drop(self.attach_states(trainer));
+        }
+        let ended = ended?;
+        if checks_end && ended == Ended::Done && trainer.replica() == 0 {
+            self.run_warnings().check_end(trainer.steps_done())?;
+        }
+        Ok(ended)
+    }
+
+    fn run_warnings(&mut self) -> &mut Warnings<E::States> {
+        match &mut self.warnings {
+            RunWarnings::Borrowed(warnings) => warnings,
+            RunWarnings::Owned(warnings) => warnings,
+        }
+    }
+
+    /// Attaches the states of all observers to the trainer, for its next checkpoint.
+    fn attach_states(&mut self, trainer: &mut Trainer<E>) -> Result<()> {
+        let mut names = BTreeSet::new();
+        for observer in &mut self.observers {
+            let state = observer.save()?;
+            let tensors = observer.save_tensors()?;
+            if state.is_null() && tensors.is_empty() {
+                continue;
+            }
+            let name = observer.name().to_owned();
+            trainer.attach(&name, state, tensors)?;
+            if !names.insert(name.clone()) {
+                return Err(Error::config(
+                    "the observers of a run",
+                    format!("two of the name `{name}` that keep something"),
+                    "a different name for each (`named`), by which a checkpoint tells them apart",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn train(
+        &mut self,
+        trainer: &mut Trainer<E>,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Ended> {
+        let mut saved = None;
+        let mut progress = (self.shows_progress && trainer.replica() == 0).then(|| {
+            let line = Progress::new(self.steps as u64, trainer.context().objective.name());
+            line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
+        });
+        let mut ended = Ended::Done;
+        while trainer.steps_done() < self.steps && ended == Ended::Done {
+            let stats = step(trainer)?;
+            let step = trainer.steps_done();
+            let last = step >= self.steps;
+            if let Some(line) = &mut progress {
+                line.update(step as u64, stats.loss, Some(stats.log_z).filter(|log_z| !log_z.is_nan()));
+            }
+            let mut record = Record::new(step, trainer.reward_calls(), stats, last);
+            if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
+                ended = Ended::Stopped;
+            }
+            if self.every.is_some_and(|every| step.is_multiple_of(every)) {
+                self.save(trainer)?;
+                saved = Some(step);
+            }
+            if ended == Ended::Done && !last && is_interrupted() {
+                ended = Ended::Interrupted;
+            }
+            ended = Ended::from_number(trainer.context().broadcast_from_first(f64::from(ended as u8))?);
+        }
+        if let Some(line) = progress {
+            line.finish();
+        }
+        if saved != Some(trainer.steps_done()) {
+            self.save(trainer)?;
+        }
+        // No replica returns, and perhaps ends its process, before all have written their files.
+        trainer.context().broadcast_from_first(0.0)?;
+        Ok(ended)
+    }
+
+    /// Calls all observers for a step, then writes the checkpoints that they requested, with their states after the step.
+    fn call_observers(&mut self, trainer: &mut Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
+        let mut flow = ControlFlow::Continue(());
+        if trainer.replica() > 0 {
+            return Ok(flow);
+        }
+        let _ = self.run_warnings().after_step(trainer, record)?;
+        for observer in &mut self.observers {
+            if observer.after_step(trainer, record)?.is_break() {
+                flow = ControlFlow::Break(());
+            }
+            record.check_metrics(&self.reserved_keys)?;
+        }
+        let requested = std::mem::take(&mut record.checkpoints);
+        if requested.is_empty() {
+            return Ok(flow);
+        }
+        self.attach_states(trainer)?;
+        let absolute = |path: &PathBuf| std::path::absolute(path).ok();
+        for path in requested {
+            if self.checkpoint.as_ref().is_some_and(|own| absolute(own) == absolute(&path)) {
+                return Err(Error::config(
+                    "the folder that an observer saves to",
+                    format!("`{}`, which is the folder of the run's own checkpoint", path.display()),
+                    "another folder: one would replace the other",
+                ));
+            }
+            trainer.checkpoint()?.save(path)?;
+        }
+        Ok(flow)
+    }
+
+    fn save(&mut self, trainer: &mut Trainer<E>) -> Result<()> {
+        self.attach_states(trainer)?;
+        match &self.checkpoint {
+            Some(path) => trainer.save(path),
+            None => Ok(()),
+        }
+    }
+}

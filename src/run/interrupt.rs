@@ -1,0 +1,111 @@
+//! Ctrl-C: the first signal ends a run, the second the process.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::{Error, Result};
+
+/// Handlers can't be removed, so there is one set for the process. While no run listens it does what the system would
+/// do. If the program has a handler of its own, that one is called as well, and ours then does nothing outside of runs.
+static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
+
+struct Handlers {
+    /// `true` if a signal has arrived since the first of the listening runs began.
+    has_arrived: Arc<AtomicBool>,
+    /// `true` if the next signal ends the process.
+    deadly: Arc<AtomicBool>,
+    /// Number of runs that listen.
+    listening: usize,
+}
+
+impl Handlers {
+    fn new() -> std::io::Result<Self> {
+        let (has_arrived, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
+        for signal in [SIGINT, SIGTERM] {
+            // Checked before our handlers are set.
+            let ends_process = is_default(signal);
+            // In this order, so that the first signal makes the second one end the process, not itself.
+            if ends_process {
+                flag::register_conditional_default(signal, deadly.clone())?;
+            }
+            flag::register(signal, has_arrived.clone())?;
+            flag::register(signal, deadly.clone())?;
+        }
+        Ok(Self { has_arrived, deadly, listening: 0 })
+    }
+}
+
+/// `true` if a signal has the system's default action.
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "what a signal does can only be asked of the system")]
+fn is_default(signal: i32) -> bool {
+    // SAFETY: an all-zero `sigaction` is valid, and without a new action the call only writes to it.
+    let (status, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
+    };
+    status == 0 && action.sa_sigaction == libc::SIG_DFL
+}
+
+#[cfg(not(unix))]
+fn is_default(_signal: i32) -> bool {
+    true
+}
+
+/// True once SIGINT (Ctrl-C) or SIGTERM has asked a run that listens ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)) to save and end. Who waits for
+/// others, as a [`Group`](crate::group::Group) does, shouldn't wait long from then on: who sent the signal kills soon.
+///
+/// ```
+/// assert!(!gfn::run::interrupted());
+/// ```
+#[must_use]
+pub fn interrupted() -> bool {
+    let handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
+    handlers.as_ref().is_some_and(|handlers| handlers.listening > 0 && handlers.has_arrived.load(Ordering::SeqCst))
+}
+
+/// Listens for SIGINT (Ctrl-C) and SIGTERM (sent by schedulers before they kill) until it is dropped.
+pub(super) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// # Errors
+    /// [`Error::Config`] if the system doesn't allow a handler.
+    pub(super) fn listen() -> Result<Self> {
+        let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let handlers = match &mut *handlers {
+            Some(handlers) => handlers,
+            none => none.insert(Handlers::new().map_err(|error| {
+                Error::config(
+                    "stopping on an interrupt",
+                    error,
+                    "a system that lets a process handle SIGINT and SIGTERM",
+                )
+            })?),
+        };
+        if handlers.listening == 0 {
+            handlers.has_arrived.store(false, Ordering::SeqCst);
+            handlers.deadly.store(false, Ordering::SeqCst);
+        }
+        handlers.listening += 1;
+        Ok(Self(handlers.has_arrived.clone()))
+    }
+
+    /// Returns `true` once a signal has arrived: the run saves and ends.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        if let Some(handlers) = &mut *HANDLERS.lock().unwrap_or_else(PoisonError::into_inner) {
+            handlers.listening -= 1;
+            if handlers.listening == 0 {
+                handlers.deadly.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+}

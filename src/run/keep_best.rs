@@ -1,0 +1,109 @@
+//! Saving the best checkpoint.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Goal;
+use crate::run::{Observer, Record};
+use crate::train::TrainEnv;
+use crate::train::Trainer;
+use crate::train::{LAYOUT, to_json};
+use crate::{Error, Result};
+
+/// An observer that saves a checkpoint whenever a figure is better than ever before. Add it after the observer that
+/// measures the figure.
+///
+/// The figure is a metric or one of the step's own ([`Record::figure`]). To use another figure, add a closure before it
+/// that puts the figure into the record as a metric. The checkpoint is written after all observers were called, and replaced as a whole.
+/// [`Trainer::resume`] can continue from it, unless several replicas train: it is the first replica's alone. NaN is never the best. The best
+/// value is saved in checkpoints; if the folder is missing, a resumed run starts without a best value.
+///
+/// ```
+/// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, testing::word_env, Rng};
+/// use gfn::env::{Rows, VectorStates};
+/// use gfn::run::{Fit, Goal, KeepBest};
+/// use gfn::train::{Checkpoint, Trainer, TrainerConfig};
+/// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
+/// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
+/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), cpu, float)?;
+/// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![1.0; states.len()]);
+/// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), rng)?;
+/// let folder = std::env::temp_dir().join(format!("gfn-best-{}", std::process::id()));
+/// let mut best = KeepBest::new("loss", Goal::Smaller, &folder);
+/// Fit::new(20).observe(&mut best).run(&mut trainer)?;
+/// let kept = best.best().map(|(_, step)| step as u64);
+/// assert_eq!(Some(Checkpoint::load(&folder)?.manifest().step), kept);
+/// # std::fs::remove_dir_all(&folder).ok();
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct KeepBest {
+    name: String,
+    metric: String,
+    goal: Goal,
+    path: PathBuf,
+    best: Option<Best>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+struct Best {
+    value: f64,
+    step: usize,
+}
+
+impl KeepBest {
+    /// Saves the best checkpoint by this figure in this folder, which must be used for nothing else.
+    #[must_use]
+    pub fn new(metric: &str, goal: Goal, path: impl Into<PathBuf>) -> Self {
+        Self { name: "keep_best".to_owned(), metric: metric.to_owned(), goal, path: path.into(), best: None }
+    }
+
+    /// Sets a name other than `keep_best` for checkpoints; several such observers in a run need different names.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// The best value so far and its step, which is the checkpoint's.
+    #[must_use]
+    pub fn best(&self) -> Option<(f64, usize)> {
+        self.best.map(|best| (best.value, best.step))
+    }
+}
+
+impl<E: TrainEnv> Observer<E> for KeepBest {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
+        LAYOUT.check_target(&self.path)?;
+        if let Some(state) = state {
+            self.best = Option::deserialize(state).map_err(|error| {
+                Error::contract("a checkpoint keeps the best value of a figure and its step", error)
+            })?;
+        }
+        if !LAYOUT.resolve(&self.path).exists() {
+            self.best = None;
+        }
+        Ok(())
+    }
+
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
+        if let Some(value) = record.awaited(&self.metric)?
+            && self.goal.improves(value, self.best.map(|best| best.value), 0.0)
+        {
+            record.save_checkpoint(&self.path);
+            self.best = Some(Best { value, step: record.step });
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn save(&mut self) -> Result<Value> {
+        to_json(&self.best)
+    }
+}

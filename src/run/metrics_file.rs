@@ -1,0 +1,144 @@
+//! A file of metrics with one line of JSON per step.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::run::{Observer, Record};
+use crate::train::TrainEnv;
+use crate::train::Trainer;
+use crate::{Error, Result};
+
+/// An observer that writes one JSON object per step and line (JSON Lines). Add it last, so that it sees what other
+/// observers measure.
+///
+/// The keys are `step`, `reward_calls`, the fields of [`StepStats`](crate::train::StepStats), and the metrics measured
+/// after that step. A number that isn't finite is written as `null`. Each line is flushed to the system at once, so
+/// that a killed run leaves all its lines.
+///
+/// A resumed run continues the file: lines of steps after the checkpoint, which it makes again, are removed, and so is
+/// an incomplete last line. A run from step 0 starts a new file.
+#[derive(Debug)]
+pub struct MetricsFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl MetricsFile {
+    /// A file at this path; its folder must exist.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), file: None }
+    }
+
+    fn io(&self) -> impl Fn(std::io::Error) -> Error + use<> {
+        let path = self.path.clone();
+        move |source| Error::io(path.clone(), source)
+    }
+}
+
+/// Opens a metrics file and truncates it after the line of step `done`.
+fn open(path: &Path, done: usize) -> Result<File> {
+    #[derive(Deserialize)]
+    struct Line {
+        step: usize,
+    }
+    let io = |source| Error::io(path, source);
+    let foreign = |line: usize| {
+        Error::file(
+            path,
+            format!("line {line} isn't a line of metrics"),
+            "give a new file, or one that a run wrote its metrics to",
+        )
+    };
+    // A terminal, a pipe or a device is only written to.
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        return OpenOptions::new().write(true).open(path).map_err(io);
+    }
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+    let mut reader = BufReader::new(&file);
+    let (mut kept, mut line) = (0, Vec::new());
+    for number in 1.. {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line).map_err(io)?;
+        if !line.ends_with(b"\n") {
+            // The end of the file, or an incomplete last line of a killed run.
+            if length > 0 && line[0] != b'{' {
+                return Err(foreign(number));
+            }
+            break;
+        }
+        let parsed: Line = serde_json::from_slice(&line).map_err(|_| foreign(number))?;
+        if parsed.step > done {
+            break;
+        }
+        kept += length as u64;
+    }
+    drop(reader);
+    let mut out = file;
+    out.set_len(kept).map_err(io)?;
+    out.seek(SeekFrom::Start(kept)).map_err(io)?;
+    Ok(out)
+}
+
+impl<E: TrainEnv> Observer<E> for MetricsFile {
+    fn name(&self) -> &str {
+        "metrics_file"
+    }
+
+    fn start(&mut self, trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
+        self.file = Some(open(&self.path, trainer.steps_done())?);
+        Ok(())
+    }
+
+    fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
+        let io = self.io();
+        if let Some(file) = &mut self.file {
+            let mut line = serde_json::to_vec(record).map_err(|error| io(error.into()))?;
+            line.push(b'\n');
+            file.write_all(&line).map_err(io)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Flushes the file to disk, because a checkpoint must not outlive the lines before it.
+    fn save(&mut self) -> Result<Value> {
+        let io = self.io();
+        // A pipe has no disk.
+        let file = self.file.as_ref().filter(|file| file.metadata().is_ok_and(|there| there.is_file()));
+        file.map_or(Ok(()), File::sync_data).map_err(io)?;
+        Ok(Value::Null)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::io::replace::tests::folder;
+
+    #[test]
+    fn a_resumed_run_goes_on_behind_its_own_line() {
+        let folder = folder("metrics");
+        let path = folder.join("metrics.jsonl");
+        let lines = "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":null}\n{\"step\":3}\n{\"step\":4,\"lo";
+        for (done, kept) in [(0, 0), (1, 1), (3, 3), (9, 3)] {
+            fs::write(&path, lines).unwrap();
+            open(&path, done).unwrap().write_all(b"new\n").unwrap();
+            let expected: Vec<&str> = lines.lines().take(kept).chain(["new"]).collect();
+            assert_eq!(fs::read_to_string(&path).unwrap().lines().collect::<Vec<_>>(), expected);
+        }
+        for foreign in ["# my notes\n{\"step\":1}\n", "notes", "{\"loss\":1}\n"] {
+            fs::write(&path, foreign).unwrap();
+            let message = open(&path, 0).unwrap_err().to_string();
+            assert!(message.contains("line 1 isn't a line of metrics"), "{message}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), foreign, "untouched");
+        }
+        assert!(matches!(open(&folder.join("none/metrics.jsonl"), 0), Err(Error::Io { .. })));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,248 @@
+//! Observers: callbacks after each step of a run.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+use tch::Tensor;
+
+use crate::env::Env;
+use crate::error::Warning;
+use crate::train::to_json;
+use crate::train::{StepStats, Trainer};
+use crate::{Error, Result};
+
+/// Figures by name, such as `tv` or `modes_found`.
+pub type Metrics = BTreeMap<String, f64>;
+
+/// The figures of one step. It is passed from observer to observer, and each may add metrics.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Record {
+    /// The number of steps made, this one included.
+    pub step: usize,
+    /// Number of new objects whose reward was computed so far, by this replica alone ([`Trainer::reward_calls`]).
+    pub reward_calls: u64,
+    /// The figures of the step itself.
+    #[serde(flatten)]
+    pub stats: StepStats,
+    /// The warnings that the step raised; a metrics file doesn't contain them.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
+    /// The metrics that observers have measured after the step.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// `true` if a [`Validation`](crate::run::Validation) measured this step.
+    #[serde(skip)]
+    pub validated: bool,
+    /// `true` if the run ends here as planned.
+    #[serde(skip)]
+    pub last: bool,
+    /// `true` if some validation didn't measure at this step.
+    #[serde(skip)]
+    pub(super) partial: bool,
+    /// Metrics that are measured only because the run ends here.
+    #[serde(skip)]
+    pub(super) at_end: Vec<String>,
+    /// Folders of checkpoints that observers requested; [`Fit`](crate::run::Fit) writes them after all observers were called.
+    #[serde(skip)]
+    pub(super) checkpoints: Vec<PathBuf>,
+}
+
+impl Record {
+    /// The record of a step before any observer has seen it.
+    pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
+        Self {
+            step,
+            reward_calls,
+            stats,
+            warnings: Vec::new(),
+            metrics: Metrics::new(),
+            validated: false,
+            last,
+            partial: false,
+            at_end: Vec::new(),
+            checkpoints: Vec::new(),
+        }
+    }
+
+    /// Requests a checkpoint in this folder. It is written after all observers were called for this step, so that it holds their states. If
+    /// several replicas train, it is the first one's alone: its parameters can be restored, but the run can't resume from it.
+    pub fn save_checkpoint(&mut self, path: impl Into<PathBuf>) {
+        self.checkpoints.push(path.into());
+    }
+
+    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or
+    /// `grad_norm`.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        match name {
+            "loss" => Some(self.stats.loss),
+            "log_z" => Some(self.stats.log_z),
+            "mean_len" => Some(self.stats.mean_len),
+            "grad_norm" => Some(self.stats.grad_norm),
+            _ => self.metrics.get(name).copied(),
+        }
+    }
+
+    /// The figure that an observer uses; `None` at steps at which it isn't measured. It is an error if all validations
+    /// have measured and none of them gave the figure.
+    pub(super) fn awaited(&self, name: &str) -> Result<Option<f64>> {
+        let figure = self.figure(name);
+        if figure.is_none() && self.validated && !self.partial {
+            return Err(Error::config(
+                "the metric that an observer waits for",
+                format!("`{name}`, where {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
+                "a metric that an observer before it measures",
+            ));
+        }
+        Ok(figure)
+    }
+
+    /// The record of a step at which nothing was measured.
+    pub(super) fn bare() -> Self {
+        Self::new(0, 0, StepStats::default(), false)
+    }
+
+    /// All figures with one number, the step's own and then the metrics; seconds by phase have the tag `seconds/PHASE`.
+    pub(super) fn figures(&self) -> Vec<(&str, f64)> {
+        let stats = &self.stats;
+        let [sample, score, backward, update] = stats.seconds;
+        let own = [
+            ("reward_calls", self.reward_calls as f64),
+            ("loss", stats.loss),
+            ("log_z", stats.log_z),
+            ("mean_len", stats.mean_len),
+            ("states", stats.states as f64),
+            ("distinct", stats.distinct as f64),
+            ("grad_norm", stats.grad_norm),
+            ("seconds/sample", sample),
+            ("seconds/score", score),
+            ("seconds/backward", backward),
+            ("seconds/update", update),
+        ];
+        own.into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
+    }
+
+    /// The keys of a record that aren't metrics.
+    pub(super) fn own_keys() -> Result<Vec<String>> {
+        let bare = Self::bare();
+        let keys = to_json(&bare)?;
+        let keys = keys.as_object().into_iter().flat_map(|object| object.keys().cloned());
+        Ok(keys.chain(bare.figures().into_iter().map(|(tag, _)| tag.to_owned())).collect())
+    }
+
+    /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.
+    pub(super) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
+        match self.metrics.keys().find(|name| own_keys.contains(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::config(
+                "the name of a metric",
+                format!("`{name}`"),
+                "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of `StepStats`)",
+            )),
+        }
+    }
+}
+
+/// A callback after each step of [`Fit`](crate::run::Fit). It may add to the [`Record`] and may stop the run.
+///
+/// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
+/// observers; those with a state in checkpoints need different names.
+///
+/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step so far in this way.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::run::{Ended, Fit, Record};
+/// use gfn::train::{Trainer, TrainerConfig};
+/// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
+/// let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+/// let mut trainer =
+///     Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))?;
+/// let mut losses = Vec::new();
+/// let mut keep = |_: &Trainer<_>, record: &mut Record| {
+///     losses.push(record.stats.loss);
+///     Ok(if record.step == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+/// };
+/// assert_eq!(Fit::new(10).observe(&mut keep).run(&mut trainer)?, Ended::Stopped);
+/// assert_eq!(losses.len(), 3);
+///
+/// // Stores all objects that training samples, as lines of JSON.
+/// let mut lines = Vec::new();
+/// let mut store = |trainer: &Trainer<Chain>, record: &mut Record| {
+///     let Some(latest) = trainer.latest() else { return Ok(ControlFlow::Continue(())) };
+///     let log_rewards = latest.recorded_log_rewards().unwrap_or_default();
+///     for (object, log_reward) in latest.terminal_states().0.iter().zip(log_rewards).take(trainer.n_fresh()) {
+///         let line = serde_json::json!({ "step": record.step, "object": object, "log_reward": log_reward });
+///         lines.push(line.to_string());
+///     }
+///     Ok(ControlFlow::Continue(()))
+/// };
+/// Fit::new(5).observe(&mut store).run(&mut trainer)?;
+/// assert_eq!(lines.len(), 2 * 4);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait Observer<E: Env> {
+    /// The name of its state in checkpoints.
+    fn name(&self) -> &str;
+
+    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is what [`save`](Self::save)
+    /// gave for the checkpoint that the run continues from, if any.
+    ///
+    /// # Errors
+    /// Any error, which ends the run before its first step.
+    fn start(&mut self, _trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called after each step, in the order in which observers were added. All are called even if one stops the run.
+    ///
+    /// # Errors
+    /// Any error, which ends the run.
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
+
+    /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing. It stands in the
+    /// checkpoint's manifest, which has room for settings and counts; lists that grow belong into
+    /// [`save_tensors`](Self::save_tensors).
+    ///
+    /// # Errors
+    /// Any error that prevents saving.
+    fn save(&mut self) -> Result<Value> {
+        Ok(Value::Null)
+    }
+
+    /// Called after [`save`](Self::save): what must survive and is too large for JSON, as tensors of the kinds f32, f64, i64 or u8
+    /// with a name each. They get a section of the checkpoint of their own, of any size.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being saved.
+    fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
+        Ok(Vec::new())
+    }
+
+    /// Called before [`start`](Self::start) with what [`save_tensors`](Self::save_tensors) gave for the checkpoint that the run goes on
+    /// from, in the order of the names; not where there were none.
+    ///
+    /// # Errors
+    /// Whatever can't be made of them.
+    fn load_tensors(&mut self, _tensors: &[(String, Tensor)]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<E, F> Observer<E> for F
+where
+    E: Env,
+    F: FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>,
+{
+    fn name(&self) -> &str {
+        "closure"
+    }
+
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
+        self(trainer, record)
+    }
+}

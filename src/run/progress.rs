@@ -1,0 +1,263 @@
+//! A progress line on the terminal.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::terminal;
+
+/// Least time between two redraws of the line.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The message is cut at the terminal's edge, so the least important parts come last.
+const TEMPLATE: &str = "{bar:12} {wide_msg}";
+
+/// The progress of a training run on stderr: steps, iterations per second, loss, log Z and time left. It is one line,
+/// never wider than the terminal. It shows nothing if stderr isn't a terminal.
+///
+/// ```
+/// use gfn::run::Progress;
+/// let mut progress = Progress::new(1000, "ring");
+/// for step in 1..=1000 {
+///     // ... one iteration ...
+///     progress.update(step, 0.5, Some(6.4));
+/// }
+/// progress.finish();
+/// ```
+#[derive(Debug)]
+pub struct Progress {
+    /// `None` if stderr isn't a terminal.
+    bar: Option<ProgressBar>,
+    drawn: Option<Instant>,
+    /// Nothing is drawn before.
+    from: Option<Instant>,
+    state: State,
+}
+
+/// The values that the line shows.
+#[derive(Debug)]
+struct State {
+    label: String,
+    total: u64,
+    /// Steps made before this run, which took none of its time.
+    before: u64,
+    started: Instant,
+    step: u64,
+    loss: Option<f64>,
+    log_z: Option<f64>,
+}
+
+impl Progress {
+    /// Progress towards `total_steps`, on stderr if that is a terminal.
+    #[must_use]
+    pub fn new(total_steps: u64, label: &str) -> Self {
+        let target = std::io::stderr().is_terminal().then(ProgressDrawTarget::stderr);
+        Self::on(target, total_steps, label)
+    }
+
+    fn on(target: Option<ProgressDrawTarget>, total_steps: u64, label: &str) -> Self {
+        let bar = target.map(|target| {
+            let style = ProgressStyle::with_template(TEMPLATE);
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::with_draw_target(Some(total_steps), target).with_style(style)
+        });
+        if let Some(bar) = &bar {
+            let bar = bar.downgrade();
+            terminal::print_through(move |line| {
+                let drawing = bar.upgrade().filter(|bar| !bar.is_finished());
+                drawing.is_some_and(|bar| {
+                    bar.suspend(|| terminal::write(line));
+                    true
+                })
+            });
+        }
+        let state = State {
+            label: label.to_owned(),
+            total: total_steps,
+            before: 0,
+            started: Instant::now(),
+            step: 0,
+            loss: None,
+            log_z: None,
+        };
+        Self { bar, drawn: None, from: None, state }
+    }
+
+    /// Shows nothing at first, and nothing at all of a run that is over by then.
+    #[must_use]
+    pub fn after(mut self, wait: Duration) -> Self {
+        self.from = self.state.started.checked_add(wait);
+        self
+    }
+
+    /// Continues from `step`: steps before it don't count as made by this run.
+    #[must_use]
+    pub fn resumed_at(mut self, step: u64) -> Self {
+        (self.state.before, self.state.step) = (step, step);
+        self
+    }
+
+    /// Reports that `step` steps are done. Cheap enough for every iteration: the line is redrawn ten times a second at
+    /// most.
+    pub fn update(&mut self, step: u64, loss: f64, log_z: Option<f64>) {
+        if self.bar.is_none() {
+            return;
+        }
+        (self.state.step, self.state.loss, self.state.log_z) = (step, Some(loss), log_z);
+        let now = Instant::now();
+        if self.from.is_some_and(|from| now < from) {
+            return;
+        }
+        if self.drawn.is_none_or(|drawn| now - drawn >= INTERVAL) {
+            self.drawn = Some(now);
+            self.draw();
+        }
+    }
+
+    /// Shows the last state and leaves the line on the terminal.
+    pub fn finish(self) {
+        if self.from.is_some() && self.drawn.is_none() {
+            return;
+        }
+        self.draw();
+        if let Some(bar) = &self.bar {
+            bar.abandon();
+        }
+    }
+
+    fn draw(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.state.message(self.state.started.elapsed()));
+            bar.set_position(self.state.step);
+        }
+    }
+}
+
+impl State {
+    /// The line without the bar, `elapsed` after the run started.
+    fn message(&self, elapsed: Duration) -> String {
+        let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
+        let mut out = format!("{}/{}", self.step, self.total);
+        if made > 0 && seconds > 0.0 {
+            let rate = made as f64 / seconds;
+            let left = Duration::try_from_secs_f64(self.total.saturating_sub(self.step) as f64 / rate);
+            out += &format!("  {} it/s", short(rate));
+            out += &left.map_or_else(|_| String::new(), |left| format!("  {:#} left", HumanDuration(left)));
+        }
+        if let Some(loss) = self.loss {
+            out += &format!("  loss {}", short(loss));
+        }
+        if let Some(log_z) = self.log_z {
+            out += &format!("  log Z {}", short(log_z));
+        }
+        out + "  " + &self.label
+    }
+}
+
+/// A number in a few characters.
+fn short(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.2e}") } else { format!("{value:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
+    use super::*;
+
+    /// A terminal of 80 columns that records what is written to it.
+    #[derive(Clone, Debug, Default)]
+    struct Narrow(Arc<Mutex<String>>);
+
+    impl TermLike for Narrow {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            *self.0.lock().unwrap() += text;
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.write_str("\n")
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_line_is_no_longer_than_the_terminal_is_wide() {
+        let terminal = Narrow::default();
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut progress = Progress::on(Some(target), 1_000_000, "molecule_multi_objective");
+        progress.update(999_999, -1.2345e-12, Some(-12345.6));
+        progress.finish();
+        let written = terminal.0.lock().unwrap().clone();
+        let lines: Vec<&str> = written.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert!(lines.iter().any(|line| line.contains("999999/1000000")), "{written:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{written:?}");
+    }
+
+    #[test]
+    fn a_resumed_run_counts_its_own_steps() {
+        let mut progress = Progress::on(None, 2_000, "ring").resumed_at(1_000);
+        progress.state.step = 1_200;
+        let message = progress.state.message(Duration::from_secs(2));
+        assert_eq!(message, "1200/2000  100.000 it/s  8s left  ring");
+        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).state.message(Duration::from_secs(2)), "10/10  ring");
+    }
+
+    #[test]
+    fn many_updates_draw_once_and_the_end_shows_the_last() {
+        let mut progress = Progress::on(Some(ProgressDrawTarget::hidden()), 5000, "ring");
+        let started = Instant::now();
+        for step in 1..=5000 {
+            progress.update(step, 0.5, Some(f64::from(step as u32)));
+        }
+        let draws = 1 + started.elapsed().as_millis() / INTERVAL.as_millis();
+        let bar = progress.bar.clone().unwrap();
+        assert!(draws > 1 || bar.position() == 1, "at {}", bar.position());
+        progress.finish();
+        assert_eq!(bar.position(), 5000);
+        assert!(bar.message().ends_with("  loss 0.500  log Z 5000.000  ring"), "{}", bar.message());
+    }
+
+    #[test]
+    fn a_short_run_shows_nothing_where_the_line_waits() {
+        for (wait, shown) in [(Duration::from_secs(3600), false), (Duration::ZERO, true)] {
+            let terminal = Narrow::default();
+            let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+            let mut progress = Progress::on(Some(target), 10, "short").after(wait);
+            progress.update(10, 1.0, None);
+            progress.finish();
+            assert_eq!(terminal.0.lock().unwrap().contains("10/10"), shown, "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_happens_without_a_terminal() {
+        let mut progress = Progress::on(None, 10, "quiet");
+        progress.update(3, 1.0, None);
+        assert!(progress.drawn.is_none());
+        assert!(!progress.state.message(Duration::ZERO).contains("loss"));
+        progress.finish();
+    }
+}

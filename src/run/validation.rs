@@ -1,0 +1,64 @@
+//! Measurements during training.
+
+use std::ops::ControlFlow;
+
+use crate::env::Env;
+use crate::run::{Metrics, Observer, Record};
+use crate::train::Trainer;
+use crate::train::check_interval;
+use crate::{Error, Result};
+
+/// An observer that measures every few steps, and at the planned end.
+///
+/// A run that is continued beyond its planned end has one measurement more than a run that was planned to be longer.
+/// [`EarlyStop`](super::EarlyStop) doesn't count that measurement. Several validations in a run need different names
+/// for their metrics.
+///
+/// Random measurements should draw from [`Trainer::evaluation_rng`], so that measuring doesn't change the training.
+#[derive(Debug)]
+pub struct Validation<F> {
+    every: usize,
+    measure: F,
+}
+
+impl<F> Validation<F> {
+    /// Calls `measure` every `every` steps; [`Fit`](crate::run::Fit) shows it in use.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for an interval of 0 steps.
+    pub fn every<E: Env>(every: usize, measure: F) -> Result<Self>
+    where
+        F: FnMut(&Trainer<E>) -> Result<Metrics>,
+    {
+        check_interval("steps between validations", Some(every))?;
+        Ok(Self { every, measure })
+    }
+}
+
+impl<E: Env, F: FnMut(&Trainer<E>) -> Result<Metrics>> Observer<E> for Validation<F> {
+    fn name(&self) -> &str {
+        "validation"
+    }
+
+    fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
+        let due = record.step.is_multiple_of(self.every);
+        if !due && !record.last {
+            record.partial = true;
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut measured = (self.measure)(trainer)?;
+        if let Some(name) = measured.keys().find(|name| record.metrics.contains_key(*name)) {
+            return Err(Error::config(
+                "the metrics of a validation",
+                format!("`{name}`, which an observer before it has measured"),
+                "metrics of different names",
+            ));
+        }
+        if !due {
+            record.at_end.extend(measured.keys().cloned());
+        }
+        record.metrics.append(&mut measured);
+        record.validated = true;
+        Ok(ControlFlow::Continue(()))
+    }
+}

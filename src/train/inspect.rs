@@ -1,0 +1,278 @@
+//! Access to the parts of a trainer, and the replay buffer.
+
+use std::any::Any;
+
+use serde_json::Value;
+use tch::Tensor;
+
+use super::sources::Replay;
+use super::{Batch, Context, TrainEnv, Trainer};
+use crate::env::{Env, Reward, log_rewards};
+use crate::error::Warning;
+use crate::nn::Parameters;
+use crate::policy::Policy;
+use crate::replay::ReplayBuffer;
+use crate::rollout::{Container, Sampler, Trajectories};
+use crate::{Error, Result, Rng};
+
+impl<E: Env> Trainer<E> {
+    /// The parts of the trainer that sources and companions see.
+    pub fn context(&self) -> &Context<E> {
+        &self.context
+    }
+
+    /// The environment.
+    pub fn env(&self) -> &E {
+        &self.context.env
+    }
+
+    /// The reward.
+    pub fn reward(&self) -> &dyn Reward<E::States> {
+        self.context.reward.as_ref()
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &dyn Policy<E> {
+        self.context.policy()
+    }
+
+    /// Returns the policy as the type `P` that the trainer was built with; `None` for another type.
+    #[must_use]
+    pub fn policy_as<P: 'static>(&self) -> Option<&P> {
+        let policy: &dyn Any = self.context.policy.as_ref();
+        policy.downcast_ref()
+    }
+
+    /// Returns the policy by value.
+    #[must_use]
+    pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
+        self.context.policy
+    }
+
+    /// Returns the policy by value as the type `P` that the trainer was built with; `None` for another type.
+    #[must_use]
+    pub fn into_policy_as<P: 'static>(self) -> Option<P> {
+        let policy: Box<dyn Any> = self.context.policy;
+        policy.downcast().ok().map(|policy| *policy)
+    }
+
+    /// Tells the trainer that the policy was changed in another way than by training: the next step checks it as the first one did.
+    pub fn policy_changed(&mut self) {
+        self.next_check = 0;
+    }
+
+    /// The number of steps made.
+    pub fn steps_done(&self) -> usize {
+        self.context.step
+    }
+
+    /// The number of new objects that a reward was computed for: fresh trajectories, proposals of local search and objects that filled the
+    /// buffer, not replayed ones. Each of several replicas counts its own.
+    pub fn reward_calls(&self) -> u64 {
+        self.sources.reward_calls
+    }
+
+    /// The trajectories of the last step; `None` before the first.
+    pub fn latest(&self) -> Option<&Trajectories<E>> {
+        self.latest.as_ref().map(|batch| &batch.trajectories)
+    }
+
+    /// The batch of the last step; `None` before the first.
+    pub fn latest_batch(&self) -> Option<&Batch<E>> {
+        self.latest.as_ref()
+    }
+
+    /// The number of the [`latest`](Self::latest) trajectories that the policy, local search, or the source in the policy's place supplied. They
+    /// come first; the others were replayed, given, or supplied by further sources.
+    pub fn n_fresh(&self) -> usize {
+        self.latest.as_ref().map_or(0, |batch| batch.fresh)
+    }
+
+    /// The number of scalars that are trained.
+    pub fn n_parameters(&self) -> i64 {
+        self.context.policy.parameters().map_or(0, Parameters::count)
+    }
+
+    /// Returns a separate random stream for evaluation, so that evaluation doesn't change the training.
+    pub fn evaluation_rng(&self) -> Rng {
+        self.rng.clone().split()
+    }
+
+    /// The number of replicas that train as one; 1 for a trainer by itself.
+    #[must_use]
+    pub fn n_replicas(&self) -> usize {
+        self.context.group.size()
+    }
+
+    /// The number of this replica, from 0.
+    #[must_use]
+    pub fn replica(&self) -> usize {
+        self.context.group.rank()
+    }
+
+    /// Compares the trainers of all replicas, as each run does before its first step.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for two that differ; [`Error::Peer`] if another replica has ended.
+    pub fn check_equal_replicas(&self) -> Result<()> {
+        super::replicas::check_equal_replicas(self)
+    }
+
+    /// The changes of settings since the checkpoint that this run resumed from ([`Warning::Resumed`]), if there are any.
+    pub fn resume_warning(&self) -> Option<&Warning> {
+        self.resume_warning.as_ref()
+    }
+
+    /// Returns the state that was [attached](Self::attach) by this name, also before a resume.
+    pub fn attachment(&self, name: &str) -> Option<(&Value, &[(String, Tensor)])> {
+        self.attachments.get(name)
+    }
+
+    /// Attaches the state of code around the trainer to its checkpoints: JSON, and tensors for values that are too large for it. A state with
+    /// neither removes the attachment. [`Fit`](crate::run::Fit) attaches the states of its observers.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a name with a `/` and tensors.
+    pub fn attach(&mut self, name: &str, state: Value, tensors: Vec<(String, Tensor)>) -> Result<()> {
+        self.attachments.set(name, state, tensors)
+    }
+
+    /// Removes all attachments.
+    pub fn clear_attachments(&mut self) {
+        self.attachments.clear();
+    }
+
+    /// Gives the policy the averaged parameters for good, after training. What it then evaluates, samples and saves is the average.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).
+    pub fn take_average(&mut self) -> Result<()> {
+        match (&self.context.average, self.context.policy.parameters()) {
+            (Some(averaged), Some(parameters)) => averaged.average.give(parameters),
+            _ => Err(Error::missing(
+                "taking the average",
+                "an average of the parameters",
+                "keep one while training (`with_average`)",
+            )),
+        }
+    }
+
+    /// Runs `f` on the policy with averaged parameters, or with the current ones if there is no average.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn averaged<T>(&self, f: impl FnOnce(&dyn Policy<E>) -> Result<T>) -> Result<T> {
+        let policy = self.context.policy();
+        match (&self.context.average, policy.parameters()) {
+            (Some(averaged), Some(parameters)) => averaged.average.with(parameters, || f(policy))?,
+            _ => f(policy),
+        }
+    }
+}
+
+impl<E: TrainEnv> Trainer<E> {
+    /// The replay buffer.
+    pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
+        self.sources.replay().map(|replay| &replay.buffer)
+    }
+
+    /// Returns the first source of type `T`, for example a custom one.
+    #[must_use]
+    pub fn source<T: 'static>(&self) -> Option<&T> {
+        self.sources.find()
+    }
+
+    /// Returns the first companion of type `T`.
+    #[must_use]
+    pub fn companion<T: 'static>(&self) -> Option<&T> {
+        self.companions.iter().find_map(|companion| {
+            let companion: &dyn Any = companion;
+            companion.downcast_ref()
+        })
+    }
+
+    /// Returns `true` if a custom source supplies fresh trajectories instead of the policy ([`with_fresh`](Self::with_fresh)).
+    pub fn has_custom_sampler(&self) -> bool {
+        self.sources.replace_policy()
+    }
+
+    /// Checks for an observer that it can see every trajectory. The first replica, which alone has observers, sees its own share of each batch,
+    /// and a source that replaces the policy may put trajectories into the replay buffer only.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if it can't.
+    pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
+        let (missing, remedy) = if self.sources.replace_policy() && self.sources.replay().is_some() {
+            (
+                "all fresh trajectories: some go into the replay buffer alone",
+                "train without a replay buffer, or evaluate samples of the trained policy",
+            )
+        } else if self.n_replicas() > 1 {
+            (
+                "all trajectories of a batch, of which each replica sees its share",
+                "train with one replica, or evaluate samples of the trained policy",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::missing(needed_by, missing, remedy))
+    }
+
+    /// Offers trajectories to the replay buffer, with their recorded log-rewards or those of the trainer's reward. Returns the number that the
+    /// buffer keeps.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] without a buffer, and those of reward and buffer.
+    pub fn remember(&mut self, trajectories: &Trajectories<E>) -> Result<usize> {
+        let Self { context, sources, .. } = self;
+        let Replay { buffer, .. } = sources.replay_mut().ok_or_else(|| no_buffer("keeping trajectories"))?;
+        context.check_conditions(trajectories)?;
+        let walks = trajectories.walks(&context.env)?;
+        if let Some(known) = trajectories.recorded_log_rewards() {
+            return buffer.add(&context.env, &walks, known);
+        }
+        let rewards = trajectories.log_rewards(context.reward.as_ref())?;
+        let added = buffer.add(&context.env, &walks, &rewards)?;
+        sources.reward_calls += rewards.len() as u64;
+        Ok(added)
+    }
+
+    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions if the trainer has some. Each of several
+    /// replicas fills its own buffer with its share. Returns the number that the buffer keeps.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] without a buffer, and those of sampler and reward.
+    pub fn prefill(&mut self, n: usize) -> Result<usize> {
+        (E::trainer_code().prefill)(self, n)
+    }
+
+    pub(super) fn fill_replay(&mut self, n: usize) -> Result<usize> {
+        const CHUNK: usize = 8192;
+        let Self { context, sources, rng, .. } = self;
+        let env = &context.env;
+        let uniform = env.uniform();
+        let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
+        let mut replica_rng = context.split_stream(rng);
+        let rng = replica_rng.as_mut().unwrap_or(rng);
+        let n = context.share_of(n);
+        let mut kept = 0;
+        let Replay { buffer, .. } = sources.replay_mut().ok_or_else(|| no_buffer("prefilling"))?;
+        let mut calls = 0;
+        for start in (0..n).step_by(CHUNK) {
+            let chunk = CHUNK.min(n - start);
+            let mut walks = sampler.walks(chunk, rng)?;
+            if let Some(conditions) = context.draw_conditions(chunk, rng)? {
+                walks = walks.with_conditions(conditions)?;
+            }
+            let rewards = log_rewards(context.reward.as_ref(), &walks.terminal, walks.conditions())?;
+            kept += buffer.add(env, &walks, &rewards)?;
+            calls += chunk as u64;
+        }
+        sources.reward_calls += calls;
+        Ok(kept)
+    }
+}
+
+fn no_buffer(needed_by: &'static str) -> Error {
+    Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)")
+}

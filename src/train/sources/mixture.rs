@@ -1,0 +1,294 @@
+//! The list of sources with their shares, which draws a batch.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::policy::PolicySource;
+use super::{Batch, BatchRequest, Replay, Source, SourceTraits};
+use crate::env::Env;
+use crate::objective::{Origin, Scores};
+use crate::replay::SourceCounts;
+use crate::rollout::{Container, Trajectories};
+use crate::train::{AverageFor, Context, TrainEnv};
+use crate::{Error, Result, Rng};
+
+/// The share of a batch that a source supplies.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(in crate::train) enum Share {
+    /// The rest of the batch. The first source has it: the policy, or a source that replaces it.
+    Rest,
+    /// The replay share of [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    Replay,
+    /// The offline share of [`TrainerConfig::source`](crate::train::TrainerConfig::source).
+    Data,
+    /// This share of the whole batch.
+    Fixed(f64),
+}
+
+/// The sources of a trainer.
+pub(in crate::train) struct Sources<E: Env> {
+    /// The sources in the order of their rows in a batch; `Rest`, `Replay` and `Data` occur at most once each.
+    list: Vec<(Share, Box<dyn Source<E>>)>,
+    /// `true` if the first source isn't the policy.
+    has_replacement: bool,
+    /// The number of new objects that the reward was asked about.
+    pub(in crate::train) reward_calls: u64,
+    /// The id of the last batch drawn. Only this batch may update what sources learn.
+    pub(in crate::train) last_draw: Option<u64>,
+}
+
+/// The ids of draws, unique among all trainers of the process.
+static DRAWS: AtomicU64 = AtomicU64::new(0);
+
+impl<E: TrainEnv> Default for Sources<E> {
+    fn default() -> Self {
+        let list: Vec<(Share, Box<dyn Source<E>>)> = vec![(Share::Rest, Box::new(PolicySource::default()))];
+        Self { list, has_replacement: false, reward_calls: 0, last_draw: None }
+    }
+}
+
+impl<E: TrainEnv> Sources<E> {
+    /// Adds a source. It replaces a source with the same share, unless the share is fixed.
+    pub(in crate::train) fn insert(&mut self, share: Share, source: Box<dyn Source<E>>) {
+        self.has_replacement |= share == Share::Rest;
+        let rank = |share: &Share| match share {
+            Share::Rest => 0,
+            Share::Replay => 1,
+            Share::Data => 2,
+            Share::Fixed(_) => 3,
+        };
+        self.list.retain(|(other, _)| rank(other) != rank(&share) || rank(&share) == 3);
+        let at = self.list.iter().filter(|(other, _)| rank(other) <= rank(&share)).count();
+        self.list.insert(at, (share, source));
+    }
+
+    /// Returns the first source of type `T`.
+    pub(in crate::train) fn find<T: 'static>(&self) -> Option<&T> {
+        self.list.iter().find_map(|(_, source)| {
+            let source: &dyn Any = source.as_ref();
+            source.downcast_ref()
+        })
+    }
+
+    /// Returns the replay buffer.
+    pub(in crate::train) fn replay(&self) -> Option<&Replay<E>> {
+        let (_, source) = self.list.iter().find(|(share, _)| *share == Share::Replay)?;
+        let source: &dyn Any = source.as_ref();
+        source.downcast_ref()
+    }
+
+    /// Returns the replay buffer.
+    pub(in crate::train) fn replay_mut(&mut self) -> Option<&mut Replay<E>> {
+        let (_, source) = self.list.iter_mut().find(|(share, _)| *share == Share::Replay)?;
+        let source: &mut dyn Any = source.as_mut();
+        source.downcast_mut()
+    }
+
+    /// Returns `true` if a custom source supplies fresh trajectories instead of the policy.
+    pub(in crate::train) fn replace_policy(&self) -> bool {
+        self.has_replacement
+    }
+
+    pub(in crate::train) fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn Source<E>> {
+        self.list.iter().map(|(_, source)| source.as_ref())
+    }
+
+    pub(in crate::train) fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut (dyn Source<E> + 'static)> {
+        self.list.iter_mut().map(|(_, source)| source.as_mut())
+    }
+
+    /// Returns `true` if a source must see the scores of whole batches.
+    pub(in crate::train) fn need_losses(&self, context: &Context<E>) -> bool {
+        self.iter().any(|source| source.traits(context).needs_losses)
+    }
+
+    fn has(&self, share: Share) -> bool {
+        self.list.iter().any(|(other, _)| *other == share)
+    }
+
+    /// Draws the batch of one step. New trajectories are offered to all sources.
+    pub(in crate::train) fn draw(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<Batch<E>> {
+        self.last_draw = Some(DRAWS.fetch_add(1, Relaxed));
+        let mut counts = self.counts(context)?;
+        let on_policy = self.check(context, counts[0])?;
+        let mut parts: Vec<Trajectories<E>> = Vec::new();
+        let mut rows = Vec::new();
+        let mut replayed = 0..0;
+        let mut end = 0;
+        for k in 0..self.list.len() {
+            let part = self.draw_part(k, &mut counts, context, rng)?;
+            let start = end;
+            end += part.as_ref().map_or(0, Trajectories::len);
+            rows.push(start..end);
+            if self.list[k].0 == Share::Replay {
+                replayed = start..end;
+            }
+            parts.extend(part);
+        }
+        let fresh = rows[0].len();
+        let mut parts = parts.into_iter();
+        let none = || Error::config("batch", "no trajectory", "at least one trajectory");
+        let mut trajectories = parts.next().ok_or_else(none)?;
+        trajectories.extend(parts)?;
+        let draw = self.last_draw;
+        Ok(Batch { trajectories, fresh, on_policy, replayed, log_weights: Vec::new(), rows, old: None, draw })
+    }
+
+    /// Draws the trajectories of source number `k`, with log-rewards.
+    fn draw_part(
+        &mut self,
+        k: usize,
+        counts: &mut [usize],
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
+        let replaces_policy = k == 0 && self.has_replacement;
+        let max = counts[k];
+        // A source in the policy's place is called even for 0 trajectories, so that it can send parameters to its samplers and exchange
+        // tensors with the sources of other replicas.
+        if max == 0 && !replaces_policy {
+            return Ok(None);
+        }
+        let mut request = BatchRequest::exactly(max);
+        let replay = self.list.iter().position(|(share, _)| *share == Share::Replay);
+        if let (true, Some(replay)) = (replaces_policy, replay) {
+            request.allow_more = true;
+            request.min = if counts[replay] > 0 { 0 } else { max };
+        }
+        let source = &mut self.list[k].1;
+        let drawn = request.check(source.draw(request, context, rng)?)?;
+        self.reward_calls += source.reward_calls();
+        let n = drawn.as_ref().map_or(0, Trajectories::len);
+        if let (true, Some(replay)) = (replaces_policy, replay) {
+            counts[replay] += max.saturating_sub(n);
+        }
+        let Some(mut drawn) = drawn else { return Ok(None) };
+        if replaces_policy {
+            context.check_conditions(&drawn)?;
+        }
+        let is_new = drawn.recorded_log_rewards().is_none();
+        if is_new {
+            drawn = context.rewarded(drawn)?;
+        }
+        if is_new || replaces_policy {
+            self.reward_calls += n as u64;
+        }
+        if is_new || k == 0 {
+            for source in self.iter_mut() {
+                source.remember(&drawn, context)?;
+            }
+        }
+        if replaces_policy && n > max {
+            return if max == 0 { Ok(None) } else { Ok(Some(drawn.select(n - max..n)?)) };
+        }
+        Ok(Some(drawn))
+    }
+
+    /// Passes the scores of the first update on a batch to all sources.
+    pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E>) -> Result<()> {
+        // A replay buffer knows the entries of its last draw only, and accepts their losses once.
+        if batch.draw.is_none() || self.last_draw != batch.draw {
+            return Ok(());
+        }
+        self.last_draw = None;
+        for ((_, source), rows) in self.list.iter_mut().zip(&batch.rows) {
+            source.learn(&batch.trajectories, rows.clone(), scores, context)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of trajectories of each source. Fixed shares are subtracted first; the setting `source` divides the rest.
+    fn counts(&self, context: &Context<E>) -> Result<Vec<usize>> {
+        let config = &context.config;
+        let batch = context.share();
+        let mut counts = Vec::new();
+        for (share, source) in &self.list {
+            counts.push(match share {
+                Share::Fixed(share) if source.is_ready(context) => (share * batch as f64).round() as usize,
+                _ => 0,
+            });
+        }
+        let sum: usize = counts.iter().sum();
+        let is_unfit =
+            |k: usize| matches!(self.list[k].0, Share::Fixed(share) if (share * batch as f64).round() == 0.0);
+        if sum > batch || (0..counts.len()).any(is_unfit) {
+            return Err(Error::config(
+                "the shares of sources",
+                format!("{sum} trajectories of a batch of {batch}"),
+                "at least one trajectory for each, and no more than a batch for all of them",
+            ));
+        }
+        match (self.has(Share::Data), config.source.offline() > 0.0) {
+            (true, false) => {
+                let expected = "a share above 0 (`TrainerConfig::source`) for the data that the trainer was given";
+                return Err(Error::config("the offline share of a batch", "0 with given trajectories", expected));
+            }
+            (false, true) => {
+                let remedy = "give the trainer some (`with_data`), or set an offline share of 0";
+                return Err(Error::missing("the offline share of a batch", "given trajectories", remedy));
+            }
+            _ => {}
+        }
+        let is_ready =
+            |(share, source): &(Share, Box<dyn Source<E>>)| *share == Share::Replay && source.is_ready(context);
+        let has_replay = self.list.iter().any(is_ready);
+        let divided = if has_replay { config.source } else { config.source.without_replay() };
+        let SourceCounts { on_policy, replay, offline } = divided.counts(batch - sum);
+        for ((share, _), count) in self.list.iter().zip(&mut counts) {
+            match share {
+                Share::Rest => *count = on_policy,
+                Share::Replay => *count = replay,
+                Share::Data => *count = offline,
+                Share::Fixed(_) => {}
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Refuses sources that the objective can't learn from, in the first step already, not only once a buffer is drawn from. Returns whether
+    /// the current policy samples all trajectories.
+    fn check(&self, context: &Context<E>, fresh: usize) -> Result<bool> {
+        let samples_average = context.average.as_ref().is_some_and(|average| average.purpose == AverageFor::Sampling);
+        if self.has_replacement && (samples_average || context.config.local_search.is_some()) {
+            let setting = if samples_average { "sampling by the average" } else { "local search" };
+            let missing = "a trainer that samples from its policy, which a source replaces";
+            return Err(Error::missing(
+                setting,
+                missing,
+                "train without it, or without the source (`Trainer::with_fresh`)",
+            ));
+        }
+        let traits: Vec<SourceTraits> = self.iter().map(|source| source.traits(context)).collect();
+        let on_policy = traits.iter().all(|one| one.on_policy);
+        let needs_losses = self.need_losses(context);
+        if context.config.transitions.is_some() && (needs_losses || context.replicas().is_some()) {
+            let setting =
+                if needs_losses { "a source that learns from the losses of a batch" } else { "several replicas" };
+            let missing =
+                "whole trajectories: the trainer learns from single transitions (`TrainerConfig::transitions`)";
+            return Err(Error::missing(setting, missing, "remove one of both"));
+        }
+        let objective = context.objective.as_ref();
+        if objective.needs_taken_paths() && traits.iter().any(|one| !one.keeps_paths) {
+            return Err(Error::missing(
+                "an objective of P_B",
+                "paths that a policy took, as uniform steps back would teach it to be uniform",
+                "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where no paths are kept",
+            ));
+        }
+        match objective.origin() {
+            Origin::OnPolicy if !on_policy => Err(Error::missing(
+                objective.name(),
+                "trajectories of the policy itself",
+                "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local search, keep the average for evaluation, \
+                 leave replay and other sources out, or train by an off-policy objective",
+            )),
+            Origin::Given if fresh > 0 => Err(Error::missing(
+                objective.name(),
+                "trajectories that aren't the policy's own",
+                "give the trainer data (`with_data`) and an offline share of 1",
+            )),
+            _ => Ok(on_policy),
+        }
+    }
+}

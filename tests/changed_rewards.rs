@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::watched::Watched;
 use crate::words::{count, fresh, policy, says, with_flow, words};
 use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::error::Warning;
@@ -18,12 +19,12 @@ use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig}
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-type Learner = Trainer<VectorEnv>;
+type Learner = Watched<VectorEnv>;
 
 /// Half of each batch of 32 is replayed.
 fn config() -> TrainerConfig {
     let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
-    TrainerConfig { source, replay_after: 2, on_warning: OnWarning::Keep, ..fresh(32) }
+    TrainerConfig { source, replay_after: 2, ..fresh(32) }
 }
 
 fn buffer() -> ReplayBuffer<VectorEnv> {
@@ -47,11 +48,11 @@ fn trainer(change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static, config:
         Ok(count(states, conditions)?.into_iter().enumerate().map(|(row, r)| r + change(call, row)).collect())
     };
     let made = Trainer::new(words(), reward, with_flow(), TrajectoryBalance, config, Rng::seeded(1));
-    (made.unwrap().with_replay(buffer()), counter)
+    (Watched::new(made.unwrap().with_replay(buffer())), counter)
 }
 
 fn steps(trainer: &mut Learner, n: usize) {
-    (0..n).for_each(|_| _ = trainer.step().unwrap());
+    trainer.steps(n).unwrap();
 }
 
 fn changes(trainer: &Learner) -> Vec<&Warning> {
@@ -98,15 +99,15 @@ fn a_reward_that_drifts_with_its_calls_is_noticed() {
 fn a_change_is_an_error_where_warnings_are() {
     let shift = Arc::new(AtomicUsize::new(0));
     let by = shift.clone();
-    let on_warning = OnWarning::Fail;
-    let (mut trainer, _) = trainer(move |_, _| by.load(Relaxed) as f64, TrainerConfig { on_warning, ..config() });
+    let (made, _) = trainer(move |_, _| by.load(Relaxed) as f64, config());
+    let mut trainer = Watched::by(made.trainer, OnWarning::Fail);
     steps(&mut trainer, 50);
     shift.store(3, Relaxed);
     steps(&mut trainer, 49);
-    let error = trainer.step().unwrap_err();
+    let error = trainer.steps(1).unwrap_err();
     assert!(matches!(error, Error::Warned(Warning::RewardChanged { step: 100, .. })), "{error:?}");
     says(&error, &["the reward has changed"]);
-    assert_eq!(trainer.steps_done(), 100, "the step is made");
+    assert_eq!(trainer.trainer.steps_done(), 100, "the step is made");
     steps(&mut trainer, 1);
 }
 
@@ -143,11 +144,11 @@ fn schedules_and_conditions_of_the_trainer_are_no_change() {
         let policy = policy(MlpPolicyConfig { estimators: estimators.clone(), ..MlpPolicyConfig::default() });
         let made = Trainer::new(words(), reward, policy, TrajectoryBalance, config(), Rng::seeded(1)).unwrap();
         let with_buffer = made.with_conditions(draw).with_replay(buffer());
-        let mut conditional = with_buffer
+        let conditional = with_buffer
             .with_hindsight(|_: &VectorStates, conditions: &Tensor, _: &mut Rng| Ok(1.0 - conditions), share);
-        let conditional = conditional.as_mut().unwrap();
-        steps(conditional, 200);
-        assert!(changes(conditional).is_empty(), "{:?}", conditional.warnings());
+        let mut conditional = Watched::new(conditional.unwrap());
+        steps(&mut conditional, 200);
+        assert!(changes(&conditional).is_empty(), "{:?}", conditional.warnings());
     }
 }
 
@@ -176,7 +177,7 @@ impl Source<VectorEnv> for Measured {
 #[test]
 fn log_rewards_from_elsewhere_are_not_compared() {
     let (trainer, counter) = trainer(|_, _| 0.0, config());
-    let mut trainer = trainer.with_fresh(Measured).unwrap();
+    let mut trainer = Watched::new(trainer.trainer.with_fresh(Measured).unwrap());
     steps(&mut trainer, 200);
     assert!(changes(&trainer).is_empty());
     assert_eq!(counter.calls.load(Relaxed), 0, "the reward isn't asked at all");
@@ -187,23 +188,26 @@ fn a_loop_of_ones_own_notices_it_too() {
     let shift = Arc::new(AtomicUsize::new(0));
     let by = shift.clone();
     let (mut trainer, _) = trainer(move |_, _| by.load(Relaxed) as f64, config());
-    for step in 0..10 {
-        shift.store(usize::from(step >= 5), Relaxed);
-        let mut batch = trainer.draw().unwrap();
-        let scores = trainer.score(&mut batch).unwrap();
-        let loss = trainer.loss(&scores).unwrap();
-        loss.backward();
-        trainer.advance(batch, &scores, loss.double_value(&[])).unwrap();
-    }
+    let mut own = |trainer: &mut Trainer<VectorEnv>| {
+        shift.store(usize::from(trainer.steps_done() >= 5), Relaxed);
+        let mut batch = trainer.draw()?;
+        let scores = trainer.score(&mut batch)?;
+        trainer.loss(&scores)?.backward();
+        trainer.advance(batch, &scores)
+    };
+    trainer.steps_by(10, &mut own).unwrap();
     assert_eq!(changes(&trainer).len(), 1);
     // Of a batch of trajectories from elsewhere nothing is known to be replayed.
     let (mut trainer, _) = self::trainer(move |_, _| 0.0, config());
     steps(&mut trainer, 9);
-    let drawn = Sampler::new(&words(), &UniformPolicy).forward(32, &mut Rng::seeded(0)).unwrap();
-    let mut batch = drawn.with_log_rewards(vec![7.0; 32]).unwrap().into();
-    let scores = trainer.score(&mut batch).unwrap();
-    trainer.advance(batch, &scores, 0.0).unwrap();
-    assert_eq!((trainer.steps_done(), changes(&trainer).len()), (10, 0));
+    let mut given = |trainer: &mut Trainer<VectorEnv>| {
+        let drawn = Sampler::new(&words(), &UniformPolicy).forward(32, &mut Rng::seeded(0))?;
+        let mut batch = drawn.with_log_rewards(vec![7.0; 32])?.into();
+        let scores = trainer.score(&mut batch)?;
+        trainer.advance(batch, &scores)
+    };
+    trainer.steps_by(1, &mut given).unwrap();
+    assert_eq!((trainer.trainer.steps_done(), changes(&trainer).len()), (10, 0));
 }
 
 #[test]
@@ -212,6 +216,6 @@ fn it_costs_less_than_a_percent_of_the_calls_and_objects() {
     steps(&mut trainer, 1_000);
     // One call per step; 8 objects more after step 10 and each hundredth.
     assert_eq!(counter.calls.load(Relaxed), 1_000 + 11);
-    assert_eq!(counter.objects.load(Relaxed) as u64, trainer.reward_calls() + 8 * 11);
-    assert_eq!(trainer.reward_calls(), 2 * 32 + 998 * 16, "they aren't counted");
+    assert_eq!(counter.objects.load(Relaxed) as u64, trainer.trainer.reward_calls() + 8 * 11);
+    assert_eq!(trainer.trainer.reward_calls(), 2 * 32 + 998 * 16, "they aren't counted");
 }

@@ -12,13 +12,14 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
-use gfn::run::{Fit, OnWarning, Record};
+use gfn::run::{Fit, OnWarning, Record, Warnings};
 use gfn::testing::{check_action_type, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use tch::{Device, Kind};
 
 use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};
+use crate::watched::Watched;
 
 type Grown = Trainer<GraphEnv>;
 
@@ -53,9 +54,9 @@ fn tv(trainer: &Grown) -> f64 {
 }
 
 /// Neither exploration nor decay.
-fn bare(on_warning: OnWarning) -> TrainerConfig {
+fn bare() -> TrainerConfig {
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
-    TrainerConfig { epsilon, lr_scale, on_warning, ..TrainerConfig::default() }
+    TrainerConfig { epsilon, lr_scale, ..TrainerConfig::default() }
 }
 
 /// The author's part of the contract: on every graph, and along random walks.
@@ -72,13 +73,11 @@ fn the_action_type_and_its_environment_are_sound() {
 fn the_default_settings_reach_the_target() {
     tch::set_num_threads(1);
     for seed in 0..3 {
-        let mut trainer = trainer(TrajectoryBalance, TrainerConfig::default(), seed);
-        for _ in 0..800 {
-            trainer.step().unwrap();
-        }
-        let tv = tv(&trainer);
+        let mut watched = Watched::new(trainer(TrajectoryBalance, TrainerConfig::default(), seed));
+        watched.steps(800).unwrap();
+        let tv = tv(&watched.trainer);
         assert!(tv < 0.05, "seed {seed}: {tv}");
-        assert_eq!(trainer.warnings(), [], "seed {seed}");
+        assert_eq!(watched.warnings(), [], "seed {seed}");
     }
 }
 
@@ -88,14 +87,14 @@ fn the_default_settings_reach_the_target() {
 fn a_collapse_is_seen_without_exploration() {
     tch::set_num_threads(1);
     for seed in 0..5 {
-        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(OnWarning::Keep), seed);
+        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(), seed);
         let mut seen = Vec::new();
-        let mut keep = |trainer: &Grown, record: &mut Record| {
-            assert!(trainer.warnings().ends_with(&record.warnings));
+        let mut keep = |_: &Grown, record: &mut Record| {
             seen.extend(record.warnings.clone());
             Ok(ControlFlow::Continue(()))
         };
-        Fit::new(600).observe(&mut keep).run(&mut trainer).unwrap();
+        let mut warnings = Warnings::new(OnWarning::Keep);
+        Fit::new(600).warnings(&mut warnings).observe(&mut keep).run_by(&mut trainer, &mut Trainer::step).unwrap();
         let tv = tv(&trainer);
         if tv < 0.3 {
             assert_eq!(seen, [], "seed {seed}: {tv}");
@@ -107,7 +106,7 @@ fn a_collapse_is_seen_without_exploration() {
         }
         let [Warning::Stalled { loss, log_z, best, .. }] = seen[..] else { panic!("seed {seed}: {seen:?}") };
         assert!(loss < 1e-3 && log_z < best && best <= 4.0, "{seen:?}");
-        assert_eq!(trainer.warnings(), seen, "once");
+        assert_eq!(warnings.raised(), seen, "once");
         let text = seen[0].to_string();
         assert!(text.contains("stands still") && text.contains("TrainerConfig::epsilon"), "{text}");
         return;
@@ -120,8 +119,8 @@ fn a_warning_ends_the_run_where_it_is_told_to() {
     tch::set_num_threads(1);
     // Which seeds stall hangs on how sums are rounded.
     let stalled = (0..5).find_map(|seed| {
-        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(OnWarning::Fail), seed);
-        let ended = Fit::new(400).run(&mut trainer);
+        let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(), seed);
+        let ended = Fit::new(400).on_warning(OnWarning::Fail).run(&mut trainer);
         match ended {
             Err(Error::Warned(Warning::Stalled { step, .. })) => Some((trainer, step)),
             Ok(_) | Err(Error::Warned(_)) => None,

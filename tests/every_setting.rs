@@ -7,7 +7,6 @@ use gfn::objective::{DetailedBalance, TrajectoryBalance};
 use gfn::optim::AdamConfig;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::run::OnWarning;
 use gfn::train::TrainEnv;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -72,7 +71,7 @@ fn sets(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
 
 fn small() -> TrainerConfig {
     let adam = AdamConfig { lr: 0.3, ..AdamConfig::default() };
-    TrainerConfig { batch: 8, replay_after: 0, adam, on_warning: OnWarning::Keep, ..TrainerConfig::default() }
+    TrainerConfig { batch: 8, replay_after: 0, adam, ..TrainerConfig::default() }
 }
 
 fn buffer() -> ReplayConfig {

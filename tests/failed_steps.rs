@@ -13,7 +13,7 @@ use gfn::replay::DataSource;
 use gfn::testing::word_env;
 use gfn::train::{Checkpoint, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::TeacherConfig;
+use gfn_extras::explore::{Teacher, TeacherConfig};
 use tch::{Device, Kind, Tensor};
 
 type Learner = MlpPolicy<KHot>;
@@ -105,9 +105,11 @@ fn one_bad_gradient_spoils_one_step() {
 fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     let teacher = policy(&word_env(2, 3));
     let mut trainer = trainer(0.0, TrajectoryBalance, RegressionLoss::Squared);
-    trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+    let teacher = Teacher::new(trainer.env(), teacher, TeacherConfig::default()).unwrap();
+    trainer = trainer.with_source(0.5, teacher).unwrap();
     let mut results = vec![trainer.step()];
-    let gradient = parameters(trainer.teacher::<Learner>().unwrap()).iter().next().unwrap().tensor.grad();
+    let gradient =
+        parameters(trainer.source::<Teacher<Learner>>().unwrap().policy()).iter().next().unwrap().tensor.grad();
     let _ = gradient.get(0).fill_(f64::NAN);
     results.extend((0..4).map(|_| trainer.step()));
     check_recovery(&results, 1);
@@ -151,9 +153,10 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
     let source = DataSource::default();
     let config = TrainerConfig { batch: 8, chunk: Some(4), source, ..TrainerConfig::default() };
     let trainer = Trainer::new(env.clone(), reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
-    let mut trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+    let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
+    let mut trainer = trainer.with_source(0.5, teacher).unwrap();
     let mut results = vec![trainer.step()];
-    let teacher = trainer.teacher::<FailsOnce>().unwrap();
+    let teacher = trainer.source::<Teacher<FailsOnce>>().unwrap().policy();
     assert!(
         parameters(&teacher.inner).iter().any(|parameter| parameter.tensor.grad().defined()),
         "half of it was made"

@@ -11,7 +11,9 @@ use gfn::error::Warning;
 use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::UniformPolicy;
-use gfn::run::{CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, Validation};
+use gfn::run::{
+    CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, Validation, Warnings,
+};
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result};
 use serde_json::Value;
@@ -117,18 +119,19 @@ fn reward_calls_count_new_objects_once() {
 #[test]
 fn training_beyond_the_end_of_a_schedule_is_told_of() {
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 3 };
-    let config = TrainerConfig { lr_scale, on_warning: OnWarning::Keep, ..fresh(8) };
+    let config = TrainerConfig { lr_scale, ..fresh(8) };
+    let mut warnings = Warnings::new(OnWarning::Keep);
     let mut trainer = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).unwrap();
-    Fit::new(3).run(&mut trainer).unwrap();
-    assert_eq!(trainer.warnings(), []);
+    Fit::new(3).warnings(&mut warnings).run(&mut trainer).unwrap();
+    assert_eq!(warnings.raised(), []);
     let mut seen = Vec::new();
     let mut keep = |_: &Trainer<_>, record: &mut Record| {
         seen.extend(record.warnings.clone());
         Ok(ControlFlow::Continue(()))
     };
-    Fit::new(9).observe(&mut keep).run(&mut trainer).unwrap();
+    Fit::new(9).warnings(&mut warnings).observe(&mut keep).run(&mut trainer).unwrap();
     assert_eq!(seen, [Warning::LearnsNothing { step: 4 }]);
-    assert_eq!(trainer.warnings(), seen);
+    assert_eq!(warnings.raised(), seen);
     let text = seen[0].to_string();
     assert!(text.contains("nothing is learned") && text.contains("lr_scale"), "{text}");
     // A schedule that takes no step to get there.
@@ -136,8 +139,9 @@ fn training_beyond_the_end_of_a_schedule_is_told_of() {
     let refused = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).map(drop).unwrap_err().to_string();
     assert!(refused.contains("at least one step"), "{refused}");
     // Nothing is to be trained.
-    let config = TrainerConfig { lr_scale: Schedule::Constant(0.0), on_warning: OnWarning::Fail, ..fresh(8) };
-    words::trainer(UniformPolicy, Box::new(LogPartitionVariance), config).unwrap().step().unwrap();
+    let config = TrainerConfig { lr_scale: Schedule::Constant(0.0), ..fresh(8) };
+    let mut untrained = words::trainer(UniformPolicy, Box::new(LogPartitionVariance), config).unwrap();
+    Fit::new(1).on_warning(OnWarning::Fail).run(&mut untrained).unwrap();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBa
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::TeacherConfig;
+use gfn_extras::explore::{Teacher, TeacherConfig};
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
 use gfn_gym::discrete_ebm::DiscreteEbm;
 use gfn_gym::ring::Ring;
@@ -263,7 +263,10 @@ fn a_teacher_is_looked_at_too() {
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         let student = GraphPolicy(net(Norm::Fixed));
         Trainer::new(ring(), zero, student, TrajectoryBalance, config, Rng::seeded(1))
-            .and_then(|trainer| trainer.with_teacher(GraphPolicy(net(norm)), TeacherConfig::default()))
+            .and_then(|trainer| {
+                let teacher = Teacher::new(trainer.env(), GraphPolicy(net(norm)), TeacherConfig::default())?;
+                trainer.with_source(0.5, teacher)
+            })
             .map(|_| ())
     };
     with(Norm::Fixed).unwrap();

@@ -150,15 +150,13 @@ fn replicas_start_at_the_estimate_of_all() {
 /// At 0.1 a step, 300 takes 3,000 steps.
 #[test]
 fn a_large_log_z_is_learned_as_fast_as_a_small_one() {
-    let mut trainer =
-        trainer(learner(None), TrainerConfig { lr_scale: gfn::optim::Schedule::Constant(1.0), ..fresh(32) });
-    (0..300).for_each(|_| {
-        trainer.step().unwrap();
-    });
+    let config = TrainerConfig { lr_scale: gfn::optim::Schedule::Constant(1.0), ..fresh(32) };
+    let mut watched = crate::watched::Watched::new(trainer(learner(None), config));
+    watched.steps(300).unwrap();
     let space = StateGraph::build(&words(), 100).unwrap();
-    let learned = space.terminating_distribution(&words(), trainer.policy(), None).unwrap();
+    let learned = space.terminating_distribution(&words(), watched.trainer.policy(), None).unwrap();
     let target = space.target_distribution(&high, None).unwrap();
     let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
     assert!(tv < 0.1, "{tv}");
-    assert_eq!(trainer.warnings(), []);
+    assert_eq!(watched.warnings(), []);
 }

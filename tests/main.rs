@@ -99,4 +99,5 @@ mod transitions;
 mod untrained;
 mod vector_policies;
 mod warned;
+mod watched;
 mod words;

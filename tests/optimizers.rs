@@ -151,6 +151,6 @@ fn a_schedule_of_ones_own_is_used_and_judged_step_by_step() {
     let mut resumed = own();
     resumed.resume(&folder).unwrap();
     assert_eq!(resumed.step().unwrap().loss.to_bits(), whole.step().unwrap().loss.to_bits());
-    assert_eq!(resumed.warnings(), []);
+    assert_eq!(resumed.resume_warning(), None);
     std::fs::remove_dir_all(&folder).unwrap();
 }

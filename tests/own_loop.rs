@@ -1,4 +1,4 @@
-//! A loop of one's own, in four parts: it is `Trainer::step`, bit for bit.
+//! A custom loop of the methods of `Trainer::step`: it makes the same steps, bit for bit.
 
 use gfn::env::{VectorEnv, VectorStates};
 use gfn::nn::{MlpConfig, Parameters};
@@ -52,7 +52,7 @@ fn own_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
     loss.backward();
     adam.scale_lr(trainer.context().config.lr_scale.at(trainer.steps_done())).unwrap();
     adam.step().unwrap();
-    trainer.advance(batch, &scores, loss.double_value(&[])).unwrap().loss
+    trainer.advance(batch, &scores).unwrap().loss
 }
 
 #[test]
@@ -69,6 +69,38 @@ fn an_own_loop_makes_the_same_steps() {
     assert_eq!(drawn(&ours), drawn(&own));
 }
 
+/// One step that calls the five methods by itself.
+fn step_by_hand(trainer: &mut Learner) -> f64 {
+    let mut batch = trainer.draw().unwrap();
+    let scores = trainer.score(&mut batch).unwrap();
+    let loss = trainer.loss(&scores).unwrap();
+    trainer.apply(&loss, &scores).unwrap();
+    trainer.advance(batch, &scores).unwrap().loss
+}
+
+#[test]
+fn the_five_methods_are_the_step_also_in_chunks() {
+    for chunk in [None, Some(5)] {
+        let make = || trainer(TrainerConfig { batch: 8, chunk, ..TrainerConfig::default() });
+        let (mut whole, mut by_hand) = (make(), make());
+        for step in 1..=4 {
+            assert_eq!(whole.step().unwrap().loss.to_bits(), step_by_hand(&mut by_hand).to_bits(), "step {step}");
+            assert_eq!(values(&whole), values(&by_hand), "step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_loop_s_own_loss_is_the_one_of_the_record() {
+    let mut trainer = trainer(TrainerConfig { batch: 8, ..TrainerConfig::default() });
+    let mut batch = trainer.draw().unwrap();
+    let scores = trainer.score(&mut batch).unwrap();
+    let loss = trainer.loss(&scores).unwrap() * 2.0;
+    trainer.record_loss(7.5);
+    trainer.apply(&loss, &scores).unwrap();
+    assert_eq!(trainer.advance(batch, &scores).unwrap().loss, 7.5);
+}
+
 #[test]
 fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
     let mut trainer = whole();
@@ -79,7 +111,8 @@ fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
     let mut batch = others.into();
     let scores = trainer.score(&mut batch).unwrap();
     let loss = trainer.loss(&scores).unwrap();
-    trainer.advance(batch, &scores, loss.double_value(&[])).unwrap();
+    loss.backward();
+    trainer.advance(batch, &scores).unwrap();
     assert_eq!((trainer.steps_done(), trainer.n_fresh()), (1, 0));
     assert_eq!(trainer.latest().unwrap().len(), 5);
 }
@@ -87,13 +120,16 @@ fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
 #[test]
 fn what_can_not_be_done_by_hand_is_refused() {
     let mut chunked = trainer(TrainerConfig { batch: 4, chunk: Some(3), ..TrainerConfig::default() });
-    assert!(matches!(chunked.draw(), Err(Error::Missing { .. })));
+    let mut batch = chunked.draw().unwrap();
+    let scores = chunked.score(&mut batch).unwrap();
+    chunked.loss(&scores).unwrap().backward();
+    assert!(matches!(chunked.advance(batch, &scores), Err(Error::Missing { .. })));
     let mut one = trainer(TrainerConfig { batch: 4, ..TrainerConfig::default() });
     let (mut first, mut second) = (one.draw().unwrap(), one.draw().unwrap());
     assert!(matches!(one.remember(&first.trajectories), Err(Error::Missing { .. })));
     let (scores, _) = (one.score(&mut first).unwrap(), one.score(&mut second).unwrap());
     let part = second.trajectories.select(0..2).unwrap();
-    let error = one.advance(part.into(), &scores, 0.0).unwrap_err().to_string();
+    let error = one.advance(part.into(), &scores).unwrap_err().to_string();
     assert!(error.contains("a batch with its own scores"), "{error}");
     assert_eq!(one.steps_done(), 0);
 }

@@ -14,7 +14,7 @@ use gfn::rollout::{Container, Trajectories};
 use gfn::testing::word_env;
 use gfn::train::{AverageFor, BatchRequest, Companion, Context, Persist, Source, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::IntrinsicConfig;
+use gfn_extras::explore::{Intrinsic, IntrinsicConfig};
 use tch::{Device, Kind, Tensor};
 
 type WordTrainer = Trainer<VectorEnv>;
@@ -219,7 +219,7 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    let asked: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
+    let asked: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
     assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
@@ -249,7 +249,7 @@ fn a_fresh_source_without_a_share_is_asked_in_every_step() {
         .with_fresh(Trickle(2, Arc::clone(&request)))
         .unwrap();
     losses(&mut trainer, 15);
-    let asked: Vec<_> = request.lock().unwrap().iter().map(|w| (w.least, w.most, w.more)).collect();
+    let asked: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
     // Ten steps until the buffer is drawn from.
     assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
@@ -279,18 +279,15 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
     says(trainer(on_policy, 1).with_fresh(fresh(0)).unwrap(), "trajectories of the policy itself");
     let average = trainer(TrajectoryBalance, 1).with_average(0.9, AverageFor::Sampling).unwrap();
-    says(
-        average.with_fresh(fresh(0)).unwrap(),
-        "sampling by the average needs a trainer that draws its fresh trajectories itself",
-    );
+    says(average.with_fresh(fresh(0)).unwrap(), "sampling by the average needs a trainer that samples from its policy");
     let zeros = |n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu)));
     says(
         trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)).unwrap(),
-        "fresh trajectories from elsewhere needs conditions where the trainer has some",
+        "trajectories from outside of the trainer needs conditions if the trainer has some",
     );
     says(
         trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))).unwrap(),
-        "fresh trajectories from elsewhere needs conditions where the trainer has some, and none",
+        "trajectories from outside of the trainer needs conditions if the trainer has some, and none",
     );
     let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).unwrap().step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");
@@ -339,7 +336,8 @@ fn a_companion_supplies_what_the_objective_asks_for() {
         .unwrap();
     let novelty = |states: &VectorStates| -> Result<Vec<f64>> { Ok(vec![1.0; states.len()]) };
     let config = IntrinsicConfig::edge_based(Schedule::Constant(0.5));
-    let mut built_in = trainer(AugmentedTrajectoryBalance, 1).with_intrinsic(novelty, config).unwrap();
+    let mut built_in =
+        trainer(AugmentedTrajectoryBalance, 1).with_companion(Intrinsic::new(novelty, config).unwrap()).unwrap();
     assert_eq!(losses(&mut own, 4), losses(&mut built_in, 4));
     assert!(message(trainer(AugmentedTrajectoryBalance, 1).step()).contains("intrinsic"));
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use crate::watched::Watched;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, VectorEnv, VectorRules, VectorStates};
 use gfn::error::Warning;
@@ -10,7 +11,7 @@ use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::{LogPartitionVariance, Quantities, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
-use gfn::run::{Fit, OnWarning};
+use gfn::run::OnWarning;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
@@ -57,25 +58,19 @@ fn number(row: &[u16]) -> f64 {
 }
 
 /// A trainer of words that draws uniformly and learns nothing.
-fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> Trainer<Words> {
+fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> Watched<Words> {
     let log_reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| reward(number(row))).collect())
     };
-    let config = TrainerConfig { batch: 16, on_warning, ..TrainerConfig::default() };
-    Trainer::new(
-        VectorEnv::new(Bits),
-        log_reward,
-        UniformPolicy,
-        gfn::objective::LogPartitionVariance,
-        config,
-        Rng::seeded(0),
-    )
-    .unwrap()
+    let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
+    let objective = gfn::objective::LogPartitionVariance;
+    let made = Trainer::new(VectorEnv::new(Bits), log_reward, UniformPolicy, objective, config, Rng::seeded(0));
+    Watched::by(made.unwrap(), on_warning)
 }
 
 fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Warning> {
     let mut trainer = uniform(reward, OnWarning::Keep);
-    trainer.step().unwrap();
+    trainer.steps(1).unwrap();
     trainer.warnings().to_vec()
 }
 
@@ -108,7 +103,7 @@ fn rewards_in_place_of_their_logarithms_are_warned_of() {
 fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     let end = |scale: f64, steps: usize| {
         let mut trainer = uniform(move |x| -scale * x / 4096.0, OnWarning::Keep);
-        Fit::new(steps).run(&mut trainer).unwrap();
+        trainer.run(steps).unwrap();
         trainer.warnings().to_vec()
     };
     let warnings = end(100.0, 100);
@@ -122,9 +117,9 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     assert_eq!(end(100.0, 99), []);
     // It may end a run, and is there once, however many runs end so.
     let mut strict = uniform(|x| -x / 40.0, OnWarning::Fail);
-    let ended = Fit::new(120).run(&mut strict);
+    let ended = strict.run(120);
     assert!(matches!(ended, Err(Error::Warned(Warning::FewEffective { step: 120, .. }))), "{ended:?}");
-    let ended = Fit::new(121).run(&mut strict);
+    let ended = strict.run(121);
     assert!(matches!(ended, Err(Error::Warned(Warning::FewEffective { step: 121, .. }))), "{ended:?}");
     assert_eq!(strict.warnings().len(), 1);
 }
@@ -137,9 +132,10 @@ fn a_policy_that_has_learned_is_not_warned_of() {
     let (env, rng) = (GraphBuilding::new(config).unwrap().into_env(), &mut Rng::seeded(0));
     let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, rng).unwrap();
     let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
-    let config = TrainerConfig { batch: 32, on_warning: OnWarning::Keep, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
-    Fit::new(300).run(&mut trainer).unwrap();
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+    let made = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    let mut trainer = Watched::new(made);
+    trainer.run(300).unwrap();
     assert_eq!(trainer.warnings(), []);
 }
 
@@ -174,19 +170,15 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| -(number(row) / step).floor() * step / 64.0).collect())
         };
-        let (on_warning, epsilon) = (OnWarning::Keep, Some(Schedule::Constant(0.0)));
-        let config = TrainerConfig { batch: 100, on_warning, epsilon, ..TrainerConfig::default() };
+        let epsilon = Some(Schedule::Constant(0.0));
+        let config = TrainerConfig { batch: 100, epsilon, ..TrainerConfig::default() };
         let (policy, objective) = (Sharp(Cell::new(0.0)), LogPartitionVariance);
-        let mut trainer =
-            Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
-        for _ in 0..20 {
-            trainer.step().unwrap();
-        }
+        let made = Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
+        let mut trainer = Watched::new(made);
+        trainer.steps(20).unwrap();
         assert_eq!(trainer.warnings(), []);
-        trainer.policy_as::<Sharp>().unwrap().0.set(sharpness);
-        for _ in 0..20 {
-            trainer.step().unwrap();
-        }
+        trainer.trainer.policy_as::<Sharp>().unwrap().0.set(sharpness);
+        trainer.steps(20).unwrap();
         trainer.warnings().to_vec()
     };
     let warnings = run(1.0 / 16.0, 4.0);

@@ -39,7 +39,12 @@ impl Persist<VectorEnv> for Dealt {
 }
 
 impl Source<VectorEnv> for Dealt {
-    fn draw(&mut self, request: BatchRequest, _: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        _: &Context<VectorEnv>,
+        _: &mut Rng,
+    ) -> Result<Option<Trajectories<VectorEnv>>> {
         self.all.select(self.start..self.start + request.max).map(Some)
     }
 }

@@ -11,7 +11,7 @@ use gfn::optim::Schedule;
 use gfn::policy::{ByIndex, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::train::{StepStats, TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
+use gfn_extras::explore::{DistillationConfig, Intrinsic, IntrinsicConfig, Novelty, RandomDistillation};
 use gfn_gym::bit_sequence::{HammingReward, NonAutoregressiveBitSequence};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
@@ -101,7 +101,12 @@ fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     let policy = table(env);
     fill(env, &policy, reward, flows);
     let trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, frozen(), Rng::seeded(1)).unwrap();
-    trainer.with_intrinsic(tabulated, constant(training.0, training.1)).unwrap().step().unwrap().loss
+    trainer
+        .with_companion(Intrinsic::new(tabulated, constant(training.0, training.1)).unwrap())
+        .unwrap()
+        .step()
+        .unwrap()
+        .loss
 }
 
 fn check<E, R>(env: &E, reward: &R)
@@ -167,7 +172,8 @@ fn bits(stats: &StepStats) -> [u64; 4] {
 #[test]
 fn without_a_coefficient_it_is_trajectory_balance_to_the_last_bit() {
     let mut plain = grid_trainer(TrajectoryBalance, 3);
-    let augmented = grid_trainer(AugmentedTrajectoryBalance, 3).with_intrinsic(tabulated, constant(0.0, 0.0));
+    let augmented = grid_trainer(AugmentedTrajectoryBalance, 3)
+        .with_companion(Intrinsic::new(tabulated, constant(0.0, 0.0)).unwrap());
     let mut augmented = augmented.unwrap();
     for _ in 0..20 {
         assert_eq!(bits(&plain.step().unwrap()), bits(&augmented.step().unwrap()));
@@ -184,12 +190,16 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let coefficient = Schedule::Linear { from: 0.2, to: 0.0, steps: 40 };
     let make = |seed| {
         let trainer = grid_trainer(AugmentedTrajectoryBalance, seed);
-        trainer.with_intrinsic(distillation(seed), IntrinsicConfig::joint(coefficient.clone())).unwrap()
+        let intrinsic = Intrinsic::new(distillation(seed), IntrinsicConfig::joint(coefficient.clone())).unwrap();
+        trainer.with_companion(intrinsic).unwrap()
     };
     let folder = std::env::temp_dir().join(format!("gfn-augmented-{}", std::process::id()));
     let mut whole = make(1);
     let all = StateGraph::build(whole.env(), 100).unwrap();
-    let novelty = |trainer: &Trainer<VectorEnv>| trainer.novelty().unwrap().rewards(all.states()).unwrap();
+    type Distilled = Intrinsic<RandomDistillation<KHot>>;
+    let novelty = |trainer: &Trainer<VectorEnv>| {
+        trainer.companion::<Distilled>().unwrap().novelty().rewards(all.states()).unwrap()
+    };
     let before = novelty(&whole);
     for _ in 0..10 {
         whole.step().unwrap();
@@ -245,7 +255,8 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
         let objective = AugmentedDetailedBalance;
         let trainer =
             Trainer::new(env.clone(), reward.clone(), table(&env), objective, config, Rng::seeded(0)).unwrap();
-        let mut trainer = trainer.with_intrinsic(tabulated, IntrinsicConfig::joint(edges)).unwrap();
+        let mut trainer =
+            trainer.with_companion(Intrinsic::new(tabulated, IntrinsicConfig::joint(edges)).unwrap()).unwrap();
         for _ in 0..600 {
             trainer.step().unwrap();
         }
@@ -264,14 +275,16 @@ fn what_makes_no_sense_is_refused() {
         Err(error @ Error::Config { .. }) => error.to_string(),
         other => format!("{other:?}"),
     };
-    let other = grid_trainer(TrajectoryBalance, 0).with_intrinsic(tabulated, constant(0.1, 0.1));
-    assert!(message(other).contains("no notice"));
+    let intrinsic = Intrinsic::new(tabulated, constant(0.1, 0.1)).unwrap();
+    let other = grid_trainer(TrajectoryBalance, 0).with_companion(intrinsic);
+    assert!(message(other).contains("would ignore the companion"));
     let negative = IntrinsicConfig::edge_based(Schedule::Linear { from: 0.1, to: -0.1, steps: 9 });
-    let negative = grid_trainer(AugmentedTrajectoryBalance, 0).with_intrinsic(tabulated, negative);
-    assert!(message(negative).contains("at least 0"));
+    let negative = Intrinsic::new(tabulated, negative).map(drop).unwrap_err();
+    assert!(matches!(negative, Error::Config { .. }) && negative.to_string().contains("at least 0"));
     let none = grid_trainer(AugmentedTrajectoryBalance, 0).step().unwrap_err();
     assert!(none.to_string().contains("with_intrinsic"), "{none}");
     let wrong = |states: &VectorStates| Ok(vec![-1.0; states.len()]);
-    let wrong = grid_trainer(AugmentedTrajectoryBalance, 0).with_intrinsic(wrong, constant(0.1, 0.1));
+    let wrong =
+        grid_trainer(AugmentedTrajectoryBalance, 0).with_companion(Intrinsic::new(wrong, constant(0.1, 0.1)).unwrap());
     assert!(matches!(wrong.unwrap().step(), Err(Error::NonFinite { .. })));
 }

@@ -21,7 +21,7 @@ use gfn::rollout::Sampler;
 use gfn::testing::word_env;
 use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::TeacherConfig;
+use gfn_extras::explore::{Teacher, TeacherConfig, Thompson, thompson_step};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
@@ -68,7 +68,8 @@ fn target_network(seed: u64, steps: usize, every: usize) -> GridTrainer {
 fn taught(seed: u64, steps: usize) -> GridTrainer {
     let policy = network(1, &mut Rng::seeded(seed + 100));
     let adam = AdamConfig { lr: 5e-3, ..AdamConfig::default() };
-    trainer(seed, 1, steps).with_teacher(policy, TeacherConfig { adam, ..TeacherConfig::default() }).unwrap()
+    let teacher = Teacher::new(&grid(), policy, TeacherConfig { adam, ..TeacherConfig::default() }).unwrap();
+    trainer(seed, 1, steps).with_source(0.5, teacher).unwrap()
 }
 
 /// The exact distance of what is learned from the target.
@@ -81,7 +82,17 @@ fn bits(stats: &StepStats) -> [u64; 4] {
 }
 
 fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
-    (0..n).map(|_| bits(&trainer.step().unwrap())).collect()
+    (0..n).map(|_| bits(&step(trainer).unwrap())).collect()
+}
+
+/// A step by heads of a trainer with Thompson sampling, an ordinary one of any other.
+fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
+    if trainer.source::<Thompson>().is_some() { thompson_step(trainer) } else { trainer.step() }
+}
+
+fn with_thompson(trainer: GridTrainer, share: f64) -> Result<GridTrainer> {
+    let thompson = Thompson::new(trainer.policy(), share)?;
+    trainer.with_fresh(thompson)
 }
 
 /// Interrupted in the middle and resumed, it does what it would have done.
@@ -174,16 +185,16 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let trainer_config =
         TrainerConfig { batch: 64, adam: frozen, epsilon: Some(Schedule::Constant(0.2)), ..TrainerConfig::default() };
     let adam = AdamConfig { lr: 0.02, ..AdamConfig::default() };
-    let teaching = TeacherConfig { adam, under_sampled: 3.0, alpha: 0.5, epsilon: 0.1, share: 0.5 };
+    let teaching = TeacherConfig { adam, under_sampled: 3.0, alpha: 0.5, epsilon: 0.1 };
     let trainer =
         Trainer::new(env.clone(), reward, table(), TrajectoryBalance, trainer_config, Rng::seeded(0)).unwrap();
-    let mut trainer = trainer.with_teacher(table(), teaching).unwrap();
+    let mut trainer = trainer.with_source(0.5, Teacher::new(&env, table(), teaching).unwrap()).unwrap();
     for _ in 0..1_500 {
         trainer.step().unwrap();
     }
     let of = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
-    let teacher = of(trainer.teacher::<MlpPolicy<ByNumber>>().unwrap());
+    let teacher = of(trainer.source::<Teacher<MlpPolicy<ByNumber>>>().unwrap().policy());
     // log Z of the student is 0, and stays there.
     let mut weights = vec![0.0; graph.len()];
     let mut loss = vec![0.0; graph.len()];
@@ -242,11 +253,12 @@ fn a_teacher_learns_in_chunks() {
         let student = network(1, &mut rng);
         let teacher = Watched { policy: network(1, &mut rng), most: Cell::new(0) };
         let mut trainer = Trainer::new(env.clone(), reward, student, TrajectoryBalance, config, rng).unwrap();
-        trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+        let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
+        trainer = trainer.with_source(0.5, teacher).unwrap();
         // It was asked about random walks when it came.
-        trainer.teacher::<Watched>().unwrap().most.set(0);
+        trainer.source::<Teacher<Watched>>().unwrap().policy().most.set(0);
         trainer.step().unwrap();
-        let teacher = trainer.teacher::<Watched>().unwrap();
+        let teacher = trainer.source::<Teacher<Watched>>().unwrap().policy();
         let weights: Vec<Tensor> = teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();
         (weights, teacher.most.get())
     };
@@ -310,8 +322,8 @@ fn a_teacher_of_a_relative_objective_is_refused() {
     let reward = grid_reward();
     let objective = RelativeTrajectoryBalance::new(1.0).unwrap();
     let trainer = Trainer::new(env.clone(), reward, policy, objective, TrainerConfig::default(), rng).unwrap();
-    let teacher = network(1, &mut Rng::seeded(1));
-    let message = trainer.with_teacher(teacher, TeacherConfig::default()).map(drop).unwrap_err().to_string();
+    let teacher = Teacher::new(&env, network(1, &mut Rng::seeded(1)), TeacherConfig::default()).unwrap();
+    let message = trainer.with_source(0.5, teacher).unwrap().step().unwrap_err().to_string();
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
 }
 
@@ -330,7 +342,7 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
 
 #[test]
 fn thompson_heads_all_sample_the_target() {
-    let mut trainer = trainer(0, 3, 500).with_thompson(0.5).unwrap();
+    let mut trainer = with_thompson(trainer(0, 3, 500), 0.5).unwrap();
     steps(&mut trainer, 500);
     assert_eq!(trainer.policy().heads().unwrap().head(), 0, "the head that was in use is in use again");
     for head in 0..3 {
@@ -341,17 +353,17 @@ fn thompson_heads_all_sample_the_target() {
 
 #[test]
 fn thompson_heads_resume_bit_for_bit() {
-    resumes("thompson", |seed| trainer(seed, 4, 100).with_thompson(0.5).unwrap());
+    resumes("thompson", |seed| with_thompson(trainer(seed, 4, 100), 0.5).unwrap());
     let one = steps(&mut trainer(1, 4, 100), 3);
-    assert_ne!(one, steps(&mut trainer(1, 4, 100).with_thompson(0.5).unwrap(), 3), "other trajectories");
+    assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
 }
 
 /// With a share of nearly nothing each head falls back on the whole batch; with a share of 1 that is what it has.
 #[test]
 fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
-        let mut trainer = trainer(1, 2, 100).with_thompson(share).unwrap();
-        trainer.step().unwrap();
+        let mut trainer = with_thompson(trainer(1, 2, 100), share).unwrap();
+        step(&mut trainer).unwrap();
         let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
         parameters.iter().map(|p| p.tensor.detach().copy()).collect::<Vec<_>>()
     };
@@ -367,8 +379,8 @@ fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch
     let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
     let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
     // Of three trajectories a head gets one as a rule.
-    let mut trainer = trainer.with_thompson(0.3).unwrap();
-    let losses: Vec<f64> = (0..30).map(|_| trainer.step().unwrap().loss).collect();
+    let mut trainer = with_thompson(trainer, 0.3).unwrap();
+    let losses: Vec<f64> = (0..30).map(|_| step(&mut trainer).unwrap().loss).collect();
     let idle = losses.iter().filter(|loss| **loss == 0.0).count();
     assert!(idle < 3, "{losses:?}");
 }
@@ -376,19 +388,24 @@ fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch
 #[test]
 fn what_makes_no_sense_is_refused() {
     let refused = |trainer: Result<GridTrainer>| trainer.unwrap_err().to_string();
-    assert!(refused(trainer(0, 1, 9).with_thompson(0.5)).contains("at least 2 heads"));
-    assert!(refused(trainer(0, 2, 9).with_thompson(0.0)).contains("0 < share <= 1"));
-    let teacher = |config| trainer(0, 1, 9).with_teacher(network(1, &mut Rng::seeded(0)), config);
-    assert!(refused(teacher(TeacherConfig { share: 1.5, ..TeacherConfig::default() })).contains("share"));
-    assert!(refused(teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() })).contains("above 0"));
-    let both = trainer(0, 2, 9).with_thompson(0.5).unwrap();
-    let both = both.with_teacher(network(1, &mut Rng::seeded(0)), TeacherConfig::default()).unwrap();
-    assert!(matches!({ both }.step(), Err(Error::Missing { needed_by: "Thompson sampling", .. })));
+    assert!(refused(with_thompson(trainer(0, 1, 9), 0.5)).contains("at least 2 heads"));
+    assert!(refused(with_thompson(trainer(0, 2, 9), 0.0)).contains("0 < share <= 1"));
+    let teacher = |config| Teacher::new(&grid(), network(1, &mut Rng::seeded(0)), config);
+    let message =
+        teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() }).map(drop).unwrap_err().to_string();
+    assert!(message.contains("above 0"), "{message}");
+    let both = with_thompson(trainer(0, 2, 9), 0.5).unwrap();
+    let mut both = both.with_source(0.5, teacher(TeacherConfig::default()).unwrap()).unwrap();
+    let refused = step(&mut both);
+    assert!(
+        matches!(refused, Err(Error::Missing { needed_by: "a source that learns from losses", .. })),
+        "{refused:?}"
+    );
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();
     let mut rng = Rng::seeded(0);
     let policy = network(2, &mut rng);
     let reward = grid_reward();
     let trainer = Trainer::new(grid(), reward, policy, on_policy, TrainerConfig::default(), rng).unwrap();
-    let message = trainer.with_thompson(0.5).unwrap().step().unwrap_err().to_string();
+    let message = step(&mut with_thompson(trainer, 0.5).unwrap()).unwrap_err().to_string();
     assert!(message.contains("of the policy itself"), "{message}");
 }

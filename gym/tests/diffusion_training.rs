@@ -16,7 +16,7 @@ use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
-use gfn_extras::explore::ObjectSearch;
+use gfn_extras::explore::{ObjectSearch, Search};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mala, MalaConfig, Mixture,
     ProcessKind, Target,
@@ -205,7 +205,7 @@ fn what_nobody_draws_from_is_refused() {
     };
     refused(make().with_data(buffer()), "offline share");
     let mala = Mala::new(&env, two.clone(), MalaConfig::default()).unwrap();
-    let searching = make().with_replay(buffer()).with_search(mala, 3, 10).map(drop).unwrap_err();
+    let searching = make().with_replay(buffer()).with_refill(Search::new(mala, 3, 10).unwrap()).map(drop).unwrap_err();
     assert!(matches!(searching, Error::Config { .. }) && searching.to_string().contains("replay share"));
     assert!(make().with_replay(buffer()).step().is_ok());
 }
@@ -225,10 +225,12 @@ fn a_search_fills_the_buffer() {
         let made = trainer(TrajectoryBalance, (env.clone(), two.clone()), network, settings);
         assert!(
             trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), training(8))
-                .with_search(mala.clone(), 3, 10)
+                .with_refill(Search::new(mala.clone(), 3, 10).unwrap())
                 .is_err()
         );
-        made.with_replay(ReplayBuffer::new(replay).unwrap().terminal_only()).with_search(mala, 3, 10).unwrap()
+        made.with_replay(ReplayBuffer::new(replay).unwrap().terminal_only())
+            .with_refill(Search::new(mala, 3, 10).unwrap())
+            .unwrap()
     };
     let mut whole = make();
     let held: Vec<usize> = (0..7)

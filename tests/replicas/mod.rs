@@ -51,7 +51,7 @@ impl<E: Env> Persist<E> for Dealt<E> {
     }
 }
 
-impl<E: Env> Source<E> for Dealt<E> {
+impl<E: Env + 'static> Source<E> for Dealt<E> {
     fn draw(&mut self, request: BatchRequest, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
         self.all.select(self.start..self.start + request.max).map(Some)
     }

@@ -15,9 +15,9 @@ use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::run::{CountModes, Ended, Fit, Observer, Record};
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::{StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_extras::explore::{IntrinsicConfig, TeacherConfig};
+use gfn_extras::explore::{Intrinsic, IntrinsicConfig, Teacher, TeacherConfig, Thompson, thompson_step};
 use tch::Tensor;
 
 #[test]
@@ -140,14 +140,15 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
 #[test]
 fn replicas_that_explore_in_their_own_ways_stay_equal() {
     type Change = fn(Trainer<VectorEnv>) -> Result<Trainer<VectorEnv>>;
-    let ends = |objective: fn() -> Box<dyn Objective>, heads: usize, change: Change| {
+    type Step = fn(&mut Trainer<VectorEnv>) -> Result<StepStats>;
+    let ends_by = |objective: fn() -> Box<dyn Objective>, heads: usize, change: Change, step: Step| {
         let ends = Mutex::new(Vec::new());
         replicate(2, |replica| {
             let estimators = EstimatorsConfig::with_flow(true);
             let policy = policy(MlpPolicyConfig { estimators, heads, ..MlpPolicyConfig::default() });
             let trainer = crate::words::trainer(policy, objective(), fresh(9))?;
             let mut trainer = change(trainer)?.with_group(replica)?;
-            (0..10).try_for_each(|_| trainer.step().map(drop))?;
+            (0..10).try_for_each(|_| step(&mut trainer).map(drop))?;
             ends.lock().unwrap().push((parameters(&trainer), trainer.latest().unwrap().len()));
             Ok(())
         })
@@ -157,13 +158,21 @@ fn replicas_that_explore_in_their_own_ways_stay_equal() {
         assert!(ends[0].0 == ends[1].0 && (ends[0].1, ends[1].1) == (4, 5), "replicas drift apart");
         ends.swap_remove(0).0
     };
+    let ends = |objective, heads, change| ends_by(objective, heads, change, Trainer::step);
     let plain = ends(|| Box::new(TrajectoryBalance), 1, Ok);
-    let taught: Change = |trainer| trainer.with_teacher(with_flow(), TeacherConfig::default());
+    let taught: Change = |trainer| {
+        let teacher = Teacher::new(trainer.env(), with_flow(), TeacherConfig::default())?;
+        trainer.with_source(0.5, teacher)
+    };
     assert!(ends(|| Box::new(TrajectoryBalance), 1, taught) != plain);
-    assert!(ends(|| Box::new(TrajectoryBalance), 2, |trainer| trainer.with_thompson(0.5)) != plain);
+    let by_heads: Change = |trainer| {
+        let thompson = Thompson::new(trainer.policy(), 0.5)?;
+        trainer.with_fresh(thompson)
+    };
+    assert!(ends_by(|| Box::new(TrajectoryBalance), 2, by_heads, thompson_step) != plain);
     let novelty: Change = |trainer| {
         let novelty = |states: &VectorStates| Ok(states.rows().map(|row| f64::from(row[0])).collect());
-        trainer.with_intrinsic(novelty, IntrinsicConfig::joint(Schedule::Constant(0.1)))
+        trainer.with_companion(Intrinsic::new(novelty, IntrinsicConfig::joint(Schedule::Constant(0.1)))?)
     };
     assert!(ends(|| Box::new(AugmentedTrajectoryBalance), 1, novelty) != plain);
 }

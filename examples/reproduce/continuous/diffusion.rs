@@ -7,6 +7,7 @@ use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::run::{Metrics, Observer, Validation};
 use gfn::train::{ReplayPath, Trainer};
+use gfn_extras::explore::Search;
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
     Process, ProcessKind,
@@ -143,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         trainer = trainer.with_replay(ReplayBuffer::new(replay)?.terminal_only());
     }
     if args.local_search {
-        trainer = trainer.with_search(mala, SEARCH.1, SEARCH.0)?;
+        trainer = trainer.with_refill(Search::new(mala, SEARCH.1, SEARCH.0)?)?;
     }
     let measure = |trainer: &DiffusionTrainer| {
         let rng = &mut trainer.evaluation_rng();

@@ -8,6 +8,7 @@ use gfn::Result;
 use gfn::run::{EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, TensorBoard, Validation};
 use gfn::train::TrainEnv;
 use gfn::train::{AverageFor, Trainer};
+use gfn_extras::explore::{Thompson, thompson_step};
 use serde_json::{Value, json};
 
 use super::Run;
@@ -104,7 +105,10 @@ impl Run<'_> {
         if let Some(path) = &save {
             fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
         }
-        let ended = fit.run(&mut trainer)?;
+        let ended = match trainer.source::<Thompson>() {
+            None => fit.run(&mut trainer)?,
+            Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
+        };
         if common.ema.is_some() && ended != Ended::Interrupted {
             // The checkpoint, saved by now, has both; what is reported is the average.
             trainer.take_average()?;

@@ -10,7 +10,9 @@ use gfn::replay::ReplayBuffer;
 use gfn::run::CountModes;
 use gfn::train::Trainer;
 use gfn::{Error, Result};
-use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig};
+use gfn_extras::explore::{
+    DistillationConfig, Intrinsic, IntrinsicConfig, RandomDistillation, Teacher, TeacherConfig, Thompson,
+};
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use serde_json::json;
 
@@ -91,18 +93,24 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?.described_by(&description)?;
     let trainer = run.replayed(trainer, ReplayBuffer::new)?;
     let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: (run.steps() * 2 / 3).max(1) };
+    let intrinsic = |config| Intrinsic::new(novelty, config);
     let trainer = match args.means {
-        Means::None => Ok(trainer),
-        Means::Edges => trainer.with_intrinsic(novelty, IntrinsicConfig::edge_based(coefficient)),
-        Means::States => trainer.with_intrinsic(novelty, IntrinsicConfig::state_based(coefficient)),
-        Means::Joint => trainer.with_intrinsic(novelty, IntrinsicConfig::joint(coefficient)),
+        Means::None => trainer,
+        Means::Edges => trainer.with_companion(intrinsic(IntrinsicConfig::edge_based(coefficient))?)?,
+        Means::States => trainer.with_companion(intrinsic(IntrinsicConfig::state_based(coefficient))?)?,
+        Means::Joint => trainer.with_companion(intrinsic(IntrinsicConfig::joint(coefficient))?)?,
         Means::Teacher => {
-            trainer.with_teacher(teacher, TeacherConfig { share: args.share, adam, ..TeacherConfig::default() })
+            let config = TeacherConfig { adam, ..TeacherConfig::default() };
+            let teacher = Teacher::new(trainer.env(), teacher, config)?;
+            trainer.with_source(args.share, teacher)?
         }
-        Means::Thompson => trainer.with_thompson(args.share),
+        Means::Thompson => {
+            let thompson = Thompson::new(trainer.policy(), args.share)?;
+            trainer.with_fresh(thompson)?
+        }
     };
     let mut modes = CountModes::new(|points: &VectorStates| reward.is_mode(points));
-    let Some(mut learned) = run.learn(trainer?, "points", vec![&mut modes])? else { return Ok(()) };
+    let Some(mut learned) = run.learn(trainer, "points", vec![&mut modes])? else { return Ok(()) };
     learned.report.set("means", means);
     if learned.exact.is_none() {
         // The target of a frozen policy has its log Z, too.

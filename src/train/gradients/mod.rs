@@ -26,60 +26,64 @@ use crate::{Error, Result, runtime};
 
 /// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
 pub struct BatchScores {
-    /// The scores of the whole batch, over all replicas. If the batch was scored in chunks or by several replicas, they are leaf tensors,
-    /// which collect the gradient of the loss.
+    /// One part, unless the batch was scored in parts.
+    parts: Vec<ScoredPart>,
+    /// The scores of several parts together, without gradients.
+    joined: Option<Scores>,
+    /// `true` for scores of single transitions, or of parts of a batch.
+    is_partial: bool,
+}
+
+/// The scores of trajectories that are scored together.
+struct ScoredPart {
+    /// The scores of all trajectories, over all replicas. If they were scored in chunks or by several replicas, they are leaf tensors, which
+    /// collect the gradient of the loss.
     whole: Scores,
-    /// The scores of this replica's share of the batch, if there are several replicas.
+    /// The scores of this replica's share, if there are several replicas.
     replica: Option<Scores>,
     /// The place of this replica's scores among those of all replicas.
     offsets: chunked::QuantityOffsets,
     /// The trajectories in chunks (`Vec<Trajectories<E>>`), if they must be scored again to compute gradients.
     chunks: Option<Box<dyn Any + Send>>,
-    /// `true` for scores of single transitions, or of parts of a batch.
-    is_partial: bool,
     /// log Z of `whole` and of `replica` before an update: the scores share memory with the parameter.
     log_z: [Option<Tensor>; 2],
 }
 
 impl std::fmt::Debug for BatchScores {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BatchScores").field("whole", &self.whole).finish_non_exhaustive()
+        f.debug_struct("BatchScores").field("whole", self.whole()).finish_non_exhaustive()
     }
 }
 
 impl BatchScores {
-    /// The scores of the whole batch, with gradients.
-    #[must_use]
-    pub fn whole(&self) -> &Scores {
-        &self.whole
-    }
-
-    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. Sources don't learn from them.
+    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. Each part has its own loss.
+    /// Sources don't learn from joined scores.
     ///
     /// # Errors
-    /// [`Error::Missing`] for no part, and for scores in chunks or of several replicas.
-    pub fn join(parts: Vec<Self>) -> Result<Self> {
-        if parts.iter().any(|part| part.chunks.is_some() || part.replica.is_some()) {
-            let missing = "a trainer of one replica that scores the batch at once";
-            return Err(Error::missing("a batch that is scored in parts", missing, "leave `TrainerConfig::chunk` out"));
-        }
-        let log_z = parts.iter().map(|part| part.log_z[0].as_ref()).collect::<Option<Vec<_>>>();
-        let log_z = log_z.map(|all| Tensor::cat(&all, 0));
-        let parts: Vec<Scores> = parts.into_iter().map(|part| part.whole).collect();
-        let whole = Scores::joined(&parts, |_, tensor| tensor)?;
-        let offsets = chunked::QuantityOffsets::default();
-        Ok(Self { whole, replica: None, offsets, chunks: None, is_partial: true, log_z: [log_z, None] })
+    /// [`Error::Missing`] for no part.
+    pub fn join(all: Vec<Self>) -> Result<Self> {
+        let parts: Vec<ScoredPart> = all.into_iter().flat_map(|scores| scores.parts).collect();
+        let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.detached_with(part.log_z[0].as_ref())).collect();
+        let joined = Scores::joined(&wholes, |_, tensor| tensor)?;
+        Ok(Self { parts, joined: Some(joined), is_partial: true })
+    }
+
+    /// The scores of the whole batch, with gradients. [Joined](Self::join) scores have none.
+    #[must_use]
+    pub fn whole(&self) -> &Scores {
+        self.joined.as_ref().unwrap_or(&self.parts[0].whole)
     }
 
     /// Returns the same scores without gradients. They don't change with the parameters.
     #[must_use]
     pub fn detached(&self) -> Scores {
-        self.whole.detached_with(self.log_z[0].as_ref())
+        self.whole().detached_with(self.parts[0].log_z[0].as_ref().filter(|_| self.joined.is_none()))
     }
 
     /// Returns the scores of this replica's trajectories without gradients, if there are several replicas.
     pub(super) fn of_replica(&self) -> Option<Scores> {
-        Some(self.replica.as_ref()?.detached_with(self.log_z[1].as_ref()))
+        let part = &self.parts[0];
+        Some(part.replica.as_ref()?.detached_with(part.log_z[1].as_ref()))
     }
 
     /// Refuses scores of other trajectories. Returns `false` for scores of single transitions or of parts of the batch.
@@ -87,7 +91,8 @@ impl BatchScores {
         if trajectories.is_empty() {
             return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
         }
-        let got = self.replica.as_ref().unwrap_or(&self.whole).offsets.as_slice();
+        let part = &self.parts[0];
+        let got = part.replica.as_ref().unwrap_or(&part.whole).offsets.as_slice();
         let expected = trajectories.offsets();
         if self.is_partial || got == expected {
             return Ok(!self.is_partial);
@@ -142,7 +147,7 @@ pub(super) fn score<E: TrainEnv>(
     let log_z = |scores: &Scores| scores.get(Quantity::LogZ).map(|log_z| log_z.detach().copy());
     let log_z = [log_z(&whole), replica.as_ref().and_then(log_z)];
     let chunks = chunks.map(|chunks| -> Box<dyn Any + Send> { Box::new(chunks) });
-    Ok(BatchScores { whole, replica, offsets, chunks, is_partial, log_z })
+    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks, log_z }], joined: None, is_partial })
 }
 
 /// Returns the quantities that companions supply. This must happen before the forward pass: a target network swaps parameters temporarily,
@@ -184,13 +189,19 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
     if has_gradient {
         runtime::backward(loss)?;
     }
-    let mut offsets = scores.offsets.clone();
-    if let Some(chunks) = &scores.chunks {
-        let other = || Error::contract("scores are of this trainer's environment", "they are of another one");
-        let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
-        has_gradient &= chunked::backward(context, chunks, &scores.whole, &mut offsets)?;
-    } else if let Some(replica) = &scores.replica {
-        has_gradient &= offsets.propagate(replica, &scores.whole)?;
+    let mut reaches_parameters = false;
+    for part in &scores.parts {
+        let mut offsets = part.offsets.clone();
+        reaches_parameters |= match (&part.chunks, &part.replica) {
+            (Some(chunks), _) => {
+                let other = || Error::contract("scores are of this trainer's environment", "they are of another one");
+                let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
+                chunked::backward(context, chunks, &part.whole, &mut offsets)?
+            }
+            (None, Some(replica)) => offsets.propagate(replica, &part.whole)?,
+            (None, None) => true,
+        };
     }
+    has_gradient &= reaches_parameters;
     checks::check_gradient(context.objective.as_ref(), context.policy.parameters(), has_gradient)
 }

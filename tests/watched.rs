@@ -1,0 +1,48 @@
+//! Steps whose warnings are looked at.
+
+use gfn::Result;
+use gfn::env::Env;
+use gfn::error::Warning;
+use gfn::run::{Fit, OnWarning, Warnings};
+use gfn::train::{StepStats, TrainEnv, Trainer};
+
+/// A trainer and the warnings of its steps.
+pub(crate) struct Watched<E: Env> {
+    pub(crate) trainer: Trainer<E>,
+    warnings: Warnings<E::States>,
+}
+
+impl<E: TrainEnv> Watched<E> {
+    /// Keeps warnings without printing them.
+    pub(crate) fn new(trainer: Trainer<E>) -> Self {
+        Self::by(trainer, OnWarning::Keep)
+    }
+
+    pub(crate) fn by(trainer: Trainer<E>, on_warning: OnWarning) -> Self {
+        Self { trainer, warnings: Warnings::new(on_warning) }
+    }
+
+    /// Makes `n` steps.
+    pub(crate) fn steps(&mut self, n: usize) -> Result<()> {
+        self.steps_by(n, &mut Trainer::step)
+    }
+
+    /// Makes `n` steps by a custom loop.
+    pub(crate) fn steps_by(
+        &mut self,
+        n: usize,
+        step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
+    ) -> Result<()> {
+        let end = self.trainer.steps_done() + n;
+        Fit::new(end).warnings(&mut self.warnings).run_by(&mut self.trainer, step).map(drop)
+    }
+
+    /// Runs until `steps` steps are made, and checks the end.
+    pub(crate) fn run(&mut self, steps: usize) -> Result<()> {
+        Fit::new(steps).warnings(&mut self.warnings).run(&mut self.trainer).map(drop)
+    }
+
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        self.warnings.raised()
+    }
+}

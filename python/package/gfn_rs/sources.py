@@ -176,7 +176,7 @@ class LocalSearch(Settings):
 
 @dataclass(frozen=True)
 class Teacher(Settings):
-    """An adaptive teacher (Kim et al. 2025): a second policy that draws `share` of the fresh trajectories, and learns to sample where the
+    """An adaptive teacher (Kim et al. 2025): a second policy that supplies `share` of each batch, and learns to sample where the
     trainer's own is wrong: in proportion to the squared imbalance, `1 + under_sampled` times as much where that samples too rarely, times
     R^`alpha`. `epsilon` is added to the square."""
 

@@ -241,7 +241,6 @@ class Trainer(Made):
             "reward_exponent": schedule(reward_exponent),
             "max_steps": plain(max_steps, "max_steps"),
             "lr_scale": schedule(1.0 if lr_scale is None else lr_scale),
-            "on_warning": "Keep",
         }
         if epsilon is not EPSILON:
             training["epsilon"] = schedule(0.0 if epsilon is None else epsilon)

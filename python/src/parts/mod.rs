@@ -18,7 +18,9 @@ use gfn::train::TrainEnv;
 use gfn::train::{AverageFor, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{ConditionedReward, FocusInHindsight};
-use gfn_extras::explore::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig};
+use gfn_extras::explore::{
+    DistillationConfig, Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, TeacherConfig, Thompson,
+};
 use pyo3::prelude::*;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
@@ -174,7 +176,8 @@ impl Parts {
                     return Err(raised(Error::config("search", "Mala", expected)));
                 }
             };
-            trainer = trainer.with_search(search, asked.every, asked.objects).map_err(raised)?;
+            let search = Search::new(search, asked.every, asked.objects).map_err(raised)?;
+            trainer = trainer.with_refill(search).map_err(raised)?;
         }
         if let (Some(share), Some(function)) = (settings.source, source) {
             let source = CalledSource { function, border: border.clone() };
@@ -191,8 +194,9 @@ impl Parts {
         }
         let rest = || -> Result<Trainer<E>> {
             if let (Some(teacher), Some(given)) = (others.teacher, &settings.teacher) {
-                let config: TeacherConfig = over_defaults("the settings of the teacher", given, &["adam"])?;
-                trainer = trainer.with_teacher(teacher, config)?;
+                let config: TeacherConfig = over_defaults("the settings of the teacher", &given.config, &["adam"])?;
+                let teacher = Teacher::new(trainer.env(), teacher, config)?;
+                trainer = trainer.with_source(given.share, teacher)?;
             }
             if let Some(average) = settings.average {
                 let purpose = if average.sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
@@ -203,10 +207,13 @@ impl Parts {
             }
             if let (Some(novelty), Some(intrinsic)) = (others.novelty, settings.intrinsic) {
                 let config = IntrinsicConfig { edges: intrinsic.edges, terminal: intrinsic.terminal };
-                trainer = trainer.with_intrinsic(novelty::AnyNovelty(novelty), config)?;
+                trainer = trainer.with_companion(Intrinsic::new(novelty::AnyNovelty(novelty), config)?)?;
             }
             match settings.thompson {
-                Some(share) => trainer.with_thompson(share),
+                Some(share) => {
+                    let thompson = Thompson::new(trainer.policy(), share)?;
+                    trainer.with_fresh(thompson)
+                }
                 None => Ok(trainer),
             }
         };

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PartSettings {
-    pub(super) teacher: Option<Value>,
+    pub(super) teacher: Option<TeacherSettings>,
     pub(super) average: Option<Average>,
     /// The share of a batch that each head learns from.
     pub(super) thompson: Option<f64>,
@@ -20,6 +20,14 @@ pub(crate) struct PartSettings {
     pub(super) hindsight: Option<f64>,
     /// The share of a batch that a function of Python gives the objects of.
     pub(super) source: Option<f64>,
+}
+
+/// A teacher's share of a batch, and its other settings.
+#[derive(Deserialize)]
+pub(super) struct TeacherSettings {
+    pub(super) share: f64,
+    #[serde(flatten)]
+    pub(super) config: Value,
 }
 
 /// A moving average of the parameters.

@@ -113,7 +113,7 @@ impl Session {
             if grad {
                 return tch::with_grad(|| engine.score(held.as_mut()));
             }
-            tch::no_grad(|| engine.score(held.as_mut()))?.detached()
+            Ok(tch::no_grad(|| engine.score(held.as_mut()))?.without_gradients())
         })?;
         Scores::held(py, scores)
     }

@@ -9,10 +9,11 @@ use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
 use gfn::optim::Schedule;
 use gfn::rollout::Sampler;
-use gfn::run::{Fit, Record};
+use gfn::run::{Fit, Record, OnWarning, Warnings};
 use gfn::train::TrainEnv;
 use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::{Thompson, thompson_step};
 use gfn_judge::Budget;
 use pyo3::prelude::*;
 use tch::Tensor;
@@ -100,6 +101,7 @@ pub(super) struct Trained<E: TrainEnv> {
     rng: Rng,
     shared: Shared,
     steps: Arc<AtomicUsize>,
+    warnings: Warnings<E::States>,
 }
 
 impl<E> Trained<E>
@@ -116,7 +118,8 @@ where
     ) -> Self {
         let rng = trainer.evaluation_rng();
         let listing = listing.map(Arc::new);
-        Self { trainer, border, listing, alike, conditions, rng, shared, steps: Arc::default() }
+        let warnings = Warnings::new(OnWarning::Keep);
+        Self { trainer, border, listing, alike, conditions, rng, shared, steps: Arc::default(), warnings }
     }
 
     /// Steps, made in this way, until `n` are made or one fails.
@@ -141,7 +144,7 @@ where
             Ok(ControlFlow::Continue(()))
         };
         let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
-        let ended = fit.observe(&mut note).run_by(&mut self.trainer, make);
+        let ended = fit.warnings(&mut self.warnings).observe(&mut note).run_by(&mut self.trainer, make);
         self.steps.store(self.trainer.steps_done(), Relaxed);
         (made, ended.err())
     }
@@ -207,7 +210,10 @@ where
     E::States: 'static,
 {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
-        self.make_steps(n, &mut Trainer::step)
+        match self.trainer.source::<Thompson>() {
+            None => self.make_steps(n, &mut Trainer::step),
+            Some(_) => self.make_steps(n, &mut thompson_step),
+        }
     }
 
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)> {
@@ -303,11 +309,11 @@ where
     }
 
     fn look_at_end(&mut self) -> Result<()> {
-        self.trainer.look_at_end()
+        self.warnings.check_end(self.trainer.steps_done())
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.trainer.warnings().iter().map(|warning| in_python(&warning.to_string())).collect()
+        self.warnings.raised().iter().map(|warning| in_python(&warning.to_string())).collect()
     }
 
     fn replay_len(&self) -> Option<usize> {

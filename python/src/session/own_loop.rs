@@ -221,7 +221,10 @@ where
             Err(error) => return (Vec::new(), Some(error)),
         };
         self.make_steps(1, &mut |trainer| match batch.take() {
-            Some(batch) => trainer.advance(batch, scores, loss),
+            Some(batch) => {
+                trainer.record_loss(loss);
+                trainer.advance(batch, scores)
+            }
             None => Err(Error::contract("a batch is one step", "a second one was asked for")),
         })
     }

@@ -80,6 +80,15 @@ impl BatchScores {
         self.whole().detached_with(self.parts[0].log_z[0].as_ref().filter(|_| self.joined.is_none()))
     }
 
+    /// Removes the gradients.
+    #[must_use]
+    pub fn without_gradients(mut self) -> Self {
+        for part in &mut self.parts {
+            part.whole = part.whole.detached_with(part.log_z[0].as_ref());
+        }
+        self
+    }
+
     /// Returns the scores of this replica's trajectories without gradients, if there are several replicas.
     pub(super) fn of_replica(&self) -> Option<Scores> {
         let part = &self.parts[0];

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Builds and runs what the README says under "In your own crate": scripts/check_readme.py, after `make setup`.
+"""Builds and runs the README's example in a crate of its own: scripts/check_readme.py, after `make setup`.
 
-The files are written to an empty folder as they stand there, with this checkout for /path/to/gfn; src/main.rs is the
+The files under "Your own crate" in docs/setup.md are written to an empty folder, with this checkout for /path/to/gfn; src/main.rs is the
 README's example. The program is run twice: by cargo, and by itself, which needs the run path. Its build folder is CARGO_TARGET_DIR,
 or target/readme; compiled for the first time, libtorch's bindings take minutes. With --shared the build takes the workspace's
 profile `ci`, its Cargo.lock and its target folder, where `.ci/run` has compiled them.
@@ -18,10 +18,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def section(text, title):
-    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", text, re.M | re.S)
+def section(page, title):
+    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", (ROOT / page).read_text(), re.M | re.S)
     if not found:
-        sys.exit(f"README.md has no section `{title}`")
+        sys.exit(f"{page} has no section `{title}`")
     return found[1]
 
 
@@ -31,29 +31,29 @@ def blocks(text, language):
 
 def only(found, what):
     if len(found) != 1:
-        sys.exit(f"README.md has {len(found)} blocks of {what} where one is expected")
+        sys.exit(f"{len(found)} blocks of {what} were found, expected one")
     return found[0]
 
 
 def check_packages(manifest):
-    """The lines for the other packages are comments, which cargo doesn't read: they must name what is there."""
+    """Checks the paths of the optional packages, which are comments that cargo doesn't read."""
     lines = re.findall(r'^# (gfn-\w+) = \{ path = "/path/to/gfn/([\w/]+)" \}$', manifest, re.M)
     if not lines:
-        sys.exit("README.md's Cargo.toml has no lines for the gym's packages")
+        sys.exit("docs/setup.md's Cargo.toml has no lines for the optional packages")
     for name, path in lines:
         if f'name = "{name}"' not in (ROOT / path / "Cargo.toml").read_text():
-            sys.exit(f"README.md: {path} isn't the package {name}")
+            sys.exit(f"docs/setup.md: {path} isn't the package {name}")
 
 
-def files(text):
-    own = section(text, "In your own crate")
+def files():
+    own = section("docs/setup.md", "Your own crate")
     toml = blocks(own, "toml")
     package = '[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n'
     return {
         "Cargo.toml": package + only([block for block in toml if block.startswith("[dependencies]")], "dependencies"),
         ".cargo/config.toml": only([block for block in toml if block.startswith("[env]")], "environment"),
         "build.rs": only(blocks(own, "rust"), "a build script"),
-        "src/main.rs": only(blocks(section(text, "Example"), "rust"), "an example"),
+        "src/main.rs": only(blocks(section("README.md", "Example"), "rust"), "an example"),
     }
 
 
@@ -64,7 +64,7 @@ def main():
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / ("" if shared else "readme"))).resolve()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        written = files((ROOT / "README.md").read_text())
+        written = files()
         check_packages(written["Cargo.toml"])
         for name, text in written.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def main():
         if shared:
             shutil.copy(ROOT / "Cargo.lock", folder)
             profiles = re.findall(r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
-            # The README's own profile is one of the workspace's, too.
+            # The profile in docs/setup.md is also one of the workspace's.
             profiles = [profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]]
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
@@ -83,7 +83,7 @@ def main():
         # By itself: nobody says where libtorch is.
         environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"}
         subprocess.run([target / ("ci" if shared else "debug") / "own"], cwd=folder, env=environment, check=True)
-    print("The README's own crate builds and runs.")
+    print("The README's example builds and runs in a crate of its own.")
 
 
 main()

@@ -276,7 +276,7 @@ def results(runs):
 def headlines(runs):
     """README's table."""
     earlier = EARLIER.read_text()
-    lines = [line(["what", "parameters", "gfn", "beside it"]), "|---" * 4 + "|"]
+    lines = [line(["what", "parameters", "gfn", "compared with"]), "|---" * 4 + "|"]
     for headline in HEADLINES:
         name, *column = headline["here"]
         mine, beside = runs_of(name, runs), headline["beside"]
@@ -290,8 +290,7 @@ def headlines(runs):
                 if absent:
                     raise Wrong(f"docs/results/earlier.md doesn't have the figures that README quotes from it: {absent}")
                 beside = text.format(*figures)
-        loaded = f", at a load of {cell(mine, 'load')}" if ("load", "load") in rows()[name][0]["columns"] else ""
-        lines.append(line([headline["what"], cell(mine, "same", "params"), cell(mine, *column) + loaded, beside]))
+        lines.append(line([headline["what"], cell(mine, "same", "params"), cell(mine, *column), beside]))
     return "\n".join(lines)
 
 

@@ -242,11 +242,11 @@ HEADLINES = [
     {
         "what": "structures of Bayesian networks, 32 fresh trajectories a step: steps per second",
         "here": ("speed-gnn-64", "spread", "its_per_s"),
-        "beside": ("torchgfn ({} parameters): {}, when gfn had {}", ["201,611", "4.5, 4.2, 3.2", "39, 39, 35"]),
+        "beside": ("torchgfn f39bfc9 ({} parameters): {}; gfn in the same minutes: {}", ["201,611", "4.5, 4.2, 3.2", "39, 39, 35"]),
     },
     {
         "what": "hypergrid 8^4, trajectory balance, batch 16: states per second",
         "here": ("speed-grid", "spread", "states_per_s"),
-        "beside": ("gfnx on JAX: {}, when gfn had {}", ["56,300", "98,000, 106,000, 106,000"]),
+        "beside": ("gfnx 068316d on JAX 0.12: {}; gfn at that time: {}", ["56,300", "98,000, 106,000, 106,000"]),
     },
 ]

@@ -37,6 +37,16 @@ mod chapters {
     mod machines {}
     #[doc = include_str!("src/python.md")]
     mod python {}
+    #[doc = include_str!("src/python_rewards.md")]
+    mod python_rewards {}
+    #[doc = include_str!("src/python_environments.md")]
+    mod python_environments {}
+    #[doc = include_str!("src/python_networks.md")]
+    mod python_networks {}
+    #[doc = include_str!("src/python_training.md")]
+    mod python_training {}
+    #[doc = include_str!("src/python_molecules.md")]
+    mod python_molecules {}
     #[doc = include_str!("src/torchgfn.md")]
     mod torchgfn {}
     #[doc = include_str!("src/inside.md")]

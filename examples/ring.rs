@@ -16,8 +16,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
-use gfn_plot::Table;
-use gfn_plot::{GraphSheet, Layout};
+use gfn_plot::{GraphSheet, Layout, Table};
 
 const STEPS: usize = 1_000;
 

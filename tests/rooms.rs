@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The rooms of `src`, from the ground up: each may import from those before it, and from no other.
-const ROOMS: [&str; 25] = [
+const ROOMS: [&str; 27] = [
     "direction",
     "error",
     "rng",
@@ -28,14 +28,16 @@ const ROOMS: [&str; 25] = [
     "replay",
     "optim",
     "metrics",
+    "contract",
     "train",
+    "run",
     "testing",
     "experiment",
     "prelude",
 ];
 
 /// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change that raises one says what it buys.
-const ROOM_CAPS: [(&str, u64); 25] = [
+const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
     ("error", 420),
     ("rng", 48),
@@ -57,7 +59,9 @@ const ROOM_CAPS: [(&str, u64); 25] = [
     ("replay", 953),
     ("optim", 681),
     ("metrics", 1_073),
-    ("train", 5_066),
+    ("contract", 248),
+    ("train", 2_834),
+    ("run", 1_547),
     ("testing", 701),
     ("experiment", 186),
     ("prelude", 19),

@@ -1,20 +1,57 @@
-//! The step that the guide shows is the step that is made.
+//! The training step: it is the step that the guide shows, short, and in few files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 fn text(path: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)).unwrap()
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// The lines of a function's body.
+fn body<'a>(code: &'a str, signature: &str) -> Vec<&'a str> {
+    let (_, after) = code.split_once(signature).unwrap();
+    let (_, inside) = after.split_once("{\n").unwrap();
+    inside.lines().take_while(|line| *line != "    }").collect()
 }
 
 #[test]
-fn the_lines_of_the_step_in_the_guide_are_those_of_the_trainer() {
+fn the_step_in_the_guide_is_the_trainer_s() {
     let (guide, trainer) = (text("docs/guide/src/inside.md"), text("src/train/trainer.rs"));
     let shown = guide.split("```rust,ignore\n").nth(1).and_then(|block| block.split("```").next()).unwrap();
-    let (_, mut rest) = trainer.split_once("fn make_step(").unwrap();
-    let lines = shown.lines().map(str::trim).filter(|line| *line != "}");
-    assert_eq!(lines.clone().count(), 9);
-    for line in lines {
-        let place = rest.find(line).unwrap_or_else(|| panic!("`{line}` isn't in `Trainer::step`, in this order"));
-        rest = &rest[place + line.len()..];
+    let shown: Vec<&str> = shown.lines().map(str::trim).collect();
+    let made: Vec<&str> = body(&trainer, "fn update_once(").into_iter().map(str::trim).collect();
+    assert_eq!(shown, made);
+}
+
+#[test]
+fn the_step_is_short() {
+    let trainer = text("src/train/trainer.rs");
+    for function in ["pub fn step(", "fn make_step(", "fn update_once("] {
+        let lines = body(&trainer, function).len();
+        assert!(lines <= 25, "{function} has {lines} lines");
     }
+}
+
+#[test]
+fn a_trainer_s_methods_are_in_three_files() {
+    fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, found);
+            } else if std::fs::read_to_string(&path)
+                .unwrap()
+                .lines()
+                .any(|line| line.starts_with("impl<E") && line.contains("> Trainer<E>") && !line.contains(" for "))
+            {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(&root().join("src"), &mut found);
+    assert_eq!(found.len(), 3, "{found:?}");
 }

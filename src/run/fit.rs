@@ -338,7 +338,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
                 return Err(Error::config(
                     "the folder that an observer saves to",
                     format!("`{}`, which is the folder of the run's own checkpoint", path.display()),
-                    "another folder: one would replace the other",
+                    "a folder of its own: one would replace the other",
                 ));
             }
             trainer.checkpoint()?.save(path)?;

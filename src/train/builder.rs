@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::checkpoint::{check_name, to_json};
+use super::checkpoint::{check_name, parts, to_json};
 use super::companions::{Averaged, GradientSum, TargetNetwork};
 use super::config::check_interval;
 use super::sources::{Replay, Share};
@@ -275,6 +275,6 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Refuses the name of another part, because a checkpoint tells parts apart by their names.
     fn check_name(&self, name: &str) -> Result<()> {
-        check_name(name, self.parts().iter().map(|part| part.name()))
+        check_name(name, parts(self).iter().map(|part| part.name()))
     }
 }

@@ -3,8 +3,7 @@
 use tch::Tensor;
 
 use super::companions::Averaged;
-use super::trainer::TrainerParts;
-use super::{Batch, BatchScores, StepStats, Trainer, TrainerConfig};
+use super::{Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
 use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, VectorEnv, log_rewards};
@@ -212,6 +211,16 @@ impl TrainEnv for VectorEnv {
     }
 }
 
+/// The arguments of [`Trainer::new`].
+pub(super) struct TrainerParts<E: Env> {
+    pub(super) env: E,
+    pub(super) reward: Box<dyn Reward<E::States>>,
+    pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
+    pub(super) objective: Box<dyn Objective>,
+    pub(super) config: TrainerConfig,
+    pub(super) rng: Rng,
+}
+
 /// The large functions of a [`Trainer`]; each public method calls the one of its name.
 #[doc(hidden)]
 #[derive(Debug)]
@@ -238,8 +247,8 @@ impl<E: TrainEnv> TrainerCode<E> {
             apply: Trainer::apply_loss,
             advance: Trainer::advance_batch,
             prefill: Trainer::fill_replay,
-            checkpoint: Trainer::make_checkpoint,
-            resume: Trainer::resume_from,
+            checkpoint: checkpoint::make_checkpoint,
+            resume: checkpoint::resume,
         }
     }
 }

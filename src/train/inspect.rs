@@ -1,12 +1,14 @@
-//! Access to the parts of a trainer, and the replay buffer.
+//! Access to the parts of a trainer, its replay buffer, and its checkpoints.
 
 use std::any::Any;
+use std::fmt;
+use std::path::Path;
 
 use serde_json::Value;
 use tch::Tensor;
 
 use super::sources::Replay;
-use super::{Batch, Context, TrainEnv, Trainer};
+use super::{Batch, Checkpoint, Context, TrainEnv, Trainer, checkpoint};
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
 use crate::nn::Parameters;
@@ -14,6 +16,14 @@ use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
 use crate::rollout::{Container, Sampler, Trajectories};
 use crate::{Error, Result, Rng};
+
+impl<E: Env> fmt::Debug for Trainer<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Context { objective, step, config, .. } = &self.context;
+        let mut out = f.debug_struct("Trainer");
+        out.field("objective", objective).field("step", step).field("config", config).finish_non_exhaustive()
+    }
+}
 
 impl<E: Env> Trainer<E> {
     /// The parts of the trainer that sources and companions see.
@@ -216,6 +226,53 @@ impl<E: TrainEnv> Trainer<E> {
             return Ok(());
         };
         Err(Error::missing(needed_by, missing, remedy))
+    }
+
+    /// Saves everything that the run needs to continue: parameters, optimizer, random stream, replay buffer, step, and the states of observers
+    /// as of their last save.
+    ///
+    /// Each of several replicas ([`with_group`](Self::with_group)) saves its own checkpoint, the first at `path`, the others beside it with
+    /// their number after a dot. All of them must save in the same step: they wait until each has written its files before any replaces an
+    /// older checkpoint. [`checkpoint`](Self::checkpoint) returns the checkpoint of one replica alone.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files can't be written, and for numbers
+    /// that aren't finite; [`Error::Peer`] if another replica has ended.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        checkpoint::save(self, path.as_ref())
+    }
+
+    /// Returns a checkpoint of this trainer, which isn't written yet.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for a policy without parameters.
+    pub fn checkpoint(&self) -> Result<Checkpoint> {
+        (E::trainer_code().checkpoint)(self)
+    }
+
+    /// Checks before a run that its checkpoints can be saved at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for a policy without parameters, and those of [`Checkpoint::try_path`].
+    pub fn check_savable(&self, path: impl AsRef<Path>) -> Result<()> {
+        checkpoint::check_savable(self, path.as_ref())
+    }
+
+    /// Continues from a checkpoint, bit for bit as the run that wrote it would have.
+    ///
+    /// The trainer must have the same environment, network, objective, data and parts as the one that saved the checkpoint. Other networks,
+    /// objectives (or [settings](crate::objective::Objective::settings) of them), parts and descriptions are refused. Settings of the trainer
+    /// may be changed on purpose, such as the learning rate: [`resume_warning`](Self::resume_warning) names the changes, and
+    /// [`Fit`](crate::run::Fit) reports them.
+    ///
+    /// Replicas resume after they have joined ([`with_group`](Self::with_group)), as many as before, each from its own checkpoint. A run has
+    /// an id, which its checkpoints store and a resumed run keeps; checkpoints of different runs or steps are refused.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the trainer is unchanged then.
+    /// [`Error::Peer`] if another replica can't resume.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        (E::trainer_code().resume)(self, path.as_ref())
     }
 
     /// Offers trajectories to the replay buffer, with their recorded log-rewards or those of the trainer's reward. Returns the number that the

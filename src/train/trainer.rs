@@ -8,6 +8,7 @@ use tch::Tensor;
 
 use super::checkpoint::Attachments;
 use super::companions::Companions;
+use super::context::TrainerParts;
 use super::gradients::{self, BatchScores, SingleTransitions, check_batch, check_transitions, start_log_z};
 use super::replicas::check_equal_tasks;
 use super::sources::{Batch, Sources};
@@ -20,7 +21,7 @@ use crate::group::Replica;
 use crate::nn::Restored;
 use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
-use crate::policy::{OwnedPolicy, Policy};
+use crate::policy::Policy;
 use crate::{Error, Result, Rng, runtime};
 
 /// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters.
@@ -72,24 +73,6 @@ struct StepProgress {
     replica_rng: Option<Rng>,
 }
 
-/// The arguments of [`Trainer::new`].
-pub(super) struct TrainerParts<E: Env> {
-    env: E,
-    reward: Box<dyn Reward<E::States>>,
-    policy: Box<dyn OwnedPolicy<E> + Send>,
-    objective: Box<dyn Objective>,
-    config: TrainerConfig,
-    rng: Rng,
-}
-
-impl<E: Env> std::fmt::Debug for Trainer<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Context { objective, step, config, .. } = &self.context;
-        let mut out = f.debug_struct("Trainer");
-        out.field("objective", objective).field("step", step).field("config", config).finish_non_exhaustive()
-    }
-}
-
 impl<E: TrainEnv> Trainer<E> {
     /// Builds a trainer at step 0 that draws from its policy alone. The trainer owns the policy ([`policy_as`](Self::policy_as) returns the
     /// concrete type). Reward, policy and objective may be boxed if they are chosen at run time.
@@ -133,18 +116,11 @@ impl<E: TrainEnv> Trainer<E> {
         };
         let next_check = if check_policy(&env, &policy, None, 0)? { next_check(0) } else { 0 };
         let group = Box::new(Replica::alone());
+        let conditions = None;
+        let average = None;
+        let context = Context { env, reward, policy, conditions, objective, config, step: 0, group, average };
         Ok(Self {
-            context: Context {
-                env,
-                reward,
-                policy,
-                conditions: None,
-                objective,
-                config,
-                step: 0,
-                group,
-                average: None,
-            },
+            context,
             optimizer,
             sources: Sources::default(),
             companions: Companions::default(),
@@ -200,13 +176,11 @@ impl<E: TrainEnv> Trainer<E> {
     /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
     /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
-    /// // The trainer's own update ...
     /// let mut batch = trainer.draw()?;
     /// let scores = trainer.score(&mut batch)?;
     /// let loss = trainer.loss(&scores)?;
     /// trainer.apply(&loss, &scores)?;
     /// trainer.advance(batch, &scores)?;
-    /// // ... and a custom one.
     /// let mut batch = trainer.draw()?;
     /// let scores = trainer.score(&mut batch)?;
     /// trainer.loss(&scores)?.backward();

@@ -67,15 +67,16 @@ fn run_id(path: &Path) -> u64 {
     Checkpoint::load(path).unwrap().manifest().state["run_id"].as_u64().unwrap()
 }
 
-/// The newest checkpoints of both replicas, and the hidden ones.
+/// The checkpoints of both replicas, and the hidden ones that a kill leaves.
 fn paths(path: &Path) -> [PathBuf; 4] {
     let name = path.file_name().unwrap().to_str().unwrap();
-    let names = [name.to_owned(), format!("{name}.1"), format!(".{name}.previous"), format!(".{name}.1.previous")];
+    let names = [name.to_owned(), format!("{name}.1"), format!(".{name}.partial"), format!(".{name}.1.partial")];
     names.map(|name| path.with_file_name(name))
 }
 
-fn steps(path: &Path) -> [u64; 4] {
-    paths(path).map(|path| step(&path))
+fn steps(path: &Path) -> [u64; 2] {
+    let [first, second, ..] = paths(path);
+    [step(&first), step(&second)]
 }
 
 #[test]
@@ -84,12 +85,11 @@ fn a_second_run_in_a_folder_resumes_its_own_checkpoint() {
     let path = folder.join("run");
     train(1, 8, 8, &path, false);
     let second = train(2, 4, 4, &path, false);
-    assert_eq!(steps(&path), [4, 4, 8, 8]);
+    assert_eq!(steps(&path), [4, 4]);
     assert!(resumed(&path).unwrap() == (4, second), "the second run at step 4");
-    assert_eq!(steps(&path), [4, 4, 8, 8], "nothing is removed");
-    // On from there, its older checkpoint takes the place of the other run's.
     train(2, 8, 4, &path, true);
-    assert_eq!(steps(&path), [8, 8, 4, 4]);
+    assert_eq!(steps(&path), [8, 8]);
+    assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "nothing is left beside them");
 }
 
 #[test]
@@ -97,14 +97,13 @@ fn a_removed_run_is_not_found() {
     let folder = Folder::new("other-runs-removed");
     let path = folder.join("run");
     train(1, 8, 4, &path, false);
-    let [first, second, older @ ..] = paths(&path);
+    let [first, second, ..] = paths(&path);
     for visible in [&first, &second] {
         assert!(Checkpoint::exists(visible));
         fs::remove_dir_all(visible).unwrap();
         assert!(!Checkpoint::exists(visible) && Checkpoint::load(visible).is_err());
     }
     let second_run = train(2, 2, 2, &path, false);
-    assert!(older.iter().all(|older| !older.exists()), "the first save removes what the run left");
     assert!(resumed(&path).unwrap() == (2, second_run));
 }
 
@@ -115,75 +114,54 @@ fn a_backup_that_is_put_back_is_resumed() {
     let at_four = train(1, 4, 4, &path, false);
     (0..2).for_each(|replica| copy(&paths(&path)[replica], &paths(&backup)[replica]));
     let at_twelve = train(1, 12, 4, &path, true);
-    assert_eq!(steps(&path), [12, 12, 8, 8]);
+    assert_eq!(steps(&path), [12, 12]);
     (0..2).for_each(|replica| copy(&paths(&backup)[replica], &paths(&path)[replica]));
     assert!(resumed(&path).unwrap() == (4, at_four));
-    assert_eq!(steps(&path), [4, 4, 8, 8]);
-    // It trains on from there, and a kill between two saves is survived, whatever the hidden checkpoints were.
-    let [first, .., hidden, _] = paths(&path);
-    let later = hidden.with_file_name("later");
-    copy(&hidden, &later);
+    // It trains on from there, and a kill between two renames is survived.
+    let [first, _, staged, _] = paths(&path);
     train(1, 8, 4, &path, true);
-    copy(&hidden, &first);
-    copy(&later, &hidden);
-    assert_eq!(steps(&path), [4, 8, 8, 4], "the second replica has saved step 8 again, the first one hasn't");
-    assert_eq!(resumed(&path).unwrap().0, 4);
-    assert_eq!(step(&paths(&path)[1]), 4);
+    fs::rename(&first, &staged).unwrap();
+    copy(&paths(&backup)[0], &first);
+    assert_eq!(steps(&path), [4, 8], "the second replica has replaced its checkpoint, the first one hasn't");
     assert!(train(1, 12, 4, &path, true) == at_twelve);
 }
 
 #[test]
 fn checkpoints_of_different_runs_are_refused_and_kept() {
     let folder = Folder::new("other-runs-mixed");
-    let (path, kept) = (folder.join("run"), folder.join("kept"));
-    train(1, 8, 4, &path, false);
-    let [first, _, hidden, _] = paths(&path);
-    let [kept_first, _, kept_hidden, _] = paths(&kept);
-    copy(&first, &kept_first);
-    copy(&hidden, &kept_hidden);
+    let (path, other) = (folder.join("run"), folder.join("other"));
+    train(1, 8, 4, &other, false);
     train(2, 4, 4, &path, false);
     // As if the second run had been killed once its second replica had saved for the first time.
-    copy(&kept_first, &first);
-    copy(&kept_hidden, &hidden);
-    assert_eq!(steps(&path), [8, 4, 4, 8]);
-    let before = paths(&path).map(|path| files(&path));
+    copy(&paths(&other)[0], &paths(&path)[0]);
+    assert_eq!(steps(&path), [8, 4]);
+    let before = [0, 1].map(|replica| files(&paths(&path)[replica]));
     let error = resumed(&path).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error:?}");
     says(&error, &["of another run than replica", "step 8", "4", "start in a new folder"]);
-    assert!(paths(&path).map(|path| files(&path)) == before, "all files are as they were");
+    assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "all files are as they were");
 }
 
-/// The replica that has saved once has an older checkpoint of another run, the one that has saved twice has its own.
+/// What another run left beside a checkpoint isn't taken for a newer one of this run.
 #[test]
-fn a_kill_at_the_second_save_goes_back_to_the_first_one() {
-    let folder = Folder::new("other-runs-kill");
-    let (path, kept) = (folder.join("run"), folder.join("kept"));
-    train(1, 8, 8, &path, false);
+fn a_staged_checkpoint_of_another_run_is_left_alone() {
+    let folder = Folder::new("other-runs-staged");
+    let (path, other) = (folder.join("run"), folder.join("other"));
+    train(1, 8, 8, &other, false);
     let at_four = train(2, 4, 4, &path, false);
-    let [first, _, hidden, _] = paths(&path);
-    let [kept_first, _, kept_hidden, _] = paths(&kept);
-    copy(&first, &kept_first);
-    copy(&hidden, &kept_hidden);
-    train(2, 8, 4, &path, true);
-    copy(&kept_first, &first);
-    copy(&kept_hidden, &hidden);
-    assert_eq!(steps(&path), [4, 8, 8, 4]);
+    (0..2).for_each(|replica| copy(&paths(&other)[replica], &paths(&path)[2 + replica]));
     assert!(resumed(&path).unwrap() == (4, at_four));
-    assert_eq!(step(&paths(&path)[1]), 4);
+    train(2, 8, 4, &path, true);
+    assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "the next save replaces it");
 }
 
-/// The second replica has a newer checkpoint, which must go; it stays until both have loaded the older one.
+/// One of them, or both, have no buffer for what was saved.
 #[test]
-fn a_resume_that_fails_keeps_the_newest_checkpoint() {
+fn a_resume_that_fails_keeps_the_checkpoints() {
     let folder = Folder::new("other-runs-fails");
     let path = folder.join("run");
     train(1, 4, 4, &path, false);
-    train(1, 8, 4, &path, true);
-    let [first, second, hidden, _] = paths(&path);
-    fs::remove_dir_all(&first).unwrap();
-    fs::rename(&hidden, &first).unwrap();
-    let [at_first, at_second] = [files(&first), files(&second)];
-    // All of them, or only one, have no buffer for what was saved.
+    let before = [0, 1].map(|replica| files(&paths(&path)[replica]));
     for without in [[true, true], [true, false], [false, true]] {
         let error = replicate(2, |replica| {
             let replays = !without[replica.rank()];
@@ -191,10 +169,9 @@ fn a_resume_that_fails_keeps_the_newest_checkpoint() {
         })
         .unwrap_err();
         says(&error, &["a replay buffer, the other has none"]);
-        assert!([files(&first), files(&second)] == [at_first.clone(), at_second.clone()], "{without:?}");
+        assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "{without:?}");
     }
     assert_eq!(resumed(&path).unwrap().0, 4);
-    assert_eq!([step(&first), step(&second)], [4, 4]);
 }
 
 #[test]
@@ -202,9 +179,10 @@ fn a_run_keeps_its_id_and_replicas_share_it() {
     let folder = Folder::new("other-runs-id");
     let [path, other] = ["run", "other"].map(|name| folder.join(name));
     train(1, 4, 2, &path, false);
-    let mut ids = paths(&path).map(|path| run_id(&path)).to_vec();
+    let visible = || paths(&path).into_iter().take(2).map(|path| run_id(&path)).collect::<Vec<_>>();
+    let mut ids = visible();
     train(1, 6, 2, &path, true);
-    ids.extend(paths(&path).map(|path| run_id(&path)));
+    ids.extend(visible());
     assert!(ids.iter().all(|&id| id == ids[0] && id > 0), "{ids:?}");
     // Another run of the same seed makes the same steps under another id; so does a trainer by itself.
     train(1, 6, 2, &other, false);

@@ -19,7 +19,8 @@ use gfn::train::{AverageFor, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{ConditionedReward, FocusInHindsight};
 use gfn_extras::explore::{
-    DistillationConfig, Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, TeacherConfig, Thompson,
+    DistillationConfig, Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, TeacherConfig,
+    Thompson,
 };
 use pyo3::prelude::*;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
 use gfn::optim::Schedule;
 use gfn::rollout::Sampler;
-use gfn::run::{Fit, Record, OnWarning, Warnings};
+use gfn::run::{Fit, OnWarning, Record, Warnings};
 use gfn::train::TrainEnv;
 use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};

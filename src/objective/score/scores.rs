@@ -251,43 +251,33 @@ impl Scores {
     /// Returns the scores without gradients. They share memory with these scores, except for log Z, whose value is given: log Z may share
     /// memory with a parameter.
     pub(crate) fn detached_with(&self, log_z: Option<&Tensor>) -> Self {
-        let mut values: Values = self.values.iter().map(|(quantity, tensor)| (quantity, tensor.detach())).collect();
+        let mut detached = self.map(Tensor::detach);
         if let Some(log_z) = log_z {
-            values.insert(Quantity::LogZ, log_z.shallow_clone());
+            detached.values.insert(Quantity::LogZ, log_z.shallow_clone());
         }
-        Self {
-            offsets: self.offsets.clone(),
-            inner: self.inner.clone(),
-            log_pf: self.log_pf.detach(),
-            log_pb: self.log_pb.detach(),
-            log_reward: self.log_reward.detach(),
-            raw_log_reward: self.raw_log_reward.detach(),
-            conditions: self.conditions.as_ref().map(Tensor::shallow_clone),
-            instance: self.instance,
-            old: None,
-            distinct: self.distinct,
-            ahead: self.ahead.clone(),
-            values,
-        }
+        detached
     }
 
-    /// A copy of the scores with a P_B without gradient.
+    /// Returns the same scores with a P_B without gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
-        let share =
-            |values: &Values| values.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect();
+        Self { log_pb: self.log_pb.detach(), ..self.map(Tensor::shallow_clone) }
+    }
+
+    fn map(&self, f: impl Fn(&Tensor) -> Tensor) -> Self {
+        let each = |values: &Values| values.iter().map(|(quantity, tensor)| (quantity, f(tensor))).collect();
         Self {
             offsets: self.offsets.clone(),
             inner: self.inner.clone(),
-            log_pf: self.log_pf.shallow_clone(),
-            log_pb: self.log_pb.detach(),
-            log_reward: self.log_reward.shallow_clone(),
-            raw_log_reward: self.raw_log_reward.shallow_clone(),
+            log_pf: f(&self.log_pf),
+            log_pb: f(&self.log_pb),
+            log_reward: f(&self.log_reward),
+            raw_log_reward: f(&self.raw_log_reward),
             conditions: self.conditions.as_ref().map(Tensor::shallow_clone),
             instance: self.instance,
-            old: self.old.as_ref().map(share),
+            old: self.old.as_ref().map(each),
             distinct: self.distinct,
             ahead: self.ahead.clone(),
-            values: share(&self.values),
+            values: each(&self.values),
         }
     }
 }

@@ -11,6 +11,7 @@ pub use manifest::Manifest;
 pub use persist::Persist;
 pub(in crate::train) use persist::check_name;
 pub(crate) use resume::to_json;
+pub(in crate::train) use resume::{check_savable, make_checkpoint, parts, resume, save};
 
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,7 @@ impl<E: Env> Persist<E> for Averaged {
         "average"
     }
     fn describe(&self) -> String {
-        "an average of its parameters".into()
+        "a part that keeps an average of its parameters".into()
     }
     fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
         Ok(self.average.state())

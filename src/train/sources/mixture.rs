@@ -156,7 +156,9 @@ impl<E: TrainEnv> Sources<E> {
             request.min = if counts[replay] > 0 { 0 } else { max };
         }
         let source = &mut self.list[k].1;
-        let drawn = request.check(source.draw(request, context, rng)?)?;
+        let drawn = source.draw(request, context, rng)?;
+        // With local search the policy's own source returns more.
+        let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
         self.reward_calls += source.reward_calls();
         let n = drawn.as_ref().map_or(0, Trajectories::len);
         if let (true, Some(replay)) = (replaces_policy, replay) {

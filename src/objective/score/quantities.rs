@@ -1,0 +1,259 @@
+//! The quantities of a batch, one function each.
+
+use tch::{Device, Kind, Tensor};
+
+use super::edge_flows::edge_flows;
+use super::rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
+use super::visited::Visited;
+use super::{SCORING, Scores, Scoring};
+use crate::distribution::Distribution;
+use crate::env::{Direction, Env, Reward, Rows};
+use crate::policy::{Evaluation, Policy};
+use crate::quantity::{Quantities, Quantity, Values, flat};
+use crate::rollout::Trajectories;
+use crate::tensor::{from_host, index_tensor};
+use crate::{Error, Result};
+
+/// From this size on, log-rewards in single precision have gaps of 2^-9 or more.
+const WIDE_FROM: f64 = 16_384.0;
+
+/// A batch whose distinct states the policy has evaluated.
+pub(super) struct EvaluatedBatch<'a, E: Env> {
+    env: &'a E,
+    reward: &'a dyn Reward<E::States>,
+    policy: &'a dyn Policy<E>,
+    trajectories: &'a Trajectories<E>,
+    scoring: Scoring<'a>,
+    visited: Visited<'a, E>,
+    /// The actions of all transitions, in the labels of the distinct states.
+    actions: E::Actions,
+    pf: E::Dist,
+    pb: E::Dist,
+    prior: Option<E::Dist>,
+    values: Values,
+    raw_log_reward: Vec<f64>,
+    log_reward: Vec<f64>,
+    /// log P_F of each transition. All scores have its kind and device.
+    log_pf: Tensor,
+    /// `true` if the log-rewards need double precision.
+    is_wide: bool,
+}
+
+/// Computes a quantity.
+type Compute<'a, E> = fn(&mut EvaluatedBatch<'a, E>) -> Result<Tensor>;
+
+impl<'a, E: Env> EvaluatedBatch<'a, E> {
+    /// The quantities that an objective may need beside those of every objective, and their functions.
+    pub(super) const QUANTITIES: [(Quantity, Compute<'a, E>); 9] = [
+        (Quantity::LogFlow, |batch| batch.per_state(Quantity::LogFlow)),
+        (Quantity::Entropy, Self::entropy),
+        (Quantity::LogExit, Self::log_exit),
+        (Quantity::LogZ, Self::log_z),
+        (Quantity::LogRewardChange, Self::log_reward_change),
+        (Quantity::StateLogReward, Self::state_log_reward),
+        (Quantity::LogPrior, Self::log_prior),
+        (Quantity::LogPaths, Self::log_paths),
+        (Quantity::NextLogPaths, Self::next_log_paths),
+    ];
+
+    /// Evaluates the policy in each distinct state of the trajectories.
+    pub(super) fn new(
+        env: &'a E,
+        reward: &'a dyn Reward<E::States>,
+        policy: &'a dyn Policy<E>,
+        trajectories: &'a Trajectories<E>,
+        scoring: Scoring<'a>,
+    ) -> Result<Self> {
+        let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
+        let visited = Visited::new(env, trajectories);
+        let all: Vec<usize> = (0..visited.n_rows).collect();
+        let actions = visited.named(Direction::Forward, &all, trajectories.actions().clone())?;
+        let wants = scoring.needs | Quantities::PF | Quantities::PB;
+        let Evaluation { pf, pb, prior, values } =
+            policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
+        let pf = pf.ok_or_else(no_pf)?;
+        let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
+        let is_wide = log_reward.iter().any(|value| value.abs() >= WIDE_FROM);
+        let rows = &visited.alike.grouping.of[..visited.n_rows];
+        let log_pf = flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?;
+        let log_pf = if is_wide { log_pf.to_kind(Kind::Double) } else { log_pf };
+        Ok(Self {
+            env,
+            reward,
+            policy,
+            trajectories,
+            scoring,
+            visited,
+            actions,
+            pf,
+            pb,
+            prior,
+            values,
+            raw_log_reward,
+            log_reward,
+            log_pf,
+            is_wide,
+        })
+    }
+
+    /// Returns the scores that every objective may read: log-probabilities, log-rewards and the shape of the batch.
+    pub(super) fn base_scores(&self) -> Result<Scores> {
+        let Self { visited, trajectories, .. } = self;
+        let (kind, device) = self.kind_and_device();
+        let (inner, after) = visited.inner();
+        let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
+        let log_pb_inner = self.pb.log_prob(&visited.groups(after), &undo)?;
+        let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
+        let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
+        let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
+        let log_reward = from_host(&self.log_reward, kind, device);
+        let offsets = trajectories.offsets().to_vec();
+        let mut scores = Scores::new(offsets, self.log_pf.shallow_clone(), log_pb, log_reward);
+        scores.inner = inner.to_vec();
+        scores.ahead = self.scoring.ahead.map(<[bool]>::to_vec);
+        scores.raw_log_reward = from_host(&self.raw_log_reward, kind, device);
+        let mut instances = self.env.instances(trajectories.terminal_states());
+        instances.dedup();
+        scores.instance = instances.first().copied().filter(|_| instances.len() == 1);
+        scores.conditions = trajectories.conditions().map(Tensor::shallow_clone);
+        scores.distinct = (self.n_distinct(), visited.len());
+        let needs = self.scoring.needs;
+        if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
+            return Err(Quantity::LearnedLogPb.missing(SCORING));
+        }
+        Ok(scores)
+    }
+
+    /// Takes the policy's value of each distinct state, and returns it for each transition from the state.
+    pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
+        let values = self.values.take_flat(quantity, self.n_distinct(), SCORING)?;
+        Ok(self.widened(values.index_select(0, &index_tensor(self.rows(), values.device()))))
+    }
+
+    /// Returns the flows along all edges of visited states.
+    pub(super) fn edge_flows(&self) -> Result<Values> {
+        edge_flows(self.env, self.policy, &self.visited, &self.pf, &self.pb, self.trajectories)
+    }
+
+    fn entropy(&mut self) -> Result<Tensor> {
+        let entropies = self.pf.entropies().ok_or_else(|| Quantity::Entropy.missing(SCORING))?;
+        self.values.insert(Quantity::Entropy, entropies);
+        self.per_state(Quantity::Entropy)
+    }
+
+    fn log_exit(&mut self) -> Result<Tensor> {
+        let exits = exits_of(self.env, &self.visited, self.trajectories)?;
+        Ok(self.widened(log_exits(&self.pf, self.rows(), &exits)?))
+    }
+
+    fn log_z(&mut self) -> Result<Tensor> {
+        if self.env.n_instances() > 1 {
+            return Err(Error::missing(
+                "an objective with one log Z",
+                "the log Z of each instance of the environment",
+                "use an objective of state flows, whose flow at the initial state is the instance's log Z (detailed or \
+                 subtrajectory balance)",
+            ));
+        }
+        let n = self.trajectories.len();
+        let log_z = self.policy.log_z(self.trajectories.conditions(), n);
+        let log_z = log_z.ok_or_else(|| Quantity::LogZ.missing(SCORING))?;
+        Ok(self.widened(flat(Quantity::LogZ, log_z, n)?))
+    }
+
+    fn log_reward_change(&mut self) -> Result<Tensor> {
+        let ends = [self.raw_log_reward.as_slice(), &self.log_reward];
+        let Self { env, reward, visited, trajectories, scoring, .. } = self;
+        let change = log_reward_changes(*env, *reward, visited, trajectories, ends, scoring)?;
+        Ok(self.to_scores(&change))
+    }
+
+    fn state_log_reward(&mut self) -> Result<Tensor> {
+        let conditions = self.visited.conditions.as_ref();
+        let exponent = self.scoring.exponent;
+        let partial = partial_log_rewards(self.env, self.reward, self.trajectories, conditions, exponent)?;
+        Ok(self.to_scores(&partial))
+    }
+
+    fn log_prior(&mut self) -> Result<Tensor> {
+        let prior = self.prior.as_ref().ok_or_else(|| Quantity::LogPrior.missing(SCORING))?;
+        let rows = self.rows();
+        let log_prior = flat(Quantity::LogPrior, prior.log_prob(rows, &self.actions)?, rows.len())?;
+        let (kind, device) = self.kind_and_device();
+        Ok(log_prior.detach().to_kind(kind).to_device(device))
+    }
+
+    /// log n of the state before each transition. The initial state has one path to it.
+    fn log_paths(&mut self) -> Result<Tensor> {
+        let (inner, _) = self.visited.inner();
+        let mut has_parents = vec![1.0; self.visited.n_rows];
+        for &start in &self.trajectories.offsets()[..self.trajectories.len()] {
+            has_parents[start] = 0.0;
+        }
+        let has_parents: Vec<f64> = inner.iter().map(|&row| has_parents[row]).collect();
+        let inner = self.visited.groups(inner);
+        let paths = self.paths_of(&inner)?;
+        Ok(&paths * from_host(&has_parents, paths.kind(), paths.device()))
+    }
+
+    /// log n of the state after each transition.
+    fn next_log_paths(&mut self) -> Result<Tensor> {
+        let (_, after) = self.visited.inner();
+        let after = self.visited.groups(after);
+        self.paths_of(&after)
+    }
+
+    /// log n of these distinct states.
+    fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
+        let paths = self.values.take_flat(Quantity::LogPaths, self.n_distinct(), SCORING)?;
+        let selected = paths.index_select(0, &index_tensor(groups, paths.device()));
+        self.values.insert(Quantity::LogPaths, paths);
+        Ok(selected)
+    }
+
+    /// The distinct state of each transition's state.
+    fn rows(&self) -> &[usize] {
+        &self.visited.alike.grouping.of[..self.visited.n_rows]
+    }
+
+    fn n_distinct(&self) -> usize {
+        self.visited.alike.grouping.first.len()
+    }
+
+    fn kind_and_device(&self) -> (Kind, Device) {
+        (self.log_pf.kind(), self.log_pf.device())
+    }
+
+    fn to_scores(&self, values: &[f64]) -> Tensor {
+        let (kind, device) = self.kind_and_device();
+        from_host(values, kind, device)
+    }
+
+    /// Converts to double precision if the log-rewards need it.
+    fn widened(&self, tensor: Tensor) -> Tensor {
+        if self.is_wide { tensor.to_kind(Kind::Double) } else { tensor }
+    }
+}
+
+/// The exit from the state before each transition.
+pub(super) fn exits_of<E: Env>(
+    env: &E,
+    visited: &Visited<'_, E>,
+    trajectories: &Trajectories<E>,
+) -> Result<E::Actions> {
+    let all: Vec<usize> = (0..visited.n_rows).collect();
+    let exits = env.exit_actions(trajectories.states()).ok_or_else(|| Quantity::LogExit.missing(SCORING))?;
+    visited.named(Direction::Forward, &all, exits)
+}
+
+pub(super) fn log_exits<D: Distribution>(pf: &D, rows: &[usize], exits: &D::Actions) -> Result<Tensor> {
+    let log_exit = pf.log_prob(rows, exits).map_err(|error| match error {
+        Error::IllegalAction { .. } | Error::IllegalStep { .. } => Quantity::LogExit.missing(SCORING),
+        other => other,
+    })?;
+    flat(Quantity::LogExit, log_exit, rows.len())
+}
+
+pub(super) fn no_pf() -> Error {
+    Quantity::LogPf.missing(SCORING)
+}

@@ -64,7 +64,7 @@ pub enum Quantity {
     /// log of the flow behind each trajectory's end: along the exit, or into a terminal state that has none.
     LogTerminalFlow,
     /// A reward for novelty of each transition, not negative, without gradient; 0 for exits, which lead to no new state. A trainer gives it
-    /// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
+    /// (`Intrinsic` in the package `gfn-extras`).
     IntrinsicEdge,
     /// The same of each finished object.
     IntrinsicTerminal,
@@ -153,7 +153,7 @@ impl Quantity {
                 "use a discrete environment and a policy with logits, or choose another objective than flow matching",
             ),
             Self::IntrinsicEdge | Self::IntrinsicTerminal => {
-                ("intrinsic rewards", "give the trainer some (`with_intrinsic`), or set them by hand (`Scores::set`)")
+                ("intrinsic rewards", "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)")
             }
             Self::TargetLogFlow | Self::TargetLogExit => (
                 "a target network",

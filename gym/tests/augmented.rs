@@ -282,7 +282,7 @@ fn what_makes_no_sense_is_refused() {
     let negative = Intrinsic::new(tabulated, negative).map(drop).unwrap_err();
     assert!(matches!(negative, Error::Config { .. }) && negative.to_string().contains("at least 0"));
     let none = grid_trainer(AugmentedTrajectoryBalance, 0).step().unwrap_err();
-    assert!(none.to_string().contains("with_intrinsic"), "{none}");
+    assert!(none.to_string().contains("`Intrinsic`"), "{none}");
     let wrong = |states: &VectorStates| Ok(vec![-1.0; states.len()]);
     let wrong =
         grid_trainer(AugmentedTrajectoryBalance, 0).with_companion(Intrinsic::new(wrong, constant(0.1, 0.1)).unwrap());

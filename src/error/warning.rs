@@ -1,12 +1,10 @@
-//! What a trainer warns of.
+//! The warnings of a training run.
 
 use std::fmt;
 
 /// A sign that training goes wrong without an error: what a person would see in the figures.
 ///
-/// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)), that of a
-/// resumed run once
-/// per change. It is a sign, not a proof: its text says what was seen, what that means and what to do.
+/// Each kind is raised once per observer ([`Warnings::raised`](crate::run::Warnings::raised)), the warning of a resumed run once per change. It is a sign, not a proof: its text says what was seen, what that means and what to do.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Warning {
@@ -92,7 +90,7 @@ pub enum Warning {
         /// The number of trajectories.
         n: usize,
     },
-    /// A run goes on with other settings, another environment or another reward than the checkpoint's. It may be meant.
+    /// A run continues with other settings than the checkpoint's, perhaps on purpose.
     Resumed {
         /// The checkpoint's step.
         step: usize,

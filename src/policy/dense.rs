@@ -238,7 +238,7 @@ impl<F> MlpPolicy<F> {
     /// *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which explores where the heads disagree.
     ///
     /// A trainer does so for each trajectory, and trains every head on a random share of the batch
-    /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)). Without a trainer, call it before each
+    /// (`Thompson` in the package `gfn-extras`). Without a trainer, call it before each
     /// batch.
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));

@@ -2,7 +2,7 @@ use super::MlpPolicy;
 use crate::Result;
 
 /// A policy with several heads of P_F, one of which is in use at a time, for Thompson sampling
-/// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
+/// (`Thompson` in the package `gfn-extras`).
 ///
 /// ```
 /// use gfn::policy::{ByNumber, MultiHead, MlpPolicy, MlpPolicyConfig};

@@ -130,7 +130,7 @@ pub trait Policy<E: Env> {
         None
     }
 
-    /// The heads of P_F, to switch between them ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)); `None` (the default)
+    /// The heads of P_F, to switch between them (`Thompson` in the package `gfn-extras`); `None` (the default)
     /// if the policy can't switch. A policy that wraps another one forwards it.
     fn heads(&self) -> Option<&dyn MultiHead> {
         None

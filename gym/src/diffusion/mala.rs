@@ -44,7 +44,7 @@ impl Default for MalaConfig {
 /// use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Mixture, Process, ProcessKind};
 /// let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 10)?)?;
 /// let mala = Mala::new(&env, std::sync::Arc::new(Mixture::two_modes()), MalaConfig::default())?;
-/// // trainer.with_replay(buffer).with_search(mala, 100, 300)?
+/// // trainer.with_replay(buffer).with_refill(Search::new(mala, 100, 300)?)?
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone)]

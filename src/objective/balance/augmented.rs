@@ -35,7 +35,7 @@ impl<'a> Augmented<'a> {
 /// Residual per trajectory:
 /// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, over the transitions s -> s'
 /// except the exit, whose P_B is 1. Needs log Z, log F and intrinsic rewards
-/// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
+/// (`Intrinsic` in the package `gfn-extras`).
 ///
 /// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution than R /
 /// Z. It is that of the flows `F(s) = R(s) + r(s) [if s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. If

@@ -30,9 +30,9 @@ pub(crate) const SCORING: &str = "scoring";
 /// error of a good policy.
 ///
 /// # Errors
-/// Those of policy and reward; [`Error::IllegalAction`] for an action that has no probability under the policy;
-/// [`Error::Missing`] if the policy lacks a needed quantity; [`Error::Shape`] if it gives anything but a flat list of
-/// one number per action, state or trajectory; and [`Error::Contract`] for changes of log R that don't add up to log R.
+/// Those of policy and reward; [`Error::IllegalAction`](crate::Error::IllegalAction) for an action that has no probability under the policy;
+/// [`Error::Missing`](crate::Error::Missing) if the policy lacks a needed quantity; [`Error::Shape`](crate::Error::Shape) if it gives anything but a flat list of
+/// one number per action, state or trajectory; and [`Error::Contract`](crate::Error::Contract) for changes of log R that don't add up to log R.
 pub fn score<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -126,7 +126,7 @@ pub(crate) fn score_as<E: Env>(
 /// ([`Average::with`](crate::optim::Average::with)); a trainer does so.
 ///
 /// # Errors
-/// [`Error::Missing`] for a policy without state flows and where some state has no exit; [`Error::Shape`] for state flows that aren't a
+/// [`Error::Missing`](crate::Error::Missing) for a policy without state flows and where some state has no exit; [`Error::Shape`](crate::Error::Shape) for state flows that aren't a
 /// flat list; those of the policy.
 pub fn score_target<E: Env>(
     env: &E,

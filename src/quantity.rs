@@ -152,9 +152,10 @@ impl Quantity {
                 "edge flows",
                 "use a discrete environment and a policy with logits, or choose another objective than flow matching",
             ),
-            Self::IntrinsicEdge | Self::IntrinsicTerminal => {
-                ("intrinsic rewards", "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)")
-            }
+            Self::IntrinsicEdge | Self::IntrinsicTerminal => (
+                "intrinsic rewards",
+                "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)",
+            ),
             Self::TargetLogFlow | Self::TargetLogExit => (
                 "a target network",
                 "give the trainer one (`with_target_network`), or compare with the policy itself (`NextExit::Own`, `Quantity::LogFlow`)",

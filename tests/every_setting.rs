@@ -103,7 +103,6 @@ fn those_of_a_trainer() {
         ("regression", json!("ShiftedCosh")),
         ("max_steps", json!(1)),
         // What becomes of a warning is no part of a run without one: `defaults.rs` has it.
-        ("on_warning", json!("nothing of the kind")),
     ];
     check(&small(), &others, |config| sets(config.clone(), buffer()));
 }

@@ -36,7 +36,10 @@ const PHRASES: &[(&str, &str)] = &[
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
     ("`testing::check_env` (of graphs `testing::check_graph_env`)", "`check` of the environment"),
     ("`testing::check_env`", "`check` of the environment"),
-    ("give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)", "train by `fit`, which has them"),
+    (
+        "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)",
+        "train by `fit`, which has them",
+    ),
     ("`MlpPolicyConfig::heads`", "`Mlp(heads=)`"),
     ("`with_average`", "`average=Average()`"),
     ("`with_target_network`", "`target_network`"),

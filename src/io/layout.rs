@@ -169,8 +169,8 @@ fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     sync_folder(folder)
 }
 
-/// Swaps the folder that was written beside `path` with the one there, and removes the older one. If the new one can't be moved in, it is removed;
-/// it stays if the older one couldn't be moved back either.
+/// Swaps the folder that was written beside `path` with the one there, and removes the older one. If the new folder can't be moved in, the older one is
+/// moved back, and the new one stays beside it.
 fn swap(path: &Path) -> std::io::Result<()> {
     let partial = sibling(path, "partial");
     let previous = sibling(path, "previous");
@@ -182,7 +182,6 @@ fn swap(path: &Path) -> std::io::Result<()> {
         if let Err(e) = fs::rename(&partial, path) {
             // The first error is the one worth reporting.
             fs::rename(&previous, path)?;
-            drop(remove(&partial));
             return Err(e);
         }
     } else {

@@ -237,9 +237,8 @@ impl<F> MlpPolicy<F> {
     /// Draws the head of P_F to use from now on and returns its index: Thompson sampling (Rector-Brooks et al.,
     /// *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which explores where the heads disagree.
     ///
-    /// A trainer does so for each trajectory, and trains every head on a random share of the batch
-    /// (`Thompson` in the package `gfn-extras`). Without a trainer, call it before each
-    /// batch.
+    /// `Thompson` in the package `gfn-extras` draws a head for each trajectory, and trains every head on a random share of the batch. Without it,
+    /// call this method before each batch.
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));
         self.head.get()

@@ -100,7 +100,8 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
 }
 
 impl<'a, E: TrainEnv> Fit<'a, E> {
-    /// A run that ends when the trainer has made `steps` steps in all, including those before a resume.
+    /// A run that ends when the trainer has made `steps` steps in all, including those before a resume. It has its own [`Warnings`], whose memory
+    /// ends with the run; [`warnings`](Self::warnings) keeps one over several runs.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         Self {
@@ -133,7 +134,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Sets what happens at a warning of this run. The default is [`OnWarning::Print`].
     #[must_use]
     pub fn on_warning(mut self, on_warning: OnWarning) -> Self {
-        self.warnings = RunWarnings::Owned(Warnings::new(on_warning));
+        self.run_warnings().set_reaction(on_warning);
         self
     }
 
@@ -228,7 +229,6 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             let state = attached.map(|(state, _)| state).filter(|state| !state.is_null());
             observer.start(trainer, state)?;
         }
-        trainer.clear_attachments();
         self.attach_states(trainer)?;
         let ended = self.train(trainer, step, &is_interrupted);
         if ended.is_err() {
@@ -255,12 +255,13 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         for observer in &mut self.observers {
             let state = observer.save()?;
             let tensors = observer.save_tensors()?;
-            if state.is_null() && tensors.is_empty() {
-                continue;
-            }
             let name = observer.name().to_owned();
-            trainer.attach(&name, state, tensors)?;
-            if !names.insert(name.clone()) {
+            let has_state = !state.is_null() || !tensors.is_empty();
+            if has_state || !names.contains(&name) {
+                // An observer without a state removes what it had before.
+                trainer.attach(&name, state, tensors)?;
+            }
+            if has_state && !names.insert(name.clone()) {
                 return Err(Error::config(
                     "the observers of a run",
                     format!("two of the name `{name}` that keep something"),

@@ -19,7 +19,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// Adds a replay buffer, which stores every new trajectory. Its share of a batch is
     /// [`TrainerConfig::source`](super::TrainerConfig::source). A second call replaces the buffer. Replayed objects keep the log-rewards
     /// that they were stored with; if the reward returns others by then, a
-    /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) says so.
+    /// [`Warning::RewardChanged`](crate::error::Warning::RewardChanged) of [`Fit`](crate::run::Fit) says so.
     #[must_use]
     pub fn with_replay(mut self, buffer: ReplayBuffer<E>) -> Self {
         match self.sources.replay_mut() {
@@ -98,9 +98,17 @@ impl<E: TrainEnv> Trainer<E> {
     /// trajectories must have some, too.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name that another part has.
+    /// [`Error::Config`] for a name that another part has, and for a second source of fresh trajectories.
     pub fn with_fresh(mut self, source: impl Source<E>) -> Result<Self> {
         self.check_name(source.name())?;
+        if self.sources.has_replacement() {
+            let expected = "one source of fresh trajectories (`with_fresh`; Thompson sampling is one)";
+            return Err(Error::config(
+                "the source of fresh trajectories",
+                format!("`{}`, the second one", source.name()),
+                expected,
+            ));
+        }
         self.sources.insert(Share::Rest, Box::new(source));
         Ok(self)
     }
@@ -227,6 +235,7 @@ impl<E: TrainEnv> Trainer<E> {
         self.context.group = group;
         self.check_equal_replicas()?;
         self.run_id = self.context.broadcast_from_first(self.run_id as f64)? as u64;
+        self.companions.0.retain(|companion| companion.name() != "gradient_sum");
         self.companions.0.insert(0, Box::new(GradientSum));
         Ok(self)
     }

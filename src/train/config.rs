@@ -69,7 +69,7 @@ pub struct TrainerConfig {
     /// and exact distances are of R as it is; loss and log Z of a step are of its own target. Objectives that read no reward don't read it.
     pub reward_exponent: Schedule,
     /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
-    /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which the trainer warns.
+    /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which [`Fit`](crate::run::Fit) warns.
     pub lr_scale: Schedule,
     /// The optimiser.
     pub adam: AdamConfig,

@@ -53,15 +53,24 @@ impl<E: Env> Trainer<E> {
         policy.downcast_ref()
     }
 
+    /// Lets log Z keep its first value, whatever becomes of the step.
+    pub(super) fn keep_first_log_z(&mut self) {
+        if let Some(first_log_z) = self.progress.first_log_z.take() {
+            first_log_z.leave();
+        }
+    }
+
     /// Returns the policy by value.
     #[must_use]
-    pub fn into_policy(self) -> Box<dyn Policy<E> + Send> {
+    pub fn into_policy(mut self) -> Box<dyn Policy<E> + Send> {
+        self.keep_first_log_z();
         self.context.policy
     }
 
     /// Returns the policy by value as the type `P` that the trainer was built with; `None` for another type.
     #[must_use]
-    pub fn into_policy_as<P: 'static>(self) -> Option<P> {
+    pub fn into_policy_as<P: 'static>(mut self) -> Option<P> {
+        self.keep_first_log_z();
         let policy: Box<dyn Any> = self.context.policy;
         policy.downcast().ok().map(|policy| *policy)
     }
@@ -147,11 +156,6 @@ impl<E: Env> Trainer<E> {
         self.attachments.set(name, state, tensors)
     }
 
-    /// Removes all attachments.
-    pub fn clear_attachments(&mut self) {
-        self.attachments.clear();
-    }
-
     /// Gives the policy the averaged parameters for good, after training. What it then evaluates, samples and saves is the average.
     ///
     /// # Errors
@@ -201,9 +205,9 @@ impl<E: TrainEnv> Trainer<E> {
         })
     }
 
-    /// Returns `true` if a custom source supplies fresh trajectories instead of the policy ([`with_fresh`](Self::with_fresh)).
-    pub fn has_custom_sampler(&self) -> bool {
-        self.sources.replace_policy()
+    /// Returns `true` if fresh trajectories come from outside of the trainer ([`with_fresh`](Self::with_fresh)).
+    pub fn is_sampled_outside(&self) -> bool {
+        self.sources.are_external(&self.context)
     }
 
     /// Checks for an observer that it can see every trajectory. The first replica, which alone has observers, sees its own share of each batch,
@@ -212,7 +216,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Missing`] if it can't.
     pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
-        let (missing, remedy) = if self.sources.replace_policy() && self.sources.replay().is_some() {
+        let (missing, remedy) = if self.is_sampled_outside() && self.sources.replay().is_some() {
             (
                 "all fresh trajectories: some go into the replay buffer alone",
                 "train without a replay buffer, or evaluate samples of the trained policy",
@@ -233,7 +237,9 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// Each of several replicas ([`with_group`](Self::with_group)) saves its own checkpoint, the first at `path`, the others beside it with
     /// their number after a dot. All of them must save in the same step: they wait until each has written its files before any replaces an
-    /// older checkpoint. [`checkpoint`](Self::checkpoint) returns the checkpoint of one replica alone.
+    /// older checkpoint. A call on one replica alone waits for the others until it fails; [`checkpoint`](Self::checkpoint) returns the checkpoint
+    /// of one replica. An observer of [`Fit`](crate::run::Fit) requests checkpoints by
+    /// [`Record::save_checkpoint`](crate::run::Record::save_checkpoint), so that they hold the states of all observers.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if the files can't be written, and for numbers

@@ -58,17 +58,19 @@ pub struct Trainer<E: Env> {
     pub(super) attachments: Attachments,
     /// The settings that differ from those of the checkpoint that this run resumed from.
     pub(super) resume_warning: Option<Warning>,
-    progress: StepProgress,
+    pub(super) progress: StepProgress,
 }
 
 /// The state of a step between `draw` and `advance`.
 #[derive(Default)]
-struct StepProgress {
+pub(super) struct StepProgress {
     stats: StepStats,
+    /// The loss of the first update.
+    loss: Option<f64>,
     /// The number of updates made on the batch.
     updates: usize,
     /// Restores log Z to unset if the step fails.
-    first_log_z: Option<Restored>,
+    pub(super) first_log_z: Option<Restored>,
     /// The random stream of this replica alone, if there are several.
     replica_rng: Option<Rng>,
 }
@@ -142,6 +144,8 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// Those of the five methods. A step that fails before its update leaves no gradient: the next step is an ordinary one.
+    ///
+    /// A step doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
@@ -204,24 +208,22 @@ impl<E: TrainEnv> Trainer<E> {
 
     pub(super) fn draw_batch(&mut self) -> Result<Batch<E>> {
         let started = Instant::now();
-        if let Some(first_log_z) = self.progress.first_log_z.take() {
-            // log Z keeps its first value, even if the batch before was never applied.
-            first_log_z.leave();
-        }
+        // log Z keeps its first value, even if the batch before was never applied.
+        self.keep_first_log_z();
         let needs_reward_check = self.latest.is_none() || self.context.step >= self.next_check;
         self.prepare()?;
         let replica_rng = self.context.split_stream(&mut self.rng);
         self.progress = StepProgress { replica_rng, ..StepProgress::default() };
         let Self { context, sources, rng, progress, .. } = self;
         let batch = sources.draw(context, progress.replica_rng.as_mut().unwrap_or(rng))?;
-        progress.first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
-        if progress.first_log_z.is_some() {
+        let first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
+        if first_log_z.is_some() {
             context.restart_average()?;
         }
-        // A source that replaces the policy may bring other rewards.
-        if needs_reward_check && !sources.replace_policy() {
+        if needs_reward_check && !sources.are_external(context) {
             check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
         }
+        progress.first_log_z = first_log_z;
         progress.stats.seconds[0] = started.elapsed().as_secs_f64();
         Ok(batch)
     }
@@ -231,7 +233,7 @@ impl<E: TrainEnv> Trainer<E> {
         if self.latest.is_none() {
             // Replicas resume from separate files, so they compare what they train.
             self.check_equal_replicas()?;
-            check_equal_tasks(&self.context, self.sources.replace_policy())?;
+            check_equal_tasks(&self.context, self.sources.are_external(&self.context))?;
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
@@ -257,9 +259,17 @@ impl<E: TrainEnv> Trainer<E> {
 
     pub(super) fn score_batch(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
         let started = Instant::now();
-        let Self { context, companions, rng, progress, .. } = self;
+        let Self { context, sources, companions, rng, progress, .. } = self;
         if !batch.is_drawn() {
             context.check_conditions(&batch.trajectories)?;
+        }
+        if batch.is_drawn() && sources.score_in_parts(context) {
+            let missing = "a step that scores each part of a batch by itself";
+            return Err(Error::missing(
+                "a source of the trainer",
+                missing,
+                "make steps by its own function (`thompson_step`)",
+            ));
         }
         let compares_updates = context.objective.epochs() > 1 && context.config.transitions.is_none();
         if compares_updates && !batch.is_drawn() {
@@ -271,7 +281,8 @@ impl<E: TrainEnv> Trainer<E> {
         let single = SingleTransitions::draw(context, &batch.trajectories, rng)?;
         let scores = gradients::score(context, companions, &batch.trajectories, single, batch.old_values())?;
         if compares_updates {
-            batch.keep_old(scores.whole());
+            // Without a view of log Z, which the update changes.
+            batch.keep_old(&scores.detached());
         }
         progress.stats.seconds[1] += started.elapsed().as_secs_f64();
         Ok(scores)
@@ -289,19 +300,19 @@ impl<E: TrainEnv> Trainer<E> {
     fn loss_of_batch(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
         let (loss, value) = gradients::loss(&self.context, scores.whole())?;
-        if self.progress.updates == 0 {
-            self.progress.stats.loss = value;
-        }
+        self.progress.loss.get_or_insert(value);
         self.progress.stats.seconds[1] += started.elapsed().as_secs_f64();
         Ok(loss)
     }
 
-    /// Sets the loss of the step's record, for a loop that computes its own loss.
+    /// Sets the loss of the step's record, for a loop that computes its own loss. Without it the record has the first one that
+    /// [`loss`](Self::loss) returned in the step.
     pub fn record_loss(&mut self, loss: f64) {
-        self.progress.stats.loss = loss;
+        self.progress.loss = Some(loss);
     }
 
-    /// Differentiates a loss of these scores and updates the parameters ([`update`](Self::update)).
+    /// Differentiates a loss of these scores and updates the parameters ([`update`](Self::update)). Gradients that the parameters have already are
+    /// cleared before.
     ///
     /// # Errors
     /// [`Error::Missing`] for a loss without a gradient (computed inside of `tch::no_grad`, for example) if there are parameters to train,
@@ -312,18 +323,25 @@ impl<E: TrainEnv> Trainer<E> {
 
     pub(super) fn apply_loss(&mut self, loss: &Tensor, scores: &BatchScores) -> Result<()> {
         let started = Instant::now();
+        scores.check_learners(self.sources.need_losses(&self.context))?;
         self.context.clear_gradients();
         gradients::backward(&self.context, loss, scores)?;
         self.progress.stats.seconds[2] += started.elapsed().as_secs_f64();
-        self.update()
+        self.update_parameters()
     }
 
     /// Updates the parameters by the gradients that they have, for a loop that differentiates by itself: companions see the gradients
     /// ([`Companion::before_update`](super::Companion::before_update)), then the optimizer makes a step.
     ///
     /// # Errors
-    /// Those of companions and of [`Optimizer::step`].
+    /// Those of companions and of [`Optimizer::step`]; [`Error::Missing`] if batches are scored in chunks or by several replicas, because only
+    /// [`apply`](Self::apply) computes their gradients.
     pub fn update(&mut self) -> Result<()> {
+        self.context.check_custom_update()?;
+        self.update_parameters()
+    }
+
+    fn update_parameters(&mut self) -> Result<()> {
         let started = Instant::now();
         let Self { context, companions, optimizer, progress, .. } = self;
         for companion in companions.iter_mut() {
@@ -336,14 +354,12 @@ impl<E: TrainEnv> Trainer<E> {
             optimizer.scale_lr(context.config.lr_scale.at(context.step))?;
             grad_norm = optimizer.step()?.grad_norm;
         }
-        if let Some(first_log_z) = progress.first_log_z.take() {
-            first_log_z.leave();
-        }
         if progress.updates == 0 {
             progress.stats.grad_norm = grad_norm;
         }
         progress.updates += 1;
         progress.stats.seconds[3] += started.elapsed().as_secs_f64();
+        self.keep_first_log_z();
         Ok(())
     }
 
@@ -353,35 +369,33 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// Those of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`] for an update that was made
-    /// outside of [`apply`](Self::apply) if batches are scored in chunks or by several replicas, whose gradients only `apply` computes.
+    /// outside of [`apply`](Self::apply) if batches are scored in chunks or by several replicas, whose gradients only `apply` computes, and
+    /// for scores of parts of a batch if a source learns from losses.
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
         (E::trainer_code().advance)(self, batch, scores)
     }
 
     pub(super) fn advance_batch(&mut self, mut batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
+        self.keep_first_log_z();
         let Self { context, sources, companions, progress, .. } = self;
-        if progress.updates == 0 {
+        let StepProgress { mut stats, loss, updates, .. } = std::mem::take(progress);
+        stats.loss = loss.unwrap_or(f64::NAN);
+        if updates == 0 {
             context.check_custom_update()?;
-            progress.stats.grad_norm = context.gradient_norm();
-        }
-        if let Some(first_log_z) = progress.first_log_z.take() {
-            first_log_z.leave();
+            stats.grad_norm = context.gradient_norm();
         }
         let is_whole = scores.check_batch(&batch.trajectories)?;
-        let mut stats = std::mem::take(&mut progress.stats);
+        scores.check_learners(batch.is_drawn() && sources.need_losses(context))?;
         let seen = scores.detached();
         stats.describe(&seen, context.objective.reward_exponent());
         if context.replicas().is_none() {
             stats.mean_len = batch.trajectories.mean_len();
         }
-        if !is_whole && batch.is_drawn() && sources.need_losses(context) {
-            let missing = "the scores of whole batches";
-            let remedy = "train without it, or from whole trajectories that are scored together";
-            return Err(Error::missing("a source that learns from losses", missing, remedy));
-        }
         if is_whole {
-            batch.log_weights = seen.log_weights(1.0);
-            sources.learn(&batch, scores.of_replica().as_ref().unwrap_or(&seen), context)?;
+            let of_replica = scores.of_replica();
+            let of_batch = of_replica.as_ref().unwrap_or(&seen);
+            batch.log_weights = of_batch.log_weights(1.0);
+            sources.learn(&batch, of_batch, context)?;
         }
         for companion in companions.iter_mut() {
             companion.after_step(&batch.trajectories, context)?;

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Coefficient of intrinsic rewards at the start; it falls to 0 over the first two thirds of the steps
     #[arg(long, default_value_t = 0.1)]
     coefficient: f64,
-    /// The teacher's share of fresh trajectories, or the share of a batch that each Thompson head learns from
+    /// The teacher's share of a batch, or the share of a batch that each Thompson head learns from
     #[arg(long, default_value_t = 0.5)]
     share: f64,
     /// Thompson heads

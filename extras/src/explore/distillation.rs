@@ -110,12 +110,17 @@ impl<F> RandomDistillation<F> {
             Features::Active(columns) => {
                 let mut values = vec![0.0; n * width];
                 let per_state = columns.len().checked_div(n).unwrap_or(0);
+                if per_state * n != columns.len() {
+                    let remedy = "`Features::Active` holds the same number of columns for each state, row by row";
+                    let expected = [n as i64, per_state as i64];
+                    return Err(Error::shape("the states' features", expected, [columns.len() as i64], remedy));
+                }
                 for (k, &column) in columns.iter().enumerate() {
                     let fits = usize::try_from(column).ok().filter(|&column| column < width);
                     let expected = "columns from 0 to below `StateFeatures::width()`";
                     let column = fits
                         .ok_or_else(|| Error::config("an active column of the states' features", column, expected))?;
-                    values[k / per_state * width + column] = 1.0;
+                    values[k / per_state * width + column] += 1.0;
                 }
                 values
             }

@@ -9,26 +9,26 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-/// The novelty that intrinsic rewards are given for: a number per state, larger where less was seen. A closure
-/// `Fn(&States) -> Result<Vec<f64>>` is one that never changes.
+/// Measures how new a state is: a number per state, larger for states that were visited less often. A closure
+/// `Fn(&States) -> Result<Vec<f64>>` is a measure that never changes.
 ///
 /// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
 pub trait Novelty<S>: Send {
-    /// r of each state, `[states]`, not negative.
+    /// Returns the novelty r of each state, `[states]`, not negative.
     ///
     /// # Errors
-    /// Whatever keeps it from telling.
+    /// Any error that must end the step.
     fn rewards(&self, states: &S) -> Result<Vec<f64>>;
 
-    /// Takes visited states in; one that was visited twice comes twice.
+    /// Learns from visited states; a state that was visited twice occurs twice.
     ///
     /// # Errors
-    /// Whatever keeps it from learning.
+    /// Any error that must end the step.
     fn learn(&mut self, _visited: &S) -> Result<()> {
         Ok(())
     }
 
-    /// The tensors that a checkpoint keeps of it.
+    /// Returns its state for a checkpoint.
     ///
     /// # Errors
     /// [`Error::Torch`] if a device can't give up its data.
@@ -36,10 +36,10 @@ pub trait Novelty<S>: Send {
         Ok(Vec::new())
     }
 
-    /// Goes on from what [`state`](Self::state) gave.
+    /// Restores a state that [`state`](Self::state) returned.
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::Shape`] for the state of another one, and nothing is changed then.
+    /// [`Error::Config`] or [`Error::Shape`] for a state that doesn't fit; nothing is changed then.
     fn load_state(&mut self, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }

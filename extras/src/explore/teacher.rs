@@ -183,7 +183,7 @@ impl<E: Env, T: Policy<E> + Send> Persist<E> for Teacher<T> {
 
 impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
     fn traits(&self, _: &Context<E>) -> SourceTraits {
-        SourceTraits { needs_losses: true, ..SourceTraits::default() }
+        SourceTraits { needs_losses: true, is_external: false, ..SourceTraits::default() }
     }
 
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {

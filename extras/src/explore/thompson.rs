@@ -4,7 +4,9 @@ use gfn::env::Env;
 use gfn::policy::{MultiHead, Policy};
 use gfn::rollout::{Container, Sampler, Trajectories};
 use gfn::tensor::index_tensor;
-use gfn::train::{Batch, BatchRequest, BatchScores, Context, Persist, Source, StepStats, TrainEnv, Trainer};
+use gfn::train::{
+    Batch, BatchRequest, BatchScores, Context, Persist, Source, SourceTraits, StepStats, TrainEnv, Trainer,
+};
 use gfn::{Error, Result, Rng};
 
 /// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023): the disagreement between
@@ -99,6 +101,10 @@ impl<E: Env> Persist<E> for Thompson {
 }
 
 impl<E: TrainEnv> Source<E> for Thompson {
+    fn traits(&self, _: &Context<E>) -> SourceTraits {
+        SourceTraits { is_external: false, is_scored_in_parts: true, ..SourceTraits::default() }
+    }
+
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
         self.shares_rng = Some(rng.split());
         let n = request.max;
@@ -129,9 +135,15 @@ impl<E: TrainEnv> Source<E> for Thompson {
 /// which evaluation sees.
 ///
 /// # Errors
-/// [`Error::Missing`] for a trainer without [`Thompson`], with chunks, several replicas, or a source that learns from losses; those of
+/// [`Error::Missing`] for a trainer without [`Thompson`], with chunks or single transitions, and with a source that learns from losses; those of
 /// [`Trainer::step`].
 pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats> {
+    let config = &trainer.context().config;
+    if config.chunk.is_some() || config.transitions.is_some() {
+        let missing = "whole trajectories that are scored at once, because each head scores its own";
+        let remedy = "leave `TrainerConfig::chunk` and `TrainerConfig::transitions` out";
+        return Err(Error::missing("Thompson sampling", missing, remedy));
+    }
     let batch = trainer.draw()?;
     let min = trainer.context().objective.smallest_batch().max(1);
     let Some(thompson) = trainer.source::<Thompson>() else {

@@ -201,6 +201,14 @@ where
     }
 
     fn draw_batch(&mut self) -> Result<Box<dyn HeldPaths>> {
+        if self.trainer.context().config.chunk.is_some() {
+            let remedy = "train by `fit`, or without `chunk`";
+            return Err(Error::missing(
+                "batches that are scored in chunks",
+                "a trainer that differentiates by itself",
+                remedy,
+            ));
+        }
         let batch: Batch<E> = self.trainer.draw()?;
         Ok(Box::new(Held::new(self.trainer.env(), &self.border, batch, None)))
     }

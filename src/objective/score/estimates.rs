@@ -24,8 +24,9 @@ impl Scores {
         vec![sum / self.len().max(1) as f64; self.len()]
     }
 
-    /// By how much each trajectory is out of balance, whatever the objective: the estimate of log Z minus the log importance weight, which
-    /// is `log Z + sum log P_F - log R - sum log P_B`; where the scores hold a prior, `log Z + sum log P_F - beta log R - sum log prior`.
+    /// Returns the imbalance of each trajectory, for any objective: the estimate of log Z minus the log importance weight,
+    /// which is `log Z + sum log P_F - log R - sum log P_B`; if the
+    /// scores hold a prior, it is `log Z + sum log P_F - beta log R - sum log prior`.
     pub fn imbalances(&self, beta: f64) -> Vec<f64> {
         self.log_z_estimates(beta)
             .into_iter()

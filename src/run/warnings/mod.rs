@@ -23,10 +23,12 @@ use crate::{Error, Result};
 
 /// The smallest number of fresh trajectories whose shares are checked.
 const MIN_BATCH: usize = 8;
+
 /// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) has one by default; pass one to
 /// [`Fit::warnings`](super::Fit::warnings) to look at the warnings afterwards, or to keep its memory over several runs.
 ///
-/// A checkpoint doesn't store warnings.
+/// After step 10 and every 100 steps it asks the reward about at most 8 replayed objects again, which
+/// [`Trainer::reward_calls`] doesn't count. A checkpoint doesn't store warnings.
 pub struct Warnings<S> {
     on_warning: OnWarning,
     raised: Vec<Warning>,
@@ -82,6 +84,10 @@ impl<S> Warnings<S> {
             far_steps: 0,
             recent: Recent::default(),
         }
+    }
+
+    pub(super) fn set_reaction(&mut self, on_warning: OnWarning) {
+        self.on_warning = on_warning;
     }
 
     /// The warnings so far, each kind once.
@@ -149,7 +155,7 @@ impl<E: TrainEnv> Observer<E> for Warnings<E::States> {
             self.raise(Warning::LearnsNothing { step: diagnostics.step });
         }
         let trajectories = &batch.trajectories;
-        let fresh = if trainer.has_custom_sampler() { 0 } else { batch.fresh };
+        let fresh = if trainer.is_sampled_outside() { 0 } else { batch.fresh };
         let is_weighted = diagnostics.has_one_target && batch.log_weights.len() == trajectories.len();
         self.recent.add_weights(if is_weighted { &batch.log_weights[..fresh] } else { &[] });
         if let Some(log_rewards) = trajectories.recorded_log_rewards()
@@ -159,13 +165,14 @@ impl<E: TrainEnv> Observer<E> for Warnings<E::States> {
             let objects = trajectories.terminal_states();
             self.check(trainer.env(), objects, is_conditional, &log_rewards[..batch.fresh], &diagnostics);
         }
-        if !self.raised.iter().any(|warning| matches!(warning, Warning::RewardChanged { .. }))
-            && let Some(warning) = find_changed_reward(trainer)?
-        {
-            self.raise(warning);
+        let is_known = self.raised.iter().any(|warning| matches!(warning, Warning::RewardChanged { .. }));
+        let changed = if is_known { Ok(None) } else { find_changed_reward(trainer) };
+        if let Ok(Some(warning)) = &changed {
+            self.raise(warning.clone());
         }
         record.warnings.extend_from_slice(&self.raised[n_before..]);
         self.report(n_before)?;
+        changed?;
         Ok(ControlFlow::Continue(()))
     }
 }

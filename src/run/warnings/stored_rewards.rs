@@ -27,7 +27,7 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
     let step = trainer.steps_done();
     let is_due = step == FIRST_CHECK || step.is_multiple_of(CHECK_INTERVAL);
     // Trajectories of a custom sampler may bring log-rewards of another reward.
-    if !is_due || trainer.has_custom_sampler() {
+    if !is_due || trainer.is_sampled_outside() {
         return Ok(None);
     }
     let Some(batch) = trainer.latest_batch() else { return Ok(None) };

@@ -37,10 +37,6 @@ impl Attachments {
         Ok(())
     }
 
-    pub(in crate::train) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// The JSON states, for the manifest.
     pub(super) fn states(&self) -> Value {
         let states = self.0.iter().filter(|(_, (state, _))| !state.is_null());

@@ -38,7 +38,7 @@ struct State {
 }
 
 impl State {
-    fn of(checkpoint: &Checkpoint, path: &Path) -> Result<Self> {
+    fn from_checkpoint(checkpoint: &Checkpoint, path: &Path) -> Result<Self> {
         let state = checkpoint.manifest().state.clone();
         serde_json::from_value(state).map_err(|error| other_run(path, format!("its state isn't a trainer's ({error})")))
     }
@@ -105,13 +105,16 @@ fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
 /// Continues from a checkpoint. On an error the trainer is unchanged.
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
-    let mut checkpoint = Checkpoint::load(&path)?;
-    let mut state = State::of(&checkpoint, &path)?;
+    // A run that was stopped while it saved for the first time has nothing but a staged checkpoint.
+    let staged = LAYOUT.staged(&path).filter(|_| trainer.n_replicas() > 1 && !Checkpoint::exists(&path));
+    let mut checkpoint = staged.map_or_else(|| Checkpoint::load(&path), Checkpoint::load_folder)?;
+    let mut state = State::from_checkpoint(&checkpoint, &path)?;
     check_same_run(trainer, &state, &path)?;
     if publish_common_step(&trainer.context, &path, &checkpoint, &state)? {
         checkpoint = Checkpoint::load(&path)?;
-        state = State::of(&checkpoint, &path)?;
+        state = State::from_checkpoint(&checkpoint, &path)?;
     }
+    trainer.keep_first_log_z();
     let Trainer { context, optimizer, companions, sources, .. } = trainer;
     let Context { env, policy, average, config, .. } = context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
@@ -137,7 +140,8 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     trainer.sources.last_draw = None;
     trainer.latest = None;
     trainer.context.step = step;
-    Ok(())
+    // No replica trains before all have resumed.
+    trainer.context.broadcast_from_first(0.0).map(drop)
 }
 
 /// Refuses the checkpoint of another run.
@@ -179,8 +183,9 @@ fn publish_common_step<E: TrainEnv>(
     let run_id = state.run_id.cast_signed();
     let step = checkpoint.manifest().step.cast_signed();
     let staged = LAYOUT.staged(path).and_then(|folder| Checkpoint::load_folder(folder).ok());
-    let staged = staged.filter(|staged| State::of(staged, path).is_ok_and(|other| other.run_id == state.run_id));
-    let staged = staged.map_or(step, |staged| staged.manifest().step.cast_signed());
+    let staged =
+        staged.filter(|staged| State::from_checkpoint(staged, path).is_ok_and(|other| other.run_id == state.run_id));
+    let staged = staged.map_or(step, |staged| staged.manifest().step.cast_signed().max(step));
     let mut members = Vec::new();
     for member in &group.join(&Tensor::from_slice(&[run_id, step, staged]))? {
         members.push(Vec::<i64>::try_from(member)?);
@@ -190,8 +195,8 @@ fn publish_common_step<E: TrainEnv>(
         return Err(Error::file(path, problem, "resume from the checkpoints of one run, or start in a new folder"));
     }
     let in_common = |step: &i64| members.iter().all(|member| member[1..].contains(step));
-    match [step, staged].into_iter().filter(in_common).max() {
-        Some(common) if common == step => Ok(false),
+    match [step, staged].into_iter().find(in_common) {
+        Some(common) if common == step && Checkpoint::exists(path) => Ok(false),
         Some(_) => LAYOUT.publish(path).map(|()| true),
         None => {
             let steps: Vec<&[i64]> = members.iter().map(|member| &member[1..]).collect();

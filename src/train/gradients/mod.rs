@@ -95,6 +95,15 @@ impl BatchScores {
         Some(part.replica.as_ref()?.detached_with(part.log_z[1].as_ref()))
     }
 
+    /// Refuses scores of single transitions or of parts of a batch if a source learns from the losses of whole batches.
+    pub(super) fn check_learners(&self, needs_losses: bool) -> Result<()> {
+        if !self.is_partial || !needs_losses {
+            return Ok(());
+        }
+        let remedy = "train without it, or from whole trajectories that are scored together";
+        Err(Error::missing("a source that learns from losses", "the scores of whole batches", remedy))
+    }
+
     /// Refuses scores of other trajectories. Returns `false` for scores of single transitions or of parts of the batch.
     pub(super) fn check_batch<E: Env>(&self, trajectories: &Trajectories<E>) -> Result<bool> {
         if trajectories.is_empty() {
@@ -194,6 +203,15 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &Scores) -> Result<(Ten
 
 /// Adds the gradients of a loss of these scores to the parameters. Of several replicas each adds the part of its own trajectories.
 pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores: &BatchScores) -> Result<()> {
+    // Leaves collect gradients; those of an earlier call must not count twice.
+    for part in scores.parts.iter().filter(|part| part.chunks.is_some() || part.replica.is_some()) {
+        for (_, leaf) in part.whole.all() {
+            let mut gradient = leaf.grad();
+            if gradient.defined() {
+                let _ = gradient.zero_();
+            }
+        }
+    }
     let mut has_gradient = loss.requires_grad();
     if has_gradient {
         runtime::backward(loss)?;

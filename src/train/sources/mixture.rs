@@ -85,8 +85,18 @@ impl<E: TrainEnv> Sources<E> {
     }
 
     /// Returns `true` if a custom source supplies fresh trajectories instead of the policy.
-    pub(in crate::train) fn replace_policy(&self) -> bool {
+    pub(in crate::train) fn has_replacement(&self) -> bool {
         self.has_replacement
+    }
+
+    /// Returns `true` if fresh trajectories come from outside of the trainer.
+    pub(in crate::train) fn are_external(&self, context: &Context<E>) -> bool {
+        self.list[0].1.traits(context).is_external
+    }
+
+    /// Returns `true` if a batch must be scored in parts.
+    pub(in crate::train) fn score_in_parts(&self, context: &Context<E>) -> bool {
+        self.list[0].1.traits(context).is_scored_in_parts
     }
 
     pub(in crate::train) fn iter(&self) -> impl DoubleEndedIterator<Item = &dyn Source<E>> {
@@ -159,12 +169,15 @@ impl<E: TrainEnv> Sources<E> {
         let drawn = source.draw(request, context, rng)?;
         // With local search the policy's own source returns more.
         let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
-        self.reward_calls += source.reward_calls();
+        let own_calls = source.reward_calls();
         let n = drawn.as_ref().map_or(0, Trajectories::len);
         if let (true, Some(replay)) = (replaces_policy, replay) {
             counts[replay] += max.saturating_sub(n);
         }
-        let Some(mut drawn) = drawn else { return Ok(None) };
+        let Some(mut drawn) = drawn else {
+            self.reward_calls += own_calls;
+            return Ok(None);
+        };
         if replaces_policy {
             context.check_conditions(&drawn)?;
         }
@@ -172,7 +185,8 @@ impl<E: TrainEnv> Sources<E> {
         if is_new {
             drawn = context.rewarded(drawn)?;
         }
-        if is_new || replaces_policy {
+        self.reward_calls += own_calls;
+        if is_new || (replaces_policy && own_calls == 0) {
             self.reward_calls += n as u64;
         }
         if is_new || k == 0 {
@@ -254,11 +268,8 @@ impl<E: TrainEnv> Sources<E> {
         if self.has_replacement && (samples_average || context.config.local_search.is_some()) {
             let setting = if samples_average { "sampling by the average" } else { "local search" };
             let missing = "a trainer that samples from its policy, which a source replaces";
-            return Err(Error::missing(
-                setting,
-                missing,
-                "train without it, or without the source (`Trainer::with_fresh`)",
-            ));
+            let remedy = "train without it, or without the source (`Trainer::with_fresh`; Thompson sampling is such a source)";
+            return Err(Error::missing(setting, missing, remedy));
         }
         let traits: Vec<SourceTraits> = self.iter().map(|source| source.traits(context)).collect();
         let on_policy = traits.iter().all(|one| one.on_policy);

@@ -57,7 +57,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         SourceTraits::default()
     }
 
-    /// Returns `false` while the source has nothing to draw from. The policy then supplies its share of the batch.
+    /// Returns `false` while the source has nothing to draw from. The policy, the replay buffer and given data then divide its share. The source of
+    /// fresh trajectories is always ready.
     fn is_ready(&self, _context: &Context<E>) -> bool {
         true
     }
@@ -94,7 +95,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself.
+    /// The number of objects that the last [`draw`](Self::draw) asked the reward about by itself. For a source of fresh trajectories that returns 0 here
+    /// and brings log-rewards, the trainer counts its trajectories.
     fn reward_calls(&self) -> u64 {
         0
     }
@@ -109,12 +111,17 @@ pub struct SourceTraits {
     pub keeps_paths: bool,
     /// `true` if the source must see the scores of whole batches ([`Source::learn`]).
     pub needs_losses: bool,
+    /// `true` if the trajectories come from outside of the trainer. They may bring the log-rewards of another reward, so a trainer whose fresh
+    /// trajectories are external doesn't check its own reward.
+    pub is_external: bool,
+    /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step) refuses such a source.
+    pub is_scored_in_parts: bool,
 }
 
 impl Default for SourceTraits {
-    /// Trajectories that another policy sampled.
+    /// Trajectories that another policy sampled, outside of the trainer.
     fn default() -> Self {
-        Self { on_policy: false, keeps_paths: true, needs_losses: false }
+        Self { on_policy: false, keeps_paths: true, needs_losses: false, is_external: true, is_scored_in_parts: false }
     }
 }
 

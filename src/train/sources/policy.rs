@@ -25,7 +25,7 @@ impl<E: TrainEnv> Source<E> for PolicySource {
         // A schedule that leaves its bounds is an error of `draw`.
         let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::none());
         let on_policy = !explores && !samples_average && context.config.local_search.is_none();
-        SourceTraits { on_policy, ..SourceTraits::default() }
+        SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }
 
     /// Draws trajectories, and with local search the objects found around them in addition, in front.

@@ -104,7 +104,7 @@ impl<E: TrainEnv> Persist<E> for Replay<E> {
 impl<E: TrainEnv> Source<E> for Replay<E> {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
         let keeps_paths = context.config.replay_path != ReplayPath::UniformBackward;
-        SourceTraits { on_policy: false, keeps_paths, needs_losses: self.draws_by_loss() }
+        SourceTraits { keeps_paths, needs_losses: self.draws_by_loss(), is_external: false, ..SourceTraits::default() }
     }
 
     fn is_ready(&self, context: &Context<E>) -> bool {

@@ -95,7 +95,7 @@ impl Persist<GraphEnv> for Improving {
 
 impl Source<GraphEnv> for Improving {
     fn traits(&self, _: &Context<GraphEnv>) -> SourceTraits {
-        SourceTraits { on_policy: false, keeps_paths: self.back_by_policy, needs_losses: false }
+        SourceTraits { keeps_paths: self.back_by_policy, is_external: false, ..SourceTraits::default() }
     }
 
     fn draw(

@@ -30,12 +30,10 @@ pub struct Panel {
     curves: Vec<Curve>,
     /// A horizontal line and its name in the legend.
     reference: Option<(f64, String)>,
-    /// Values that the y axis includes, whatever is drawn.
-    y_includes: Vec<f64>,
     diagonal: bool,
     /// `true` if both axes have the same scale.
     equal_aspect: bool,
-    /// Thin lines under the data, such as contours.
+    /// Thin lines under the data.
     outlines: Vec<Vec<(f64, f64)>>,
     /// A heat map in place of axes and curves.
     heat_map: Option<HeatMap>,
@@ -80,8 +78,7 @@ impl Panel {
         Self { title: title.into(), dots: true, ..Self::default() }.curve(Curve::new("points", points))
     }
 
-    /// Adds thin grey lines under the data, such as the [contours](super::contours) of the target density of sampled
-    /// points.
+    /// Adds thin grey lines under the data, such as the best front of two objectives.
     #[must_use]
     pub fn outlines(mut self, lines: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Self {
         self.outlines.extend(lines);
@@ -110,7 +107,7 @@ impl Panel {
             title += &format!(" ({} of {before} without mass)", before - points.len());
         }
         let panel = Self::scatter(title, points).labels("target probability", "learned probability");
-        Self { diagonal: true, ..panel.x_scale(Scale::Log).y_scale(Scale::Log).equal_aspect() }
+        Self { diagonal: true, x_scale: Scale::Log, y_scale: Scale::Log, equal_aspect: true, ..panel }
     }
 
     /// Sets the labels of the axes (default: `step` and nothing).
@@ -121,24 +118,10 @@ impl Panel {
         self
     }
 
-    /// Sets the scale of the x axis (default: linear).
-    #[must_use]
-    pub fn x_scale(mut self, scale: Scale) -> Self {
-        self.x_scale = scale;
-        self
-    }
-
     /// Sets the scale of the y axis (default: linear).
     #[must_use]
     pub fn y_scale(mut self, scale: Scale) -> Self {
         self.y_scale = scale;
-        self
-    }
-
-    /// Makes the y axis include these values: panels that are to be compared get the same scale by the same ones.
-    #[must_use]
-    pub fn y_includes(mut self, values: impl IntoIterator<Item = f64>) -> Self {
-        self.y_includes.extend(values);
         self
     }
 
@@ -187,7 +170,7 @@ impl Panel {
             let both = Axis::over(self.x_scale, xs.chain(ys), true);
             (both, both)
         } else {
-            let reference = self.reference.iter().map(|(value, _)| *value).chain(self.y_includes.iter().copied());
+            let reference = self.reference.iter().map(|(value, _)| *value);
             (Axis::over(self.x_scale, xs, self.dots), Axis::over(self.y_scale, ys.chain(reference), true))
         };
         let left = 18.0 + if self.y_label.is_empty() { 0.0 } else { 18.0 } + widest(&y);
@@ -233,11 +216,11 @@ impl Panel {
         if !self.dots && (self.curves.len() > 1 || self.reference.is_some()) {
             entries.extend(self.curves.iter().enumerate().map(|(k, curve)| {
                 let (colour, dash) = palette::curve(k);
-                LegendEntry { name: &curve.name, colour, dash, disc: false }
+                LegendEntry { name: &curve.name, colour, dash }
             }));
         }
         let reference = self.reference.iter();
-        entries.extend(reference.map(|(_, name)| LegendEntry { name, colour: Colour::INK, dash: GUIDE, disc: false }));
+        entries.extend(reference.map(|(_, name)| LegendEntry { name, colour: Colour::INK, dash: GUIDE }));
         let mut rows: Vec<Vec<LegendEntry<'_>>> = Vec::new();
         let mut left = 0.0;
         for entry in entries {
@@ -284,20 +267,6 @@ mod tests {
         let canvas = (0..21).map(curve).fold(Panel::new("many"), Panel::curve).canvas();
         assert_eq!(dashes(&canvas, palette::curve(0).0), [None, Some(3.0), Some(8.0)]);
         assert_eq!(dashes(&canvas, palette::curve(7).0), [None, Some(3.0)]);
-    }
-
-    #[test]
-    fn panels_that_include_the_same_values_have_the_same_scale() {
-        let ticks = |high: f64| {
-            let panel = Panel::new("").curve(Curve::new("", [(0.0, 1.0), (1.0, high)])).y_includes([0.0, 9.0]);
-            let texts = panel.canvas().shapes.into_iter().filter_map(|shape| match shape {
-                Shape::Text { text, at, anchor: TextAnchor::Right, .. } => Some((text, at.1)),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>()
-        };
-        assert_eq!(ticks(2.0), ticks(8.5));
-        assert!(ticks(2.0).iter().any(|(label, _)| label == "8"), "{:?}", ticks(2.0));
     }
 
     /// Learned against target: the line of equality is at 45 degrees.

@@ -147,11 +147,9 @@ impl Panel {
             heat_map.draw(&mut canvas, &self.x_label, &self.y_label);
             return canvas;
         }
-        let rows = self.legend();
-        for (i, row) in rows.iter().enumerate() {
-            draw_legend(&mut canvas, (WIDTH / 2.0, 34.0 + LEGEND_ROW * i as f64), WIDTH - 14.0, row);
-        }
-        let frame = self.frame(30.0 + LEGEND_ROW * rows.len() as f64);
+        let entries = self.legend();
+        draw_legend(&mut canvas, (WIDTH / 2.0, 34.0), WIDTH - 14.0, &entries);
+        let frame = self.frame(if entries.is_empty() { 30.0 } else { 30.0 + LEGEND_ROW });
         frame.draw_axes(&mut canvas);
         let (centre, middle) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
         canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL, Colour::INK, TextAnchor::Middle);
@@ -210,8 +208,8 @@ impl Panel {
         }
     }
 
-    /// The entries of the legend in rows that fit; none if there is only one series.
-    fn legend(&self) -> Vec<Vec<LegendEntry<'_>>> {
+    /// The entries of the legend; none if there is only one series.
+    fn legend(&self) -> Vec<LegendEntry<'_>> {
         let mut entries = Vec::new();
         if !self.dots && (self.curves.len() > 1 || self.reference.is_some()) {
             entries.extend(self.curves.iter().enumerate().map(|(k, curve)| {
@@ -221,19 +219,7 @@ impl Panel {
         }
         let reference = self.reference.iter();
         entries.extend(reference.map(|(_, name)| LegendEntry { name, colour: Colour::INK, dash: GUIDE }));
-        let mut rows: Vec<Vec<LegendEntry<'_>>> = Vec::new();
-        let mut left = 0.0;
-        for entry in entries {
-            left -= entry.width();
-            match rows.last_mut() {
-                Some(row) if left >= 0.0 => row.push(entry),
-                _ => {
-                    left = WIDTH - 30.0 - entry.width();
-                    rows.push(vec![entry]);
-                }
-            }
-        }
-        rows
+        entries
     }
 }
 

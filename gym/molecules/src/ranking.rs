@@ -63,7 +63,11 @@ impl Ranking {
         }
         let mut seen: BTreeSet<CanonicalKey> = BTreeSet::new();
         let scored = molecules.iter().zip(log_scores).filter(|(molecule, _)| seen.insert(molecule.key()));
-        let entry = |(molecule, &log_score): (&Molecule, &f64)| Ranked { molecule: molecule.clone(), log_score, values: Vec::new() };
+        let entry = |(molecule, &log_score): (&Molecule, &f64)| Ranked {
+            molecule: molecule.clone(),
+            log_score,
+            values: Vec::new(),
+        };
         let mut entries: Vec<_> = scored.map(entry).collect();
         entries.sort_by(|a, b| b.log_score.total_cmp(&a.log_score));
         Ok(Self { columns: Vec::new(), entries })

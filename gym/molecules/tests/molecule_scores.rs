@@ -1,9 +1,7 @@
 //! Scores that a file says: shapes and powers by hand, and mistakes by their errors.
 
 use gfn::Error;
-use gfn_molecules::{
-    Factor, Fingerprint, Molecule, MoleculeScore, Product, Property, Ranking, ScoreConfig, Shape,
-};
+use gfn_molecules::{Factor, Fingerprint, Molecule, MoleculeScore, Product, Property, Ranking, ScoreConfig, Shape};
 
 fn molecules(texts: &[&str]) -> Vec<Molecule> {
     texts.iter().map(|text| Molecule::from_smiles(text).unwrap()).collect()
@@ -172,11 +170,7 @@ fn molecules_are_ranked_once_each() {
     assert!(ranking.diverse(9, 0.0).is_err());
     let two = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight(), 1.0]).collect());
     let wide = ranking.clone().with_columns(&["weight", "one"], two).unwrap();
-    assert!(
-        wide.csv().starts_with("smiles,log_score,weight,one\nCCCCO,3,74."),
-        "{}",
-        wide.csv()
-    );
+    assert!(wide.csv().starts_with("smiles,log_score,weight,one\nCCCCO,3,74."), "{}", wide.csv());
     assert!(wide.sdf().unwrap().starts_with("1\n"));
     let html = wide.html(2).unwrap();
     assert_eq!((html.matches("<svg").count(), html.matches("<tr>").count()), (2, 3));

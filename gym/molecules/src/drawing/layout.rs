@@ -104,7 +104,8 @@ impl Layout {
     /// Places the rings and then the other neighbours of an atom that has a place.
     fn surround(&mut self, a: usize) {
         let Some(here) = self.places[a] else { return };
-        let is_open = |places: &[Option<Place>], ring: &[usize]| ring.contains(&a) && ring.iter().any(|&b| places[b].is_none());
+        let is_open =
+            |places: &[Option<Place>], ring: &[usize]| ring.contains(&a) && ring.iter().any(|&b| places[b].is_none());
         while let Some(k) = self.rings.iter().position(|ring| is_open(&self.places, ring)) {
             let (start, width) = widest(&self.taken(a, here));
             let ring = self.rings[k].clone();
@@ -183,7 +184,8 @@ impl Layout {
             let centre = plus(plus(p, 0.5, minus(q, p)), -sign * height, towards(angle(p, q) + FRAC_PI_2));
             let points: Vec<Place> = (1..=n).map(|k| turned(p, centre, -sign * 2.0 * low * k as f64)).collect();
             let known = || self.places.iter().flatten();
-            let crowd: f64 = points.iter().flat_map(|&a| known().map(move |&b| distance(a, b).max(0.05).powi(-3))).sum();
+            let crowd: f64 =
+                points.iter().flat_map(|&a| known().map(move |&b| distance(a, b).max(0.05).powi(-3))).sum();
             (crowd, points)
         });
         let [(left, one), (right, other)] = arcs;

@@ -131,11 +131,13 @@ impl MultiplicativeCoprime {
             ));
         }
         let factored = |target: u64| {
-            let refused = || Error::config(
-                "a least common multiple",
-                format!("{target} for the primes {primes:?}"),
-                "a product of allowed primes that the height reaches",
-            );
+            let refused = || {
+                Error::config(
+                    "a least common multiple",
+                    format!("{target} for the primes {primes:?}"),
+                    "a product of allowed primes that the height reaches",
+                )
+            };
             exponents(target, &primes).ok_or_else(refused)
         };
         let mut caps = Vec::new();

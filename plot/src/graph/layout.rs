@@ -37,7 +37,6 @@ fn circle(n: usize) -> Vec<Point> {
 fn force(graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     let distances = distances(graph);
-    let edges: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize)).collect();
     let mut rng = Rng::seeded(1);
     let drawn = (0..if n <= 30 { 16 } else { 1 }).map(|start| {
         let mut places = circle(n);
@@ -49,7 +48,7 @@ fn force(graph: &GraphState) -> Vec<Point> {
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
         (0..150).for_each(|_| majorise(&mut places, &distances));
-        (cost(&places, &distances, &edges), places)
+        (stress(&places, &distances), places)
     });
     let best = drawn.min_by(|a, b| a.0.total_cmp(&b.0));
     centred(best.map(|(_, places)| places).unwrap_or_default())
@@ -97,26 +96,15 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     }
 }
 
-/// The stress, plus penalties for crossing edges and for nodes on each other.
-fn cost(places: &[Point], distances: &[Vec<f64>], edges: &[(usize, usize)]) -> f64 {
-    let mut cost = 0.0;
+/// The stress: how far distances are from those in the graph.
+fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
+    let mut stress = 0.0;
     for (i, &p) in places.iter().enumerate() {
         for (j, &q) in places.iter().enumerate().take(i) {
-            let apart = distance(p, q);
-            cost += (apart / distances[i][j] - 1.0).powi(2) + if apart < 0.4 { 2.0 } else { 0.0 };
+            stress += (distance(p, q) / distances[i][j] - 1.0).powi(2);
         }
     }
-    for (k, &(a, b)) in edges.iter().enumerate() {
-        let (p, q) = (places[a], places[b]);
-        let others = edges[..k].iter().filter(|&&(c, d)| a != c && a != d && b != c && b != d);
-        cost += 0.5 * others.filter(|&&(c, d)| cross(p, q, places[c], places[d])).count() as f64;
-    }
-    cost
-}
-
-fn cross(a: Point, b: Point, c: Point, d: Point) -> bool {
-    let side = |a: Point, b: Point, c: Point| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
-    side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
+    stress
 }
 
 /// Moves and scales positions, by the same factor in both directions, to fill the square from -1 to 1.

@@ -137,13 +137,16 @@ impl Layout {
         if taken.len() > 1 || n != 1 || self.straight[a] {
             return (1..=n).map(|k| start + width * k as f64 / (n + 1) as f64).collect();
         }
-        let crowd = |direction: f64| {
-            let there = plus(here, 1.0, towards(direction));
-            self.places.iter().flatten().map(|&p| distance(p, there).max(0.05).powi(-4)).sum::<f64>()
-        };
+        let crowd = |direction: f64| self.crowd(&[plus(here, 1.0, towards(direction))]);
         let sides = [start + TAU / 3.0, start - TAU / 3.0];
         // Equal to the eye is equal: rounding must not decide.
         vec![if crowd(sides[0]) <= crowd(sides[1]) + 1e-6 { sides[0] } else { sides[1] }]
+    }
+
+    /// Returns a large number if points are near atoms that have a place.
+    fn crowd(&self, points: &[Place]) -> f64 {
+        let atoms = || self.places.iter().flatten();
+        points.iter().flat_map(|&p| atoms().map(move |&q| distance(p, q).max(0.05).powi(-4))).sum()
     }
 
     /// Completes a ring of which several atoms have places; returns `false` if there is none.
@@ -183,10 +186,7 @@ impl Layout {
         let arcs = [1.0, -1.0].map(|sign| {
             let centre = plus(plus(p, 0.5, minus(q, p)), -sign * height, towards(angle(p, q) + FRAC_PI_2));
             let points: Vec<Place> = (1..=n).map(|k| turned(p, centre, -sign * 2.0 * low * k as f64)).collect();
-            let known = || self.places.iter().flatten();
-            let crowd: f64 =
-                points.iter().flat_map(|&a| known().map(move |&b| distance(a, b).max(0.05).powi(-3))).sum();
-            (crowd, points)
+            (self.crowd(&points), points)
         });
         let [(left, one), (right, other)] = arcs;
         if left <= right + 1e-6 { one } else { other }

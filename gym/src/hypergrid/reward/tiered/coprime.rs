@@ -253,7 +253,7 @@ impl FactorTiers {
         let n_dims = self.config.dims.len();
         let has_later = |a: usize, d: usize| pairs.iter().any(|&(p, q)| p == a && q > d || q == a && p > d);
         // A state holds the primes of those dimensions that have partners still to come.
-        let start = (vec![0; n_dims], 0, 0);
+        let start = (vec![0u32; n_dims], 0u32, 0u64);
         let counts = count_folds(n_dims, &kinds, start, |d, (primes, reached, sum), &(mine, reaches, number)| {
             let mut primes: Vec<u32> = primes.clone();
             primes[d] = mine;
@@ -322,10 +322,14 @@ impl Tiers for FactorTiers {
             if targets.len() > 1 {
                 continue;
             }
-            if !by_target.contains_key(&target) {
-                by_target.insert(target, self.count(cap, paired, target)?);
-            }
-            *count = by_target[&target][rule] * free;
+            let of_target = match by_target.get(&target) {
+                Some(known) => known,
+                None => {
+                    let counted = self.count(cap, paired, target)?;
+                    &*by_target.entry(target).or_insert(counted)
+                }
+            };
+            *count = of_target[rule] * free;
         }
         Some(counts)
     }

@@ -39,7 +39,7 @@ fn count_folds<S: Hash + Eq, K>(
         if work > WORK {
             return None;
         }
-        let mut next = HashMap::new();
+        let mut next = HashMap::<S, u64>::new();
         for (state, count) in &states {
             for (kind, many) in kinds {
                 if let Some(to) = step(d, state, kind) {

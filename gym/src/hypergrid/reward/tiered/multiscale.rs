@@ -228,14 +228,14 @@ impl DigitTiers {
             *kinds.entry((self.pattern(x), sums)).or_default() += 1;
         }
         let places: Vec<u64> = self.places().take(self.config.dims.len()).collect();
-        let start = (0, vec![0; mods.len()]);
+        let start = (0u64, vec![0u64; mods.len()]);
         let counts = count_folds(places.len(), &kinds, start, |d, (selector, sums), (pattern, more)| {
             let sums = sums.iter().zip(more).zip(&mods).map(|((sum, add), (_, m))| (sum + add) % m).collect();
             Some(((selector + pattern * places[d]) % n_rules, sums))
         })?;
         let mut out = vec![0; self.n_rules()];
         for ((selector, sums), count) in counts {
-            if sums.iter().all(|&sum: &u64| sum == 0) {
+            if sums.iter().all(|&sum| sum == 0) {
                 out[selector as usize] += count;
             }
         }

@@ -15,8 +15,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
-use gfn_plot::Table;
-use gfn_plot::{GraphDrawing, Layout, PictureSheet};
+use gfn_plot::{GraphDrawing, Layout, PictureSheet, Table};
 
 const STEPS: usize = 1_000;
 

@@ -36,7 +36,7 @@ impl NodeLabels {
     }
 }
 
-/// How graphs are drawn; [`draw`](Self::draw) gives the picture of one.
+/// The settings of a drawn graph; [`draw`](Self::draw) makes the picture.
 ///
 /// Nodes are coloured by class. Directed edges have arrow heads, and two edges between the same nodes lie side by side.
 /// Edges of class 0 are black; other classes differ in colour and, in turn, are dashed, dotted and solid. Colours

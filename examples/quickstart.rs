@@ -1,7 +1,7 @@
 //! The README's program: rings among the graphs on four nodes, then two pictures of what was learned. The folder for them may be given.
 
 use gfn::prelude::*;
-use gfn_plot::{Figure, GraphSheet, Layout, Panel};
+use gfn_plot::{Figure, GraphDrawing, Layout, Panel, PictureSheet};
 
 fn main() -> gfn::Result<()> {
     // Undirected graphs on four labelled nodes, built edge by edge: 64 of them.
@@ -22,10 +22,11 @@ fn main() -> gfn::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "out".into());
     std::fs::create_dir_all(&folder).map_err(|error| gfn::Error::io(&folder, error))?;
     let (learned, target) = (&exact.learned.probs, &exact.target.probs);
-    let mut sheet = GraphSheet::new("the most probable graphs").layout(Layout::Circle).columns(7);
+    let drawing = GraphDrawing { layout: Layout::Circle, ..GraphDrawing::default() };
+    let mut sheet = PictureSheet::new("the most probable graphs", drawing.side).columns(7);
     for k in exact.most_probable(7) {
         let caption = [format!("p = {:.4}", learned[k]), format!("target {:.4}", target[k])];
-        sheet = sheet.cell(exact.space.states().graphs()[k].clone(), caption);
+        sheet = sheet.cell(drawing.draw(&exact.space.states().graphs()[k]), caption);
     }
     sheet.write(format!("{folder}/rings.svg"))?;
     let points = target.iter().copied().zip(learned.iter().copied());

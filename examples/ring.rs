@@ -16,7 +16,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
-use gfn_plot::{GraphSheet, Layout, Table};
+use gfn_plot::{GraphDrawing, Layout, PictureSheet, Table};
 
 const STEPS: usize = 1_000;
 
@@ -65,12 +65,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut order: Vec<usize> = (0..space.len()).collect();
     order.sort_by(|&a, &b| learned.probs[b].total_cmp(&learned.probs[a]));
     let mut table = Table::new(["most probable graphs: edges", "is a ring", "learned", "target"]);
-    let mut sheet = GraphSheet::new("most probable graphs").layout(Layout::Circle);
+    let drawing = GraphDrawing { layout: Layout::Circle, ..GraphDrawing::default() };
+    let mut sheet = PictureSheet::new("most probable graphs", drawing.side);
     for &k in order.iter().take(8) {
         let (graph, p, t) = (&space.states().graphs()[k], learned.probs[k], target.probs[k]);
         let edges = graph.edges().map(|(a, b)| format!("{a}-{b}")).collect::<Vec<_>>().join(" ");
         table.push([edges.into(), if ring.is_ring(graph) { "yes" } else { "no" }.into(), p.into(), t.into()]);
-        sheet = sheet.cell(graph.clone(), [format!("p = {p:.4}"), format!("target {t:.4}")]);
+        sheet = sheet.cell(drawing.draw(graph), [format!("p = {p:.4}"), format!("target {t:.4}")]);
     }
     fs::create_dir_all("out")?;
     sheet.write("out/ring.svg")?;

@@ -22,6 +22,7 @@ PACKAGES = {
     "judge": "judge",
     "extras": "extras",
     "python": "python",
+    "solver": "examples/solver",
     "reproduce": "examples/reproduce",
     "examples": "examples",
     "benches": "benches",

@@ -7,7 +7,7 @@ use gfn_dags::{ContinuousData, DiscreteNetwork};
 use gfn_gym::graph_problems::Instances;
 use gfn_molecules::fragments::{FragmentLibrary, Vocabulary};
 use gfn_molecules::{KnownMolecules, Molecule, MoleculeReader, Ranking};
-use gfn_plot::{Figure, GraphSheet};
+use gfn_plot::{Figure, PictureSheet};
 
 use crate::trainers::Folder;
 
@@ -49,7 +49,7 @@ fn writers_make_the_folder_or_say_that_it_is_missing() {
     let inside = |name: &str| folder.0.join("nowhere").join(name);
     let graphs = [GraphState::undirected(3)];
     let refused = [
-        ("sheet", message(GraphSheet::new("title").write(inside("a.svg")))),
+        ("sheet", message(PictureSheet::new("title", 100.0).write(inside("a.svg")))),
         ("figure", message(Figure::new("title").write(inside("a.svg")))),
         ("graphs", message(write_graphs(inside("a.g6"), &graphs))),
     ];

@@ -1,4 +1,4 @@
-//! Small facts that nothing else says: mutants of these lines lived (`scripts/mutants.py`).
+//! Small facts that no other test checks: changes of single operators in these lines went unnoticed.
 
 use crate::words::{fresh, trainer, with_flow};
 use gfn::distribution::GraphActionCategorical;

@@ -20,7 +20,7 @@ use gfn::Result;
 use gfn_plot as plot;
 use graphs::{all_graphs, colored_graphs, devices, graph_problem, ring, sample, solve, speed};
 use judging::{certificates, judge, truth};
-use molecules::{draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
+use molecules::{fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
 use run::lines::tell;
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
@@ -57,7 +57,6 @@ enum Task {
     SehFrag(seh_frag::Args),
     SehFragMoo(seh_frag::moo::Args),
     Qm9str(qm9str::Args),
-    DrawMolecules(draw_molecules::Args),
     Tfbind8(tfbind8::Args),
     Hypergrid(hypergrid::Args),
     ConditionalHypergrid(conditional_hypergrid::Args),
@@ -109,7 +108,6 @@ fn run(task: &Task) -> Result<()> {
         Task::SehFrag(args) => seh_frag::run(args),
         Task::SehFragMoo(args) => seh_frag::moo::run(args),
         Task::Qm9str(args) => qm9str::run(args),
-        Task::DrawMolecules(args) => draw_molecules::run(args),
         Task::Tfbind8(args) => tfbind8::run(args),
         Task::Hypergrid(args) => hypergrid::run(args),
         Task::ConditionalHypergrid(args) => conditional_hypergrid::run(args),

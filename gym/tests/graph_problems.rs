@@ -7,9 +7,8 @@ use gfn::env::{Direction, Env, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::policy::UniformPolicy;
 use gfn::testing::{check_action_type, check_graph_env};
-use gfn_gym::graph_problems::{
-    GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi, greedy, improved,
-};
+use gfn_gym::graph_problems::{GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi};
+use gfn_solver::{greedy, improved};
 
 /// All graphs of up to 5 nodes, and some of more.
 fn graphs() -> Instances {

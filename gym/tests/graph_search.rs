@@ -9,9 +9,9 @@ use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::train::{BatchRequest, Source, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
-    GraphProblem, Improving, Instances, Origin, Problem, RbModel, SizeReward, SolutionSearch, Solver, erdos_renyi,
-    improved, maximum_clique, maximum_independent_set,
+    GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique, maximum_independent_set,
 };
+use gfn_solver::{Improving, Origin, SolutionSearch, Solver, improved};
 use tch::{Device, Kind};
 
 /// `true` if no node can be added to a set, or taken from a dominating one.

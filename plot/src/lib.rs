@@ -1,4 +1,4 @@
-//! Pictures and tables: figures ([`Figure`]), drawn graphs ([`GraphSheet`]) and sheets of other pictures ([`PictureSheet`]);
+//! Pictures and tables: figures ([`Figure`]), drawn graphs ([`GraphDrawing`]) and sheets of pictures ([`PictureSheet`]);
 //! results as a table of text ([`Table`]).
 //!
 //! They are written as SVG, which needs neither fonts nor a display; with the feature `png` as PNG, too, by the path's
@@ -10,6 +10,6 @@ mod graph;
 mod table;
 
 pub use canvas::{Canvas, Colour, PictureSheet, TextAnchor};
-pub use chart::{Curve, Figure, Panel, Scale, contours};
-pub use graph::{GraphSheet, Layout, NodeLabels, majorise};
+pub use chart::{Curve, Figure, Panel, Scale};
+pub use graph::{GraphDrawing, Layout, NodeLabels};
 pub use table::{Cell, Table, number};

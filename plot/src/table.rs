@@ -3,26 +3,22 @@
 use std::fmt;
 
 /// One cell of a [`Table`].
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cell {
-    /// A text, aligned to the left where its column has no numbers.
+    /// A text, aligned to the left if its column has no numbers.
     Text(String),
-    /// A whole number, aligned to the right.
-    Integer(i128),
-    /// A number, written by [`number`] and aligned to the right.
-    Number(f64),
+    /// A number in digits, aligned to the right.
+    Number(String),
     /// Nothing to report, shown as a dash.
     Missing,
 }
 
 impl Cell {
-    fn shown(&self) -> String {
+    fn shown(&self) -> &str {
         match self {
-            Self::Text(text) => text.clone(),
-            Self::Integer(value) => value.to_string(),
-            Self::Number(value) => number(*value),
-            Self::Missing => "-".to_owned(),
+            Self::Text(text) | Self::Number(text) => text,
+            Self::Missing => "-",
         }
     }
 }
@@ -41,25 +37,19 @@ impl From<String> for Cell {
 
 impl From<f64> for Cell {
     fn from(value: f64) -> Self {
-        Self::Number(value)
-    }
-}
-
-impl From<i64> for Cell {
-    fn from(value: i64) -> Self {
-        Self::Integer(value.into())
+        Self::Number(number(value))
     }
 }
 
 impl From<u64> for Cell {
     fn from(value: u64) -> Self {
-        Self::Integer(value.into())
+        Self::Number(value.to_string())
     }
 }
 
 impl From<usize> for Cell {
     fn from(value: usize) -> Self {
-        Self::Integer(value as i128)
+        Self::Number(value.to_string())
     }
 }
 
@@ -112,34 +102,29 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
-        let n = shown.iter().chain([&self.header]).map(Vec::len).max().unwrap_or(0);
-        let cell = |row: &[String], k: usize| row.get(k).cloned().unwrap_or_default();
+        let header = self.header.iter().map(|text| Cell::Text(text.clone())).collect();
+        let lines: Vec<&Vec<Cell>> = std::iter::once(&header).chain(&self.rows).collect();
+        let n = lines.iter().map(|line| line.len()).max().unwrap_or(0);
         let width = |text: &str| text.chars().count();
-        let columns: Vec<(usize, bool)> = (0..n)
-            .map(|k| {
-                let all = shown.iter().chain([&self.header]);
-                let widest = all.map(|row| width(&cell(row, k))).max().unwrap_or(0);
-                let cells = || self.rows.iter().filter_map(|row| row.get(k));
-                let number = cells().any(|cell| matches!(cell, Cell::Integer(_) | Cell::Number(_)));
-                let text = cells().any(|cell| matches!(cell, Cell::Text(_)));
-                (widest, number || (cells().next().is_some() && !text))
-            })
-            .collect();
-        let write_row = |f: &mut fmt::Formatter<'_>, row: &[String]| {
-            let mut line = String::new();
-            for (k, &(widest, right)) in columns.iter().enumerate() {
-                let text = cell(row, k);
-                let room = " ".repeat(widest - width(&text));
-                line += if k > 0 { "  " } else { "" };
-                line += &if right { room + &text } else { text + &room };
+        let mut widths = vec![0; n];
+        let mut is_right = vec![false; n];
+        for k in 0..n {
+            widths[k] = lines.iter().filter_map(|line| line.get(k)).map(|cell| width(cell.shown())).max().unwrap_or(0);
+            let cells: Vec<&Cell> = self.rows.iter().filter_map(|row| row.get(k)).collect();
+            let has_text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
+            let has_number = cells.iter().any(|cell| matches!(cell, Cell::Number(_)));
+            is_right[k] = has_number || (!cells.is_empty() && !has_text);
+        }
+        let rule = widths.iter().map(|&width| Cell::Text("-".repeat(width))).collect();
+        for line in lines[..1].iter().copied().chain([&rule]).chain(lines[1..].iter().copied()) {
+            let mut shown = Vec::new();
+            for (k, cell) in line.iter().enumerate() {
+                let room = " ".repeat(widths[k] - width(cell.shown()));
+                shown.push(if is_right[k] { room + cell.shown() } else { cell.shown().to_owned() + &room });
             }
-            writeln!(f, "{}", line.trim_end())
-        };
-        write_row(f, &self.header)?;
-        let rules: Vec<String> = columns.iter().map(|&(widest, _)| "-".repeat(widest)).collect();
-        write_row(f, &rules)?;
-        shown.iter().try_for_each(|row| write_row(f, row))
+            writeln!(f, "{}", shown.join("  ").trim_end())?;
+        }
+        Ok(())
     }
 }
 
@@ -195,7 +180,7 @@ mod tests {
         let table = Table::new(["é", "n"])
             .row(["long name".into(), 5usize.into(), "beyond".into()])
             .row(["b".into()])
-            .row([Cell::Missing, (-17i64).into()])
+            .row([Cell::Missing, Cell::Number("-17".to_owned())])
             .row(["c".into(), "1 to 2".into()]);
         let shown = table.to_string();
         let expected = "é               n\n---------  ------  ------\nlong name       5  beyond\nb\n-             -17\n\

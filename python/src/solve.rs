@@ -1,7 +1,8 @@
 //! The best solution of a problem on one graph.
 
 use gfn::{Error, Result, Rng};
-use gfn_gym::graph_problems::{GraphProblem, Instances, Origin, Problem, Solver};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
+use gfn_solver::{Origin, Solver};
 use pyo3::prelude::*;
 use serde_json::Value;
 

@@ -1,13 +1,14 @@
 """Holds descriptors and substructures against RDKit's: the gate of the package that computes most of them.
 
-    python -m venv venv && venv/bin/pip install rdkit==2026.9.1
+    python -m venv venv && venv/bin/pip install rdkit==2026.9.1 ./python
     venv/bin/python scripts/molecules/check_descriptors.py corpus corpus [MORE.smi.gz ...]
-    cargo run --release --features gfn-reproduce/descriptors --example reproduce -- draw-molecules --skip \
-        corpus/corpus.smi scored --score corpus/score.toml
-    venv/bin/python scripts/molecules/check_descriptors.py compare scored/molecules.csv
+    venv/bin/python scripts/molecules/check_descriptors.py score corpus
+    venv/bin/python scripts/molecules/check_descriptors.py compare corpus/molecules.csv
 
 `corpus` writes `corpus.smi`, the molecules of all files of SMILES that the package `rdkit` brings, of `tests/golden/molecules.json` and
 of the files named, and `score.toml`, which asks for every property, with alerts that cover the language, and the PAINS of `rdkit`.
+
+`score` computes these properties by the library's Python package, of the molecules that it can read, into `molecules.csv`.
 
 `compare` fails if a property differs from RDKit's, by more than 1e-3, on more than one in a thousand molecules, and lists all that differ. RDKit
 reads the SMILES that the table has, which are without stereochemistry.
@@ -85,6 +86,15 @@ def corpus(folder, more):
     print(f"{len(texts)} texts of {len(files)} files")
 
 
+def score(folder):
+    import gfn_rs as gfn
+
+    smiles, report = gfn.read_molecules(folder / "corpus.smi", cleanup=False)
+    print(report)
+    score = gfn.MoleculeScore.read(folder / "score.toml")
+    gfn.Ranking(smiles, score.log_scores(smiles), score).write(folder)
+
+
 def finds(smarts):
     """The number of patterns found: with hydrogens as atoms only where they aren't at an end, as the library does it."""
     queries = [Chem.MolFromSmarts(text, mergeHs=True) for text in smarts]
@@ -137,6 +147,8 @@ def main():
     match sys.argv[1:]:
         case ["corpus", folder, *more]:
             corpus(Path(folder), more)
+        case ["score", folder]:
+            score(Path(folder))
         case ["golden"]:
             golden()
         case ["compare", path]:

@@ -8,7 +8,7 @@
     venv/bin/python scripts/molecules/check_molecules.py samples/molecules.sdf
 
     venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
-    cargo run --release --example reproduce -- draw-molecules golden.smi golden
+    venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s, [0.0] * len(s)).write("golden")'
     venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
 
 or stereoisomers:
@@ -28,7 +28,7 @@ stereochemistry.
 That a text is the molecule that was sampled isn't seen here.
 
 Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`,
-stereochemistry included; and it counts drawings with atoms nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, crossings, bonds that
+stereochemistry included; and it counts pictures with atoms nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, crossings, bonds that
 aren't 1. Of the golden file it writes the SMILES of the valid molecules.
 """
 

@@ -12,7 +12,7 @@ use tch::Tensor;
 
 use super::colored_graphs::{SymmetryName, network};
 use crate::flags::Common;
-use crate::plot::{GraphSheet, Layout, NodeLabels};
+use crate::plot::{GraphDrawing, NodeLabels};
 use crate::run::{Recipe, Run, sample};
 
 /// Train a GNN policy to draw all graphs up to isomorphism equally often
@@ -51,10 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let samples =
         sample(learned.trainer.env(), learned.trainer.policy(), SHOWN, &mut learned.trainer.evaluation_rng())?;
     learned.report.set("classes", learned.exact.as_ref().map(|exact| exact.graph.len()));
-    learned.draw(
-        |title| GraphSheet::new(title).layout(Layout::Force).labels(NodeLabels::None),
-        samples.graphs(),
-        SHOWN,
-    )?;
+    let drawing = GraphDrawing { labels: NodeLabels::None, ..GraphDrawing::default() };
+    learned.draw(&drawing, samples.graphs(), SHOWN)?;
     learned.print()
 }

@@ -10,7 +10,7 @@ use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 
 use super::sample::Saved;
 use crate::flags::{Common, words};
-use crate::plot::{GraphSheet, Layout, NodeLabels};
+use crate::plot::{GraphDrawing, NodeLabels};
 use crate::run::{Recipe, Run, sample};
 
 /// Train a GNN policy to grow two-coloured graphs, up to isomorphism
@@ -128,10 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         // log Z is that of R(G) / |Aut(G)|: there is nothing to compare it with.
         report.set("log_z_true", None::<f64>);
     }
-    let sheet = |title: &str| {
-        let sheet = GraphSheet::new(title).layout(Layout::Force).labels(NodeLabels::None);
-        sheet.legend(["colour 0", "colour 1"], [""; 0])
-    };
-    learned.draw(sheet, samples.graphs(), SHOWN)?;
+    let drawing = GraphDrawing { labels: NodeLabels::None, ..GraphDrawing::default() };
+    learned.draw(&drawing, samples.graphs(), SHOWN)?;
     learned.print()
 }

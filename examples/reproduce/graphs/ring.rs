@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::sample::Saved;
 use crate::flags::Common;
-use crate::plot::{GraphSheet, Layout, Panel};
+use crate::plot::{GraphDrawing, Layout, Panel};
 use crate::run::{Recipe, Run, sample, sampled};
 
 /// Train a policy to build rings
@@ -157,8 +157,8 @@ fn learn<N: GraphNetwork + Send + 'static>(
             }
         }
     }
-    let sheet = |title: &str| GraphSheet::new(title).layout(Layout::Circle);
-    learned.draw(sheet, samples.graphs(), (n_rings as usize + 2).clamp(8, 24))?;
+    let drawing = GraphDrawing { layout: Layout::Circle, ..GraphDrawing::default() };
+    learned.draw(&drawing, samples.graphs(), (n_rings as usize + 2).clamp(8, 24))?;
     learned.print()
 }
 

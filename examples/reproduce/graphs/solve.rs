@@ -9,7 +9,8 @@ use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::Checkpoint;
 use gfn::{Error, Result, Rng};
-use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, Progress, Solved, Solver};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
+use gfn_solver::{Progress, Solved, Solver};
 use serde::Deserialize;
 use serde_json::json;
 

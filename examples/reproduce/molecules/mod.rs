@@ -1,7 +1,6 @@
 //! Molecules atom by atom, fragment by fragment, and as strings of blocks.
 
 pub(crate) mod atoms;
-pub(crate) mod draw_molecules;
 pub(crate) mod fragments;
 pub(crate) mod molecule;
 pub(crate) mod molecule_external;

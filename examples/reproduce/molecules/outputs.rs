@@ -19,7 +19,7 @@ const SHOWN: usize = 24;
 const KEPT: usize = 1_000;
 
 /// Writes `molecules.csv`, `molecules.sdf`, and `molecules.svg` and `molecules.png` with the first `shown`; says how many the SD file can't hold.
-pub(crate) fn write_ranking(folder: &Path, title: &str, ranking: &Ranking, shown: usize) -> Result<()> {
+fn write_ranking(folder: &Path, title: &str, ranking: &Ranking, shown: usize) -> Result<()> {
     if let Some((n, first)) = ranking.write(folder, title, shown)? {
         tell(format_args!(
             "{n} of {} molecules aren't in {}: {first}",
@@ -58,7 +58,7 @@ pub(super) fn write(
 }
 
 /// The same with a column for each property of a score.
-pub(super) fn with_properties(ranking: Ranking, score: Option<&FactoredScore>) -> Result<Ranking> {
+fn with_properties(ranking: Ranking, score: Option<&FactoredScore>) -> Result<Ranking> {
     match score {
         Some(score) => ranking.with_columns(&score.names(), |molecules| score.properties(molecules)),
         None => Ok(ranking),

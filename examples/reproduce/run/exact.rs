@@ -13,7 +13,7 @@ use serde_json::json;
 use super::sampled::certified;
 use super::{Report, Run, Trained, sampled};
 use crate::flags::Common;
-use crate::plot::{GraphSheet, Panel};
+use crate::plot::{GraphDrawing, Panel, PictureSheet};
 
 /// Dots of the panel of learned against target probabilities.
 const DOTS: usize = 4_000;
@@ -147,28 +147,27 @@ impl<E: EnumerableEnv> Learned<'_, E> {
 
 impl Learned<'_, GraphEnv> {
     /// Draws the most probable graphs with their probability and reward, or some samples.
-    pub(crate) fn draw(&self, sheet: impl Fn(&str) -> GraphSheet, samples: &[GraphState], shown: usize) -> Result<()> {
+    pub(crate) fn draw(&self, drawing: &GraphDrawing, samples: &[GraphState], shown: usize) -> Result<()> {
         let Some(exact) = &self.exact else {
-            let caption =
-                |graph: &GraphState| [format!("{} nodes", graph.n_nodes()), format!("{} edges", graph.n_edges())];
-            let drawn = samples.iter().take(shown).map(|graph| (graph.clone(), caption(graph)));
-            return draw_sheet(
-                self.run.common,
-                drawn.fold(sheet("samples"), |sheet, (graph, text)| sheet.cell(graph, text)),
-            );
+            let mut sheet = PictureSheet::new("samples", drawing.side);
+            for graph in samples.iter().take(shown) {
+                let caption = [format!("{} nodes", graph.n_nodes()), format!("{} edges", graph.n_edges())];
+                sheet = sheet.cell(drawing.draw(graph), caption);
+            }
+            return draw_sheet(self.run.common, sheet);
         };
-        let drawn = exact.most_probable(shown).into_iter().map(|state| {
+        let mut sheet = PictureSheet::new("most probable graphs", drawing.side);
+        for state in exact.most_probable(shown) {
             // Adding 0 makes a zero of -0.
             let (p, t, log_r) = (exact.probs[state], exact.target.probs[state], exact.target.log_rewards[state] + 0.0);
             let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {log_r:.2}")];
-            (exact.graph.states().graphs()[state].clone(), caption)
-        });
-        let sheet = drawn.fold(sheet("most probable graphs"), |sheet, (graph, text)| sheet.cell(graph, text));
+            sheet = sheet.cell(drawing.draw(&exact.graph.states().graphs()[state]), caption);
+        }
         draw_sheet(self.run.common, sheet)
     }
 }
 
 /// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
-pub(crate) fn draw_sheet(common: &Common, sheet: GraphSheet) -> Result<()> {
+pub(crate) fn draw_sheet(common: &Common, sheet: PictureSheet) -> Result<()> {
     common.draw("graphs", |path| sheet.write(path))
 }

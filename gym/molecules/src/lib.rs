@@ -8,7 +8,7 @@
 //! | [`MoleculeEnv`] | growth atom by atom, up to isomorphism, with exact masks |
 //! | [`MoleculeCodec`] | states as molecules, molecules as states |
 //! | [`MoleculeReward`] | a score as the environment's reward |
-//! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
+//! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], a power, bounds |
 //! | [`ScoreConfig`] | a product of powers of properties, to be read from a file: QED, log P, synthetic accessibility, substructures, similarity |
 //! | `Molecule::qed` and others, `Patterns` | drug-likeness and SMARTS, with the feature `descriptors` |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
@@ -39,10 +39,10 @@
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
-//! use gfn_molecules::{LogWindow, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, Product};
+//! use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, Product};
 //!
 //! let molecules = MoleculeEnv::new(MoleculeConfig { max_ring_size: Some(7), ..MoleculeConfig::new(10) })?;
-//! let weight = LogWindow::new(Molecule::weight, 100.0, 150.0, 20.0)?;
+//! let weight = |molecule: &Molecule| molecule.weight();
 //! let polar = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
 //! let reward = MoleculeReward::new(molecules.codec(), Product::new().times(weight).times(polar.to_the(2.0)?));
 //! let samples = Sampler::new(molecules.env(), &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
@@ -71,7 +71,7 @@ pub(crate) use score::checked_logs;
 #[cfg(feature = "descriptors")]
 pub use score::{AccessibilityTable, PatternError, Patterns};
 pub use score::{
-    Clamped, ExternalScorer, Factor, FactoredScore, LogWindow, MoleculeReward, MoleculeScore, Power, Product, Property,
-    ProxyError, ProxyOutput, RingTarget, ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy, WeightedSum,
+    Clamped, ExternalScorer, Factor, FactoredScore, MoleculeReward, MoleculeScore, Power, Product, Property,
+    ProxyError, ProxyOutput, ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};

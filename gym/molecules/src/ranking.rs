@@ -20,8 +20,6 @@ pub struct Ranked {
     pub molecule: Molecule,
     /// The logarithm of its score.
     pub log_score: f64,
-    /// Its name; empty for none.
-    pub name: String,
     /// Further numbers of it, by the columns of the ranking.
     pub values: Vec<f64>,
 }
@@ -68,7 +66,6 @@ impl Ranking {
         let entry = |(molecule, &log_score): (&Molecule, &f64)| Ranked {
             molecule: molecule.clone(),
             log_score,
-            name: String::new(),
             values: Vec::new(),
         };
         let mut entries: Vec<_> = scored.map(entry).collect();
@@ -96,13 +93,6 @@ impl Ranking {
         self.columns.extend(columns.iter().map(|column| column.as_ref().to_owned()));
         self.entries.iter_mut().zip(rows).for_each(|(entry, row)| entry.values.extend(row));
         Ok(self)
-    }
-
-    /// The same with names, which files and pictures show.
-    #[must_use]
-    pub fn named(mut self, name: impl Fn(&Molecule) -> String) -> Self {
-        self.entries.iter_mut().for_each(|entry| entry.name = name(&entry.molecule));
-        self
     }
 
     /// The molecules, the best first.
@@ -150,20 +140,16 @@ impl Ranking {
         Self { columns: self.columns.clone(), entries }
     }
 
-    /// The table: SMILES, log-scores, names if there are any, and the further columns. SMILES have no commas; names are put in quotes.
+    /// Returns the table: SMILES, which have no commas, log-scores and the further columns.
     #[must_use]
     pub fn csv(&self) -> String {
-        let named = self.has_names();
-        let mut out = String::from(if named { "smiles,name,log_score" } else { "smiles,log_score" });
+        let mut out = String::from("smiles,log_score");
         self.columns.iter().for_each(|column| out.extend([",", column]));
         out.push('\n');
-        for Ranked { molecule, log_score, name, values } in &self.entries {
+        for Ranked { molecule, log_score, values } in &self.entries {
             out.push_str(&molecule.smiles());
-            if named {
-                // Writing to a string can't fail.
-                let _ = write!(out, ",\"{}\"", name.replace('"', "\"\""));
-            }
             for value in [log_score].into_iter().chain(values) {
+                // Writing to a string can't fail.
                 let _ = write!(out, ",{value}");
             }
             out.push('\n');
@@ -171,11 +157,7 @@ impl Ranking {
         out
     }
 
-    fn has_names(&self) -> bool {
-        self.entries.iter().any(|entry| !entry.name.is_empty())
-    }
-
-    /// The SD file, with SMILES, log-scores and further columns as data items; a molecule that has no name goes by its place, from 1.
+    /// Returns the SD file, with SMILES, log-scores and further columns as data items; the title of a molecule is its place, from 1.
     ///
     /// # Errors
     /// [`MoleculeError::Molfile`] for the first molecule that an SD file has no room for: one of more than 999 atoms, or a column whose name
@@ -188,32 +170,21 @@ impl Ranking {
         Ok(out)
     }
 
-    /// The record of an SD file. A title that it has no room for is kept as a data item, in favour of the number.
     fn record(&self, entry: &Ranked, number: usize) -> std::result::Result<String, MoleculeError> {
-        let Ranked { molecule, log_score, name, values } = entry;
-        let (number, smiles, score) = (number.to_string(), molecule.smiles(), format!("{log_score:.4}"));
-        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        let smiles = entry.molecule.smiles();
+        let score = format!("{:.4}", entry.log_score);
+        let values: Vec<String> = entry.values.iter().map(ToString::to_string).collect();
         let mut data = vec![("smiles", smiles.as_str()), ("log_score", score.as_str())];
         data.extend(self.columns.iter().zip(&values).map(|(column, value)| (column.as_str(), value.as_str())));
-        if name.is_empty() {
-            return molecule.sdf_record(&number, &data);
-        }
-        molecule.sdf_record(name, &data).or_else(|_| {
-            data.push(("name", name));
-            molecule.sdf_record(&number, &data)
-        })
+        entry.molecule.sdf_record(&number.to_string(), &data)
     }
 
-    /// The sheet of pictures of the first `shown`, each with its name and SMILES below, or with SMILES and log-score where it has no name.
+    /// Returns the sheet of pictures of the first `shown`, each with its SMILES and log-score below.
     #[must_use]
     pub fn sheet(&self, title: &str, shown: usize) -> PictureSheet {
         self.entries.iter().take(shown).fold(PictureSheet::new(title, SIDE), |sheet, entry| {
-            let Ranked { molecule, log_score, name, .. } = entry;
-            let caption = match name.as_str() {
-                "" => [molecule.smiles(), format!("log score {log_score:.2}")],
-                name => [name.to_owned(), molecule.smiles()],
-            };
-            sheet.cell(molecule.drawing(SIDE, SIDE), caption)
+            let caption = [entry.molecule.smiles(), format!("log score {:.2}", entry.log_score)];
+            sheet.cell(entry.molecule.drawing(SIDE, SIDE), caption)
         })
     }
 
@@ -226,9 +197,8 @@ impl Ranking {
         self.columns.iter().for_each(|column| out.extend(["<th>", &escaped(column), "</th>"]));
         out.push_str("</tr></thead><tbody>");
         for entry in self.entries.iter().take(shown) {
-            let text = if entry.name.is_empty() { String::new() } else { format!("{}<br>", escaped(&entry.name)) };
             let (picture, smiles) = (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
-            let _ = write!(out, "<tr><td>{picture}</td><td>{text}<code>{smiles}</code></td>");
+            let _ = write!(out, "<tr><td>{picture}</td><td><code>{smiles}</code></td>");
             for value in [entry.log_score].iter().chain(&entry.values) {
                 let _ = write!(out, "<td>{:.4}</td>", value);
             }

@@ -3,7 +3,6 @@ use std::collections::HashSet;
 use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, ReducedGraph, Semantics};
 use gfn::{Error, Result};
 
-use super::mark_node::NodeSet;
 use super::reduced::reduced;
 use super::{Instances, Mark, MarkNode, Problem};
 
@@ -116,18 +115,6 @@ impl MarkRules {
         let env = env.with_instances(graphs)?.with_backward(BackwardRule::ByType);
         Ok(GraphProblem { env, marks: self })
     }
-}
-
-/// The finished state of a solution that can be built on the graph which a trajectory starts at.
-pub(super) fn finished(problem: Problem, start: &GraphState, nodes: &[u32]) -> Result<GraphState> {
-    let (marking, mut graph) = (MarkNode(problem), start.clone());
-    let mut chosen = NodeSet::new(graph.n_nodes());
-    if problem == Problem::DominatingSet {
-        (0..graph.n_nodes()).for_each(|a| chosen.set(a, true));
-    }
-    nodes.iter().for_each(|&a| chosen.set(a as usize, problem != Problem::DominatingSet));
-    marking.mark(&mut graph, &chosen)?;
-    Ok(graph)
 }
 
 impl GraphRules for MarkRules {

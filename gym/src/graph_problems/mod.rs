@@ -14,8 +14,7 @@
 //! The marks follow from the nodes that were chosen, in whatever order: the moves back undo any of the choices.
 //! What a node of a clique forces out are nodes that it has no edge to, where messages along edges don't go: a network of
 //! `ConvKind::GinVirtual` hears of them. A clique is also an independent set of the [complement](Instances::complements).
-//! Where one good solution is wanted, [`Solver`] draws a policy's samples and improves each by [local search](SolutionSearch); what that finds
-//! can be trained on, too ([`Improving`]).
+//! Local search for one good solution, from a policy's samples or alone, is in the package `gfn-solver`.
 //! [`Problem::check`] says what a set of nodes is worth, or what is wrong with it, and knows nothing of the environment.
 //!
 //! ```
@@ -42,7 +41,6 @@ mod optimum;
 mod problem;
 mod reduced;
 mod reward;
-mod search;
 
 pub use dimacs::{read_dimacs, write_dimacs};
 pub use env::GraphProblem;
@@ -52,4 +50,3 @@ pub use mark_node::{Mark, MarkNode};
 pub use optimum::{maximum_clique, maximum_independent_set};
 pub use problem::Problem;
 pub use reward::SizeReward;
-pub use search::{Improving, Origin, Progress, SolutionSearch, Solved, Solver, greedy, improved};

@@ -4,7 +4,8 @@ use gfn::graph::GraphState;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::Mark;
+use super::mark_node::NodeSet;
+use super::{Mark, MarkNode};
 
 /// A problem on an input graph, whose solutions are sets of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -29,6 +30,26 @@ impl Problem {
             _ => Mark::of(node) == Mark::In,
         };
         (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
+    }
+
+    /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far are these nodes: the graph with
+    /// the marks that follow from them.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a node that the graph doesn't have.
+    pub fn state(self, graph: &GraphState, nodes: &[u32]) -> Result<GraphState> {
+        let n = graph.n_nodes();
+        if let Some(a) = nodes.iter().find(|a| **a as usize >= n) {
+            return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}")));
+        }
+        let mut chosen = NodeSet::new(n);
+        if self == Self::DominatingSet {
+            (0..n).for_each(|a| chosen.set(a, true));
+        }
+        nodes.iter().for_each(|&a| chosen.set(a as usize, self != Self::DominatingSet));
+        let mut state = graph.clone();
+        MarkNode(self).mark(&mut state, &chosen)?;
+        Ok(state)
     }
 
     /// All of them.

@@ -1,17 +1,15 @@
-//! Legends: a sample of each kind of line or node, with its name.
+//! Legends: a sample of each kind of line, with its name.
 
 use super::{Point, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
 const SIZE: f64 = 12.0;
 
-/// A line or a node of a colour, and its name.
+/// The colour and dashes of a line, and its name.
 pub(crate) struct LegendEntry<'a> {
     pub(crate) name: &'a str,
     pub(crate) colour: Colour,
     pub(crate) dash: Option<f64>,
-    /// `true` for a node, `false` for a line.
-    pub(crate) disc: bool,
 }
 
 impl LegendEntry<'_> {
@@ -26,12 +24,7 @@ pub(crate) fn draw_legend(canvas: &mut Canvas, middle: Point, room: f64, entries
     let squeeze = (room / width).min(1.0);
     let (mut x, y) = (middle.0 - (width - 16.0) * squeeze / 2.0, middle.1);
     for entry in entries {
-        if entry.disc {
-            canvas.disc((x + 11.0, y), 7.0, Colour::INK);
-            canvas.disc((x + 11.0, y), 6.0, entry.colour);
-        } else {
-            canvas.dashed_line(vec![(x, y), (x + 20.0, y)], entry.colour, 2.0, entry.dash);
-        }
+        canvas.dashed_line(vec![(x, y), (x + 20.0, y)], entry.colour, 2.0, entry.dash);
         canvas.text((x + 26.0, y), entry.name, SIZE * squeeze.max(0.7), Colour::INK, TextAnchor::Left);
         x += entry.width() * squeeze;
     }

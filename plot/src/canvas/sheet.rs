@@ -65,7 +65,7 @@ impl PictureSheet {
     /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many cells; [`Error::Io`](gfn::Error::Io) if the
     /// file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.canvas(0.0).write(path)
+        self.canvas().write(path)
     }
 
     /// The sheet as the text of an SVG file.
@@ -73,17 +73,16 @@ impl PictureSheet {
     /// # Errors
     /// [`Error::Draw`](gfn::Error::Draw) for too many cells.
     pub fn to_svg(&self) -> Result<String> {
-        self.canvas(0.0).to_svg()
+        self.canvas().to_svg()
     }
 
-    /// The sheet with `foot` units below its cells.
-    pub(crate) fn canvas(&self, foot: f64) -> Canvas {
+    fn canvas(&self) -> Canvas {
         let n = self.cells.len();
         let by_number = if n <= 4 { n.max(1) } else { (1.5 * n as f64).sqrt().ceil() as usize };
         let columns = self.columns.unwrap_or_else(|| by_number.min(8));
         let mut canvas = Canvas::new(self.side * columns as f64 + 16.0, 0.0);
         let head = draw_title(&mut canvas, &self.title);
-        canvas.height = head + (self.side + CAPTION) * n.div_ceil(columns) as f64 + 8.0 + foot;
+        canvas.height = head + (self.side + CAPTION) * n.div_ceil(columns) as f64 + 8.0;
         for (i, (picture, caption)) in self.cells.iter().enumerate() {
             let (left, top) =
                 (8.0 + self.side * (i % columns) as f64, head + (self.side + CAPTION) * (i / columns) as f64);

@@ -30,12 +30,10 @@ pub struct Panel {
     curves: Vec<Curve>,
     /// A horizontal line and its name in the legend.
     reference: Option<(f64, String)>,
-    /// Values that the y axis includes, whatever is drawn.
-    y_includes: Vec<f64>,
     diagonal: bool,
     /// `true` if both axes have the same scale.
     equal_aspect: bool,
-    /// Thin lines under the data, such as contours.
+    /// Thin lines under the data.
     outlines: Vec<Vec<(f64, f64)>>,
     /// A heat map in place of axes and curves.
     heat_map: Option<HeatMap>,
@@ -80,8 +78,7 @@ impl Panel {
         Self { title: title.into(), dots: true, ..Self::default() }.curve(Curve::new("points", points))
     }
 
-    /// Adds thin grey lines under the data, such as the [contours](super::contours) of the target density of sampled
-    /// points.
+    /// Adds thin grey lines under the data, such as the best front of two objectives.
     #[must_use]
     pub fn outlines(mut self, lines: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Self {
         self.outlines.extend(lines);
@@ -110,7 +107,7 @@ impl Panel {
             title += &format!(" ({} of {before} without mass)", before - points.len());
         }
         let panel = Self::scatter(title, points).labels("target probability", "learned probability");
-        Self { diagonal: true, ..panel.x_scale(Scale::Log).y_scale(Scale::Log).equal_aspect() }
+        Self { diagonal: true, x_scale: Scale::Log, y_scale: Scale::Log, equal_aspect: true, ..panel }
     }
 
     /// Sets the labels of the axes (default: `step` and nothing).
@@ -121,24 +118,10 @@ impl Panel {
         self
     }
 
-    /// Sets the scale of the x axis (default: linear).
-    #[must_use]
-    pub fn x_scale(mut self, scale: Scale) -> Self {
-        self.x_scale = scale;
-        self
-    }
-
     /// Sets the scale of the y axis (default: linear).
     #[must_use]
     pub fn y_scale(mut self, scale: Scale) -> Self {
         self.y_scale = scale;
-        self
-    }
-
-    /// Makes the y axis include these values: panels that are to be compared get the same scale by the same ones.
-    #[must_use]
-    pub fn y_includes(mut self, values: impl IntoIterator<Item = f64>) -> Self {
-        self.y_includes.extend(values);
         self
     }
 
@@ -164,11 +147,9 @@ impl Panel {
             heat_map.draw(&mut canvas, &self.x_label, &self.y_label);
             return canvas;
         }
-        let rows = self.legend();
-        for (i, row) in rows.iter().enumerate() {
-            draw_legend(&mut canvas, (WIDTH / 2.0, 34.0 + LEGEND_ROW * i as f64), WIDTH - 14.0, row);
-        }
-        let frame = self.frame(30.0 + LEGEND_ROW * rows.len() as f64);
+        let entries = self.legend();
+        draw_legend(&mut canvas, (WIDTH / 2.0, 34.0), WIDTH - 14.0, &entries);
+        let frame = self.frame(if entries.is_empty() { 30.0 } else { 30.0 + LEGEND_ROW });
         frame.draw_axes(&mut canvas);
         let (centre, middle) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
         canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL, Colour::INK, TextAnchor::Middle);
@@ -187,7 +168,7 @@ impl Panel {
             let both = Axis::over(self.x_scale, xs.chain(ys), true);
             (both, both)
         } else {
-            let reference = self.reference.iter().map(|(value, _)| *value).chain(self.y_includes.iter().copied());
+            let reference = self.reference.iter().map(|(value, _)| *value);
             (Axis::over(self.x_scale, xs, self.dots), Axis::over(self.y_scale, ys.chain(reference), true))
         };
         let left = 18.0 + if self.y_label.is_empty() { 0.0 } else { 18.0 } + widest(&y);
@@ -227,30 +208,18 @@ impl Panel {
         }
     }
 
-    /// The entries of the legend in rows that fit; none if there is only one series.
-    fn legend(&self) -> Vec<Vec<LegendEntry<'_>>> {
+    /// The entries of the legend; none if there is only one series.
+    fn legend(&self) -> Vec<LegendEntry<'_>> {
         let mut entries = Vec::new();
         if !self.dots && (self.curves.len() > 1 || self.reference.is_some()) {
             entries.extend(self.curves.iter().enumerate().map(|(k, curve)| {
                 let (colour, dash) = palette::curve(k);
-                LegendEntry { name: &curve.name, colour, dash, disc: false }
+                LegendEntry { name: &curve.name, colour, dash }
             }));
         }
         let reference = self.reference.iter();
-        entries.extend(reference.map(|(_, name)| LegendEntry { name, colour: Colour::INK, dash: GUIDE, disc: false }));
-        let mut rows: Vec<Vec<LegendEntry<'_>>> = Vec::new();
-        let mut left = 0.0;
-        for entry in entries {
-            left -= entry.width();
-            match rows.last_mut() {
-                Some(row) if left >= 0.0 => row.push(entry),
-                _ => {
-                    left = WIDTH - 30.0 - entry.width();
-                    rows.push(vec![entry]);
-                }
-            }
-        }
-        rows
+        entries.extend(reference.map(|(_, name)| LegendEntry { name, colour: Colour::INK, dash: GUIDE }));
+        entries
     }
 }
 
@@ -284,20 +253,6 @@ mod tests {
         let canvas = (0..21).map(curve).fold(Panel::new("many"), Panel::curve).canvas();
         assert_eq!(dashes(&canvas, palette::curve(0).0), [None, Some(3.0), Some(8.0)]);
         assert_eq!(dashes(&canvas, palette::curve(7).0), [None, Some(3.0)]);
-    }
-
-    #[test]
-    fn panels_that_include_the_same_values_have_the_same_scale() {
-        let ticks = |high: f64| {
-            let panel = Panel::new("").curve(Curve::new("", [(0.0, 1.0), (1.0, high)])).y_includes([0.0, 9.0]);
-            let texts = panel.canvas().shapes.into_iter().filter_map(|shape| match shape {
-                Shape::Text { text, at, anchor: TextAnchor::Right, .. } => Some((text, at.1)),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>()
-        };
-        assert_eq!(ticks(2.0), ticks(8.5));
-        assert!(ticks(2.0).iter().any(|(label, _)| label == "8"), "{:?}", ticks(2.0));
     }
 
     /// Learned against target: the line of equality is at 45 degrees.

@@ -37,7 +37,6 @@ fn circle(n: usize) -> Vec<Point> {
 fn force(graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     let distances = distances(graph);
-    let edges: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize)).collect();
     let mut rng = Rng::seeded(1);
     let drawn = (0..if n <= 30 { 16 } else { 1 }).map(|start| {
         let mut places = circle(n);
@@ -49,10 +48,10 @@ fn force(graph: &GraphState) -> Vec<Point> {
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
         (0..150).for_each(|_| majorise(&mut places, &distances));
-        (cost(&places, &distances, &edges), places)
+        (stress(&places, &distances), places)
     });
     let best = drawn.min_by(|a, b| a.0.total_cmp(&b.0));
-    centred(turned(best.map(|(_, places)| places).unwrap_or_default()))
+    centred(best.map(|(_, places)| places).unwrap_or_default())
 }
 
 /// Numbers of edges between nodes, in either direction. Nodes that aren't connected are a little further apart than the
@@ -78,13 +77,7 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
 
 /// One round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2: each node moves to the
 /// mean of the positions that the others imply.
-///
-/// ```
-/// let mut places = [(0.0, 0.0), (1.0, 0.0)];
-/// gfn_plot::majorise(&mut places, &[vec![0.0, 3.0], vec![3.0, 0.0]]);
-/// assert_eq!(places[1].0 - places[0].0, 3.0);
-/// ```
-pub fn majorise(places: &mut [(f64, f64)], distances: &[Vec<f64>]) {
+fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     for i in 0..places.len() {
         let (x, y) = places[i];
         let mut sum = (0.0, 0.0, 0.0);
@@ -103,54 +96,15 @@ pub fn majorise(places: &mut [(f64, f64)], distances: &[Vec<f64>]) {
     }
 }
 
-/// The stress, plus penalties for crossing edges and for nodes on an edge or on each other.
-fn cost(places: &[Point], distances: &[Vec<f64>], edges: &[(usize, usize)]) -> f64 {
-    let mut cost = 0.0;
+/// The stress: how far distances are from those in the graph.
+fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
+    let mut stress = 0.0;
     for (i, &p) in places.iter().enumerate() {
         for (j, &q) in places.iter().enumerate().take(i) {
-            let apart = distance(p, q);
-            cost += (apart / distances[i][j] - 1.0).powi(2) + if apart < 0.4 { 2.0 } else { 0.0 };
+            stress += (distance(p, q) / distances[i][j] - 1.0).powi(2);
         }
     }
-    for (k, &(a, b)) in edges.iter().enumerate() {
-        let (p, q) = (places[a], places[b]);
-        let others = edges[..k].iter().filter(|&&(c, d)| a != c && a != d && b != c && b != d);
-        cost += 0.5 * others.filter(|&&(c, d)| cross(p, q, places[c], places[d])).count() as f64;
-        let nodes = places.iter().enumerate().filter(|&(c, _)| c != a && c != b);
-        cost += nodes.filter(|&(_, &place)| gap(place, p, q) < 0.22).count() as f64;
-    }
-    cost
-}
-
-fn cross(a: Point, b: Point, c: Point, d: Point) -> bool {
-    let side = |a: Point, b: Point, c: Point| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
-    side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
-}
-
-/// The distance of a point from a segment.
-fn gap(p: Point, a: Point, b: Point) -> f64 {
-    let (dx, dy) = (b.0 - a.0, b.1 - a.1);
-    let along = ((p.0 - a.0) * dx + (p.1 - a.1) * dy) / (dx * dx + dy * dy).max(1e-12);
-    let along = along.clamp(0.0, 1.0);
-    distance(p, (a.0 + along * dx, a.1 + along * dy))
-}
-
-/// Rotates the positions: the longest direction becomes horizontal; without a longest direction, the furthest node goes
-/// to the top.
-fn turned(places: Vec<Point>) -> Vec<Point> {
-    let n = places.len().max(1) as f64;
-    let mean = places.iter().fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
-    let from_mean: Vec<Point> = places.iter().map(|p| (p.0 - mean.0, p.1 - mean.1)).collect();
-    let sum = |of: fn(&Point) -> f64| from_mean.iter().map(of).sum::<f64>();
-    let (along, across) = (sum(|p| p.0 * p.0 - p.1 * p.1), sum(|p| 2.0 * p.0 * p.1));
-    let angle = if along.hypot(across) < 0.1 * sum(|p| p.0 * p.0 + p.1 * p.1) {
-        let far = from_mean.iter().max_by(|p, q| p.0.hypot(p.1).total_cmp(&q.0.hypot(q.1)));
-        far.map_or(0.0, |p| p.1.atan2(p.0) + std::f64::consts::FRAC_PI_2)
-    } else {
-        0.5 * across.atan2(along)
-    };
-    let (sin, cos) = angle.sin_cos();
-    from_mean.iter().map(|p| (p.0 * cos + p.1 * sin, p.1 * cos - p.0 * sin)).collect()
+    stress
 }
 
 /// Moves and scales positions, by the same factor in both directions, to fill the square from -1 to 1.

@@ -1,8 +1,8 @@
 //! Drawings of graphs.
 
+mod drawing;
 mod edges;
 mod layout;
-mod sheet;
 
-pub use layout::{Layout, majorise};
-pub use sheet::{GraphSheet, NodeLabels};
+pub use drawing::{GraphDrawing, NodeLabels};
+pub use layout::Layout;

@@ -268,7 +268,8 @@ impl<E: TrainEnv> Sources<E> {
         if self.has_replacement && (samples_average || context.config.local_search.is_some()) {
             let setting = if samples_average { "sampling by the average" } else { "local search" };
             let missing = "a trainer that samples from its policy, which a source replaces";
-            let remedy = "train without it, or without the source (`Trainer::with_fresh`; Thompson sampling is such a source)";
+            let remedy =
+                "train without it, or without the source (`Trainer::with_fresh`; Thompson sampling is such a source)";
             return Err(Error::missing(setting, missing, remedy));
         }
         let traits: Vec<SourceTraits> = self.iter().map(|source| source.traits(context)).collect();

@@ -7,9 +7,9 @@ use gfn::graph::{GraphEnv, GraphState};
 use gfn::rollout::Sampler;
 use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
-    GraphProblem, Instances, Problem, RbModel, barabasi_albert, greedy, improved, maximum_clique,
-    maximum_independent_set,
+    GraphProblem, Instances, Problem, RbModel, barabasi_albert, maximum_clique, maximum_independent_set,
 };
+use gfn_solver::{greedy, improved};
 use serde::Serialize;
 use serde_json::json;
 

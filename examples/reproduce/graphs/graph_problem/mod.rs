@@ -13,7 +13,8 @@ use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TransitionBatches};
 use gfn::{Error, Result, Rng};
-use gfn_gym::graph_problems::{GraphProblem, Improving, Instances, Problem, RbModel, SizeReward, erdos_renyi};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi};
+use gfn_solver::Improving;
 use serde_json::json;
 
 use super::solve::refuse_weights;

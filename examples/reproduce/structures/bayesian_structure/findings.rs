@@ -9,7 +9,7 @@ use gfn_dags::{
 
 use super::problem::{Problem, Scores};
 use crate::flags::Common;
-use crate::plot::{GraphSheet, Layout, NodeLabels, Panel};
+use crate::plot::{GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
 use crate::run::lines::tell;
 use crate::run::{Exact, Report, draw_sheet, table};
 
@@ -143,15 +143,16 @@ impl<'a> Findings<'a> {
         }
         let rows: Vec<usize> = self.top.iter().map(|(row, _)| *row).collect();
         let graphs = self.states.select(&rows);
-        let names = NodeLabels::Names(self.problem.names.clone());
+        let labels = NodeLabels::Names(self.problem.names.clone());
+        let drawing = GraphDrawing { layout: Layout::Circle, labels, side: 260.0 };
         let title = match self.probs {
             Some(_) => "most probable graphs",
             None => "most frequent graphs",
         };
-        let mut sheet = GraphSheet::new(title).layout(Layout::Circle).labels(names).cell_size(260.0);
+        let mut sheet = PictureSheet::new(title, drawing.side);
         for (graph, &(_, p)) in graphs.into_graphs().into_iter().zip(&self.top) {
             let edges = format!("{} edges", graph.n_edges());
-            sheet = sheet.cell(graph, [self.probability(p), edges]);
+            sheet = sheet.cell(drawing.draw(&graph), [self.probability(p), edges]);
         }
         draw_sheet(common, sheet)
     }

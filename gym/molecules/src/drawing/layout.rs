@@ -1,23 +1,24 @@
-//! The places of all atoms: ring systems as they are, chains in zigzag, and all put together atom by atom.
+//! Places of atoms in the plane: rings are regular polygons, chains are zigzags, and atoms that lie on each other are pushed apart.
 
-use std::collections::VecDeque;
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-use super::block::Block;
-use super::clashes;
-use super::place::{Place, angle, distance, middle, plus, towards, turned};
-use super::rings::{smallest_rings, systems};
+use super::place::{Place, angle, distance, minus, plus, towards, turned};
 use crate::Molecule;
+use crate::molecule::smallest_rings;
+
+/// Atoms without a bond between them are pushed apart to this distance.
+const APART: f64 = 0.6;
+/// Distances may be off by this much.
+const TOLERANCE: f64 = 0.02;
+/// Rounds of pushing atoms apart.
+const ROUNDS: usize = 100;
 
 impl Molecule {
-    /// Where its atoms are in a drawing, to the right and up, in bond lengths.
+    /// Returns the places of its atoms in a drawing, to the right and up, in bond lengths.
     ///
-    /// Rings are regular polygons as far as they can be, chains are zigzags with angles of 120 degrees, and atoms keep apart.
-    /// Bridged rings, and what would lie on itself, are bent and stretched: bond lengths are 1 elsewhere. The
-    /// same molecule has the same places, whatever the order of its atoms and its Kekule form.
-    ///
-    /// Large ones are drawn as they come, so that time stays short: rings that hang together by bonds and have over 80 atoms
-    /// aren't made regular where they don't fit side by side, and in molecules of over 250 atoms parts may lie on each other.
+    /// Rings are regular polygons and chains are zigzags with angles of 120 degrees, with bonds of length 1. In bridged rings, and
+    /// where branches would lie on each other, atoms are pushed apart, which bends and stretches bonds. The same molecule has the
+    /// same places, whatever the order of its atoms and its Kekule form.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -31,264 +32,197 @@ impl Molecule {
         self.drawn().0
     }
 
-    /// The places of its atoms, and a smallest set of its rings.
+    /// Returns the places of its atoms, and a smallest set of its rings.
     pub(super) fn drawn(&self) -> (Vec<Place>, Vec<Vec<usize>>) {
-        let order = self.canonical().order;
-        let skeleton = Skeleton::new(self, &order);
-        let mut places = vec![(0.0, 0.0); order.len()];
-        for (&a, place) in order.iter().zip(skeleton.places()) {
-            places[a as usize] = place;
+        let order: Vec<usize> = self.canonical().order.iter().map(|&a| a as usize).collect();
+        let mut rank = vec![0; order.len()];
+        for (place, &a) in order.iter().enumerate() {
+            rank[a] = place;
         }
+        // In canonical order, so that equal molecules are drawn alike.
+        let mut bonds: Vec<_> = self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
+        bonds.iter_mut().for_each(|bond| *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2));
+        bonds.sort_unstable();
+        let in_rings: Vec<_> = bonds.iter().filter(|bond| bond.2).map(|bond| (bond.0, bond.1)).collect();
+        let mut layout = Layout {
+            neighbours: vec![Vec::new(); order.len()],
+            straight: order.iter().map(|&a| self.is_straight(a)).collect(),
+            rings: smallest_rings(order.len(), &in_rings),
+            places: vec![None; order.len()],
+            placed: Vec::new(),
+        };
+        for (a, b, _) in bonds {
+            layout.neighbours[a].push(b);
+            layout.neighbours[b].push(a);
+        }
+        let canonical = layout.place_all();
+        let mut places: Vec<Place> = rank.iter().map(|&k| canonical[k]).collect();
         self.set_sides(&mut places);
-        let named = |ring: &Vec<usize>| ring.iter().map(|&a| order[a] as usize).collect();
-        (places, skeleton.rings.iter().map(named).collect())
+        layout.push_apart(&order, &mut places);
+        self.set_sides(&mut places);
+        let named = |ring: &Vec<usize>| ring.iter().map(|&k| order[k]).collect();
+        (places, layout.rings.iter().map(named).collect())
     }
 
-    /// `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
+    /// Returns `true` if an atom's two bonds lie on a line: next to a triple bond, or between two double ones.
     pub(super) fn is_straight(&self, a: usize) -> bool {
         let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
         self.neighbours(a).len() == 2 && orders.sum::<u8>() == 2
     }
 }
 
-/// A molecule as a drawing sees it, its atoms in canonical order.
-pub(super) struct Skeleton {
-    pub(super) neighbours: Vec<Vec<usize>>,
-    pub(super) bonds: Vec<(usize, usize)>,
-    pub(super) in_ring: Vec<bool>,
-    pub(super) straight: Vec<bool>,
-    pub(super) rings: Vec<Vec<usize>>,
-}
-
-/// What is put at an atom: a bond to another, or a ring system that the atom is part of.
-enum Part {
-    Bond(usize),
-    Rings(usize),
-}
-
-impl Skeleton {
-    pub(super) fn new(molecule: &Molecule, order: &[u32]) -> Self {
-        let n = order.len();
-        let mut rank = vec![0; n];
-        for (place, &a) in order.iter().enumerate() {
-            rank[a as usize] = place;
-        }
-        let ends = |a: usize, b: usize| (rank[a].min(rank[b]), rank[a].max(rank[b]));
-        let mut all: Vec<_> = molecule.bonds().iter().map(|bond| (ends(bond.a, bond.b), bond.in_ring)).collect();
-        all.sort_unstable();
-        let (bonds, in_ring): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-        let mut neighbours = vec![Vec::new(); n];
-        for &(a, b) in &bonds {
-            neighbours[a].push(b);
-            neighbours[b].push(a);
-        }
-        neighbours.iter_mut().for_each(|list: &mut Vec<usize>| list.sort_unstable());
-        let straight = order.iter().map(|&a| molecule.is_straight(a as usize)).collect();
-        let of_rings: Vec<_> = bonds.iter().zip(&in_ring).filter(|(_, ring)| **ring).map(|(bond, _)| *bond).collect();
-        let rings = smallest_rings(n, &of_rings);
-        Self { neighbours, bonds, in_ring, straight, rings }
-    }
-
-    fn places(&self) -> Vec<Place> {
-        let systems = systems(&self.rings);
-        let blocks = systems.iter().map(|system| {
-            let rings: Vec<Vec<usize>> = system.iter().map(|&i| self.rings[i].clone()).collect();
-            Block::new(&rings)
-        });
-        let assembly = Assembly { skeleton: self, blocks: blocks.collect(), places: vec![None; self.neighbours.len()] };
-        let mut places = assembly.assemble();
-        clashes::resolve(self, &mut places);
-        upright(places)
-    }
-
-    /// The branch at `b` seen from `a`: its depth and its number of atoms.
-    fn branch(&self, a: usize, b: usize) -> (usize, usize) {
-        let mut seen = vec![false; self.neighbours.len()];
-        (seen[a], seen[b]) = (true, true);
-        let (mut front, mut depth, mut size) = (vec![b], 0, 0);
-        while !front.is_empty() {
-            (depth, size) = (depth + 1, size + front.len());
-            let mut next = Vec::new();
-            for &c in &front {
-                next.extend(self.neighbours[c].iter().copied().filter(|&d| !std::mem::replace(&mut seen[d], true)));
-            }
-            front = next;
-        }
-        (depth, size)
-    }
-
-    /// An end of a longest chain.
-    fn end_of_chain(&self) -> usize {
-        let deepest = (0..self.neighbours.len()).max_by_key(|&a| {
-            let depth = self.neighbours[a].iter().map(|&b| self.branch(a, b).0).max();
-            (depth, std::cmp::Reverse(a))
-        });
-        deepest.unwrap_or(0)
-    }
-}
-
-struct Assembly<'a> {
-    skeleton: &'a Skeleton,
-    blocks: Vec<Block>,
+/// The atoms of a molecule in canonical order, and where they are.
+struct Layout {
+    neighbours: Vec<Vec<usize>>,
+    straight: Vec<bool>,
+    rings: Vec<Vec<usize>>,
     places: Vec<Option<Place>>,
+    /// The atoms that have a place, in the order in which they got it.
+    placed: Vec<usize>,
 }
 
-impl Assembly<'_> {
-    fn assemble(mut self) -> Vec<Place> {
-        let largest = (0..self.blocks.len()).max_by_key(|&k| (self.blocks[k].atoms.len(), std::cmp::Reverse(k)));
-        let mut open = VecDeque::new();
-        match largest {
-            Some(k) => {
-                for (&a, &place) in self.blocks[k].atoms.iter().zip(&self.blocks[k].places) {
-                    self.places[a] = Some(place);
-                    open.push_back(a);
-                }
-            }
-            None => {
-                let root = self.skeleton.end_of_chain();
-                self.places[root] = Some((0.0, 0.0));
-                open.push_back(root);
-            }
+impl Layout {
+    fn place_all(&mut self) -> Vec<Place> {
+        let n = self.neighbours.len();
+        let end_of_chain = (0..n).min_by_key(|&a| self.neighbours[a].len());
+        if let Some(start) = self.rings.first().map(|ring| ring[0]).or(end_of_chain) {
+            self.put(start, (0.0, 0.0));
         }
-        while let Some(a) = open.pop_front() {
-            open.extend(self.surround(a));
+        let mut next = 0;
+        while next < self.placed.len() {
+            self.surround(self.placed[next]);
+            next += 1;
         }
-        self.places.into_iter().map(Option::unwrap_or_default).collect()
+        self.places.iter().map(|place| place.unwrap_or_default()).collect()
     }
 
-    /// Places what hangs at an atom; the atoms that have a place now.
-    fn surround(&mut self, a: usize) -> Vec<usize> {
-        let Some(here) = self.places[a] else { return Vec::new() };
-        let mut parts = Vec::new();
-        let mut inside: Vec<usize> = Vec::new();
-        for (k, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.atoms.contains(&a)) {
-            inside.extend(&block.atoms);
-            if block.atoms.iter().any(|&b| self.places[b].is_none()) {
-                parts.push(Part::Rings(k));
-            }
-        }
-        let mut free: Vec<usize> = self.skeleton.neighbours[a].clone();
-        free.retain(|b| self.places[*b].is_none() && !inside.contains(b));
-        // The longest branch first.
-        free.sort_by_key(|&b| std::cmp::Reverse(self.skeleton.branch(a, b)));
-        parts.extend(free.into_iter().map(Part::Bond));
-        if parts.is_empty() {
-            return Vec::new();
-        }
-        let taken: Vec<f64> =
-            self.skeleton.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
-        let plain = parts.iter().all(|part| matches!(part, Part::Bond(_)));
-        let directions = match taken[..] {
-            // The first atom is the end of a chain: one bond, of a zigzag that lies level.
-            [] => vec![PI / 6.0],
-            [back] if plain => self.along_chain(a, here, back, parts.len()),
-            _ => self.within_gap(a, &taken, &parts),
-        };
-        let mut placed = Vec::new();
-        for (part, direction) in parts.iter().zip(directions) {
-            match part {
-                Part::Bond(b) => {
-                    self.places[*b] = Some(plus(here, 1.0, towards(direction)));
-                    placed.push(*b);
-                }
-                Part::Rings(k) => placed.extend(self.put_rings(*k, a, here, direction)),
-            }
-        }
-        placed
+    fn put(&mut self, a: usize, place: Place) {
+        self.places[a] = Some(place);
+        self.placed.push(a);
     }
 
-    /// Directions at an atom that came by one bond, the emptiest first.
-    fn along_chain(&self, a: usize, here: Place, back: f64, n: usize) -> Vec<f64> {
-        if n == 1 && self.skeleton.straight[a] {
-            return vec![back + PI];
+    /// Places the rings and then the other neighbours of an atom that has a place.
+    fn surround(&mut self, a: usize) {
+        let Some(here) = self.places[a] else { return };
+        let is_open =
+            |places: &[Option<Place>], ring: &[usize]| ring.contains(&a) && ring.iter().any(|&b| places[b].is_none());
+        while let Some(k) = self.rings.iter().position(|ring| is_open(&self.places, ring)) {
+            let (start, width) = widest(&self.taken(a, here));
+            let ring = self.rings[k].clone();
+            let size = ring.len();
+            let centre = plus(here, 0.5 / (PI / size as f64).sin(), towards(start + width / 2.0));
+            let at = ring.iter().position(|&b| b == a).unwrap_or(0);
+            for step in 1..size {
+                self.put(ring[(at + step) % size], turned(here, centre, TAU * step as f64 / size as f64));
+            }
+            while self.close_ring() {}
         }
-        if n == 3 {
-            return [PI, FRAC_PI_2, -FRAC_PI_2].map(|by| back + by).to_vec();
+        let free: Vec<usize> = self.neighbours[a].iter().copied().filter(|&b| self.places[b].is_none()).collect();
+        let directions = self.directions(a, here, free.len());
+        for (b, direction) in free.into_iter().zip(directions) {
+            self.put(b, plus(here, 1.0, towards(direction)));
         }
-        let step = if n <= 2 { TAU / 3.0 } else { TAU / (n + 1) as f64 };
-        let mut turns: Vec<f64> = (1..=n.max(2)).map(|k| back + step * k as f64).collect();
-        let crowd = |direction: f64| {
-            let there = plus(here, 1.0, towards(direction));
-            self.places.iter().flatten().map(|p| distance(*p, there).max(0.05).powi(-4)).sum::<f64>()
-        };
+    }
+
+    /// Directions of the bonds of an atom that are drawn; down, for the first atom.
+    fn taken(&self, a: usize, here: Place) -> Vec<f64> {
+        let taken: Vec<f64> = self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
+        if taken.is_empty() { vec![-FRAC_PI_2] } else { taken }
+    }
+
+    /// Directions for `n` more bonds of an atom.
+    fn directions(&self, a: usize, here: Place, n: usize) -> Vec<f64> {
+        let taken = self.taken(a, here);
+        let (start, width) = widest(&taken);
+        if taken.len() > 1 || n != 1 || self.straight[a] {
+            return (1..=n).map(|k| start + width * k as f64 / (n + 1) as f64).collect();
+        }
+        let crowd = |direction: f64| self.crowd(&[plus(here, 1.0, towards(direction))]);
+        let sides = [start + TAU / 3.0, start - TAU / 3.0];
         // Equal to the eye is equal: rounding must not decide.
-        turns.sort_by_key(|&direction| (crowd(direction) * 1e6).round() as i64);
-        turns.truncate(n);
-        turns
+        vec![if crowd(sides[0]) <= crowd(sides[1]) + 1e-6 { sides[0] } else { sides[1] }]
     }
 
-    /// Directions in the widest gap between those that are taken.
-    fn within_gap(&self, a: usize, taken: &[f64], parts: &[Part]) -> Vec<f64> {
-        let widths: Vec<f64> = parts
-            .iter()
-            .map(|part| match part {
-                Part::Bond(_) => 0.0,
-                Part::Rings(k) => TAU - self.opening(*k, a).1,
-            })
-            .collect();
-        let (start, width) = widest(taken);
-        let space = (width - widths.iter().sum::<f64>()) / (parts.len() + 1) as f64;
-        let mut at = start;
-        widths
-            .iter()
-            .map(|width| {
-                let direction = at + space + width / 2.0;
-                at += space + width;
-                direction
-            })
-            .collect()
+    /// Returns a large number if points are near atoms that have a place.
+    fn crowd(&self, points: &[Place]) -> f64 {
+        let atoms = || self.places.iter().flatten();
+        points.iter().flat_map(|&p| atoms().map(move |&q| distance(p, q).max(0.05).powi(-4))).sum()
     }
 
-    /// Where a ring system is open at one of its atoms: from which angle, and how wide.
-    fn opening(&self, k: usize, a: usize) -> (f64, f64) {
-        let block = &self.blocks[k];
-        let place = |b: &usize| block.atoms.binary_search(b).ok().map(|i| block.places[i]);
-        let Some(here) = place(&a) else { return (0.0, TAU) };
-        let bonds = self.skeleton.neighbours[a].iter().filter_map(place);
-        widest(&bonds.map(|there| angle(here, there)).collect::<Vec<f64>>())
-    }
-
-    /// Places a ring system at one of its atoms, its inner side in a direction.
-    fn put_rings(&mut self, k: usize, a: usize, here: Place, direction: f64) -> Vec<usize> {
-        let (start, width) = self.opening(k, a);
-        let by = direction - (start + width / 2.0 + PI);
-        let block = &self.blocks[k];
-        let Ok(at) = block.atoms.binary_search(&a) else { return Vec::new() };
-        let from = block.places[at];
-        let mut placed = Vec::new();
-        for (&b, &place) in block.atoms.iter().zip(&block.places) {
-            if b != a {
-                self.places[b] = Some(turned(plus(here, 1.0, (place.0 - from.0, place.1 - from.1)), here, by));
-                placed.push(b);
+    /// Completes a ring of which several atoms have places; returns `false` if there is none.
+    fn close_ring(&mut self) -> bool {
+        let n_placed = |ring: &Vec<usize>| ring.iter().filter(|&&a| self.places[a].is_some()).count();
+        let open = self.rings.iter().filter(|ring| (2..ring.len()).contains(&n_placed(ring)));
+        // Rings that share one bond come first.
+        let Some(ring) = open.min_by_key(|ring| n_placed(ring)).cloned() else { return false };
+        let size = ring.len();
+        for start in 0..size {
+            let after = (1..size).map(|k| ring[(start + k) % size]);
+            let run: Vec<usize> = after.take_while(|&a| self.places[a].is_none()).collect();
+            let end = ring[(start + run.len() + 1) % size];
+            if let (Some(p), Some(q)) = (self.places[ring[start]], self.places[end]) {
+                for (&a, place) in run.iter().zip(self.arc(p, q, run.len())) {
+                    self.put(a, place);
+                }
             }
         }
-        placed
+        true
+    }
+
+    /// Returns `n` points between two on an arc with bonds of length 1, on the emptier side.
+    fn arc(&self, p: Place, q: Place, n: usize) -> Vec<Place> {
+        let bonds = (n + 1) as f64;
+        let chord = distance(p, q);
+        if chord >= bonds - 1e-6 {
+            return (1..=n).map(|k| plus(p, k as f64 / bonds, minus(q, p))).collect();
+        }
+        // Bisects half the angle of a bond seen from the centre: the chord over all bonds falls from `bonds` to 0.
+        let (mut low, mut high) = (1e-9, PI / bonds);
+        for _ in 0..60 {
+            let half = f64::midpoint(low, high);
+            if (bonds * half).sin() / half.sin() > chord { low = half } else { high = half }
+        }
+        let height = 0.5 / low.sin() * (bonds * low).cos();
+        let arcs = [1.0, -1.0].map(|sign| {
+            let centre = plus(plus(p, 0.5, minus(q, p)), -sign * height, towards(angle(p, q) + FRAC_PI_2));
+            let points: Vec<Place> = (1..=n).map(|k| turned(p, centre, -sign * 2.0 * low * k as f64)).collect();
+            (self.crowd(&points), points)
+        });
+        let [(left, one), (right, other)] = arcs;
+        if left <= right + 1e-6 { one } else { other }
+    }
+
+    /// Moves atoms that lie on each other apart, and atoms with a bond to its length; `order` has the atom of each rank.
+    fn push_apart(&self, order: &[usize], places: &mut [Place]) {
+        for _ in 0..ROUNDS {
+            let mut is_settled = true;
+            for (i, &a) in order.iter().enumerate() {
+                for (j, &b) in order.iter().enumerate().take(i) {
+                    let apart = distance(places[a], places[b]);
+                    let wanted = if self.neighbours[i].contains(&j) { 1.0 } else { apart.max(APART) };
+                    if (wanted - apart).abs() < TOLERANCE {
+                        continue;
+                    }
+                    is_settled = false;
+                    // Atoms at one place go in a direction of their own.
+                    let along = if apart < 1e-6 { towards(i as f64) } else { towards(angle(places[b], places[a])) };
+                    places[a] = plus(places[a], (wanted - apart) / 4.0, along);
+                    places[b] = plus(places[b], (apart - wanted) / 4.0, along);
+                }
+            }
+            if is_settled {
+                return;
+            }
+        }
     }
 }
 
-/// The widest gap between directions: where it starts, and how wide it is.
+/// Returns the widest gap between directions: where it starts, and how wide it is.
 fn widest(directions: &[f64]) -> (f64, f64) {
     let mut sorted: Vec<f64> = directions.iter().map(|angle| angle.rem_euclid(TAU)).collect();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let gaps = (0..n).map(|k| (sorted[k], (sorted[(k + 1) % n] - sorted[k] - 1e-9).rem_euclid(TAU) + 1e-9));
     // Equal to the eye is equal.
-    gaps.max_by_key(|gap| ((gap.1 * 1e6).round() as i64, std::cmp::Reverse((gap.0 * 1e6).round() as i64)))
-        .unwrap_or((0.0, TAU))
-}
-
-/// Turned, by multiples of 30 degrees, to be wider than high if it is worth it; the middle at the origin.
-fn upright(places: Vec<Place>) -> Vec<Place> {
-    let centre = middle(places.iter().copied());
-    let drawn = (0..6).map(|k| {
-        let turned: Vec<Place> = places.iter().map(|p| turned(*p, centre, PI / 6.0 * f64::from(k))).collect();
-        let range = |of: fn(&Place) -> f64| {
-            let values = || turned.iter().map(of);
-            values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)
-        };
-        let height = range(|p| p.1) * if k == 0 { 0.85 } else { 1.0 };
-        ((height * 1e4).round() as i64, turned)
-    });
-    let best = drawn.min_by_key(|(height, _)| *height).map(|(_, places)| places).unwrap_or_default();
-    best.into_iter().map(|p| (p.0 - centre.0, p.1 - centre.1)).collect()
+    gaps.max_by_key(|gap| (gap.1 * 1e6).round() as i64).unwrap_or((0.0, TAU))
 }

@@ -7,15 +7,20 @@ mod hybridization;
 mod kekule;
 mod model;
 mod placements;
+mod rings;
 mod smiles;
 mod stereo;
 mod valence;
+
+// For `rings`, which is compiled into the tests, too.
+use crate::building::Basis;
 
 pub(crate) use aromaticity::in_three_ring;
 pub use element::Element;
 pub use error::{MoleculeError, NotRead};
 pub use hybridization::Hybridization;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
+pub(crate) use rings::smallest_rings;
 pub use smiles::LeftOut;
 pub(crate) use stereo::is_odd;
 pub use stereo::{StereoElement, StereoMark};

@@ -1,6 +1,4 @@
-use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
-use gfn_gym::rewards;
 
 use super::{MoleculeScore, check_logs, checked_logs};
 use crate::Molecule;
@@ -63,14 +61,12 @@ impl<S: MoleculeScore> MoleculeScore for Clamped<S> {
 /// The product of scores; of none, 1.
 ///
 /// ```
-/// use gfn_molecules::{Molecule, MoleculeScore, Product, WeightedSum};
+/// use gfn_molecules::{Molecule, MoleculeScore, Product};
 /// let atoms = |molecule: &Molecule| molecule.atoms().len() as f64;
 /// let rings = |molecule: &Molecule| molecule.n_rings() as f64;
 /// let both = Product::new().times(atoms.to_the(2.0)?).times(rings.clamped(0.5, 3.0)?);
-/// let sum = WeightedSum::new().plus(0.5, atoms)?.plus(2.0, rings)?;
 /// let benzene = [Molecule::from_smiles("c1ccccc1")?];
 /// assert!((both.log_scores(&benzene)?[0] - 36f64.ln()).abs() < 1e-12);
-/// assert!((sum.log_scores(&benzene)?[0] - 5f64.ln()).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Default)]
@@ -105,45 +101,5 @@ impl MoleculeScore for Product {
             out.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
         }
         check_logs("the product of scores", out)
-    }
-}
-
-/// The sum of scores, each with its weight; of none, 0. An example is at [`Product`].
-#[derive(Default)]
-pub struct WeightedSum(Vec<(f64, Box<dyn MoleculeScore>)>);
-
-impl std::fmt::Debug for WeightedSum {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let weights: Vec<f64> = self.0.iter().map(|(log_weight, _)| log_weight.exp()).collect();
-        f.debug_struct("WeightedSum").field("weights", &weights).finish()
-    }
-}
-
-impl WeightedSum {
-    /// A sum without terms.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The same with a term more.
-    ///
-    /// # Errors
-    /// [`Error::Config`] unless the weight is finite and above 0.
-    pub fn plus(mut self, weight: f64, score: impl MoleculeScore + 'static) -> Result<Self> {
-        self.0.push((rewards::positive("the weight of a score", weight)?.ln(), Box::new(score)));
-        Ok(self)
-    }
-}
-
-impl MoleculeScore for WeightedSum {
-    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        let mut out = vec![f64::NEG_INFINITY; molecules.len()];
-        for (log_weight, term) in &self.0 {
-            let logs = checked_logs(term, molecules)?;
-            let add = |(sum, log): (&mut f64, f64)| *sum = log_sum_exp([*sum, log_weight + log]);
-            out.iter_mut().zip(logs).for_each(add);
-        }
-        check_logs("the sum of scores", out)
     }
 }

@@ -1,9 +1,5 @@
 //! What can be read off a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
 
-use gfn::{Error, Result};
-use gfn_gym::rewards;
-
-use super::{MoleculeScore, check_logs};
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
 
@@ -178,67 +174,4 @@ fn oxygen(atom: Atom, bonds: &Bonds, small: bool) -> Option<f64> {
         (0, 0, 0, 0, 2) => 13.14,
         _ => return None,
     })
-}
-
-/// A score for a property in a window: 1 inside, and outside falling by `exp(-distance / width)`.
-///
-/// ```
-/// use gfn_molecules::{LogWindow, Molecule, MoleculeScore};
-/// let weight = LogWindow::new(Molecule::weight, 100.0, 300.0, 50.0)?;
-/// let molecules = [Molecule::from_smiles("c1ccccc1C(=O)O")?, Molecule::from_smiles("O")?];
-/// let logs = weight.log_scores(&molecules)?;
-/// assert_eq!(logs[0], 0.0);
-/// assert!((logs[1] + (100.0 - 18.015) / 50.0).abs() < 1e-9);
-/// # Ok::<(), gfn::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct LogWindow<F> {
-    property: F,
-    least: f64,
-    most: f64,
-    width: f64,
-}
-
-impl<F: Fn(&Molecule) -> f64> LogWindow<F> {
-    /// A window from `least` to `most`; `width` is the distance over which the score falls to 1 / e.
-    ///
-    /// # Errors
-    /// [`Error::Config`] unless `least <= most`, both finite, and the width is finite and above 0.
-    pub fn new(property: F, least: f64, most: f64, width: f64) -> Result<Self> {
-        let width = rewards::positive("the width of a window's flanks", width)?;
-        if least <= most && least.is_finite() && most.is_finite() {
-            Ok(Self { property, least, most, width })
-        } else {
-            Err(Error::config(
-                "the window of a property",
-                format!("{least} to {most}"),
-                "two finite numbers, the smaller one first",
-            ))
-        }
-    }
-}
-
-impl<F: Fn(&Molecule) -> f64 + Send + Sync> MoleculeScore for LogWindow<F> {
-    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        let log = |molecule: &Molecule| {
-            let value = (self.property)(molecule);
-            // Subtracting from 0 keeps a zero from being -0, and `clamp` a NaN from being one.
-            0.0 - (value - value.clamp(self.least, self.most)).abs() / self.width
-        };
-        check_logs("the property of a window", molecules.iter().map(log).collect())
-    }
-}
-
-/// A score that rises with the number of rings: `exp(rings)` up to `most` rings, and then no more; the task of
-/// recursionpharma's `make_rings`, which has R = rings, is `|m: &Molecule| m.n_rings() as f64`.
-#[derive(Clone, Copy, Debug)]
-pub struct RingTarget {
-    /// More rings than these don't count.
-    pub most: usize,
-}
-
-impl MoleculeScore for RingTarget {
-    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        Ok(molecules.iter().map(|molecule| molecule.n_rings().min(self.most) as f64).collect())
-    }
 }

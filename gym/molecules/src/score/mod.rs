@@ -13,9 +13,8 @@ mod reward;
 mod seh;
 mod shape;
 
-pub use combine::{Clamped, Power, Product, WeightedSum};
+pub use combine::{Clamped, Power, Product};
 pub use config::{Factor, FactoredScore, ScoreConfig};
-pub use descriptors::{LogWindow, RingTarget};
 #[cfg(feature = "descriptors")]
 pub use druglike::{AccessibilityTable, PatternError, Patterns};
 pub use external::{ExternalScorer, ScorerError};

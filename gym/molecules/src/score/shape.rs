@@ -14,7 +14,7 @@ pub enum Shape {
     Value,
     /// Its exponential.
     Exponential,
-    /// 1 from `least` to `most`, and outside falling by `exp(-distance / width)`: [`LogWindow`](crate::LogWindow).
+    /// 1 from `least` to `most`, and outside falling by `exp(-distance / width)`.
     Window {
         /// The lower end.
         least: f64,
@@ -85,7 +85,7 @@ impl Shape {
         match self {
             Self::Value => value.ln(),
             Self::Exponential => value,
-            // As in `LogWindow`.
+            // Subtracting from 0 keeps a zero from being -0.
             Self::Window { least, most, width } => 0.0 - (value - value.clamp(least, most)).abs() / width,
             Self::Linear { zero, one } => ((value - zero) / (one - zero)).max(0.0).ln(),
             Self::Limit { least, most, otherwise } => {

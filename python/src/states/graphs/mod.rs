@@ -5,7 +5,7 @@ mod given;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gfn::graph::{GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates};
-use gfn_plot::{Canvas, GraphSheet, Layout, PictureSheet};
+use gfn_plot::{Canvas, GraphDrawing, PictureSheet};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -364,10 +364,11 @@ impl Graphs {
         if let Some(reading) = &self.reading {
             return drawn(reading, graphs, captions, title).map_err(raised);
         }
-        let mut sheet = GraphSheet::new(title).layout(Layout::default());
+        let drawing = GraphDrawing::default();
+        let mut sheet = PictureSheet::new(title, drawing.side);
         for (k, graph) in graphs.iter().enumerate() {
             let caption = captions.as_ref().map_or(String::new(), |captions| captions[k].clone());
-            sheet = sheet.cell(graph.clone(), [caption, String::new()]);
+            sheet = sheet.cell(drawing.draw(graph), [caption, String::new()]);
         }
         sheet.to_svg().map_err(raised)
     }

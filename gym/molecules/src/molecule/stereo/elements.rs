@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::StereoElement;
-use crate::drawing::smallest_rings;
 use crate::molecule::aromaticity::ring_bonds;
-use crate::molecule::{Bond, BondOrder, Element, Molecule, in_three_ring};
+use crate::molecule::{Bond, BondOrder, Element, Molecule, in_three_ring, smallest_rings};
 
 /// Rings of fewer atoms have their double bonds in cis.
 const TRANS_RING: usize = 8;

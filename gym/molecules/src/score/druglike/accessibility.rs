@@ -8,7 +8,7 @@ use serde_pickle::Value;
 
 use super::{Subject, morgan};
 use crate::Molecule;
-use crate::drawing::smallest_rings;
+use crate::molecule::smallest_rings;
 use crate::score::pickle::{is_gzipped, unpickled};
 
 /// The table of how common fragments are among known molecules, which synthetic accessibility is read from: RDKit's

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use gfn::{Error, Result, Rng};
 
 use super::gf2::LinearSystem;
-use super::parity_rules::Heads;
-use super::{ParityRules, RewardKind, TieredReward, Tiers, check_dims, power};
+use super::parity_rules::digits;
+use super::{ParityRules, RewardKind, TieredReward, Tiers, check_dims, free_points};
 use crate::hypergrid::HyperGrid;
 
 /// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
@@ -101,14 +101,14 @@ impl BitwiseXor {
         check_dims(grid, &self.dims)?;
         let systems = self.systems(grid)?;
         let mut weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
-        let heads = match &self.rules {
-            None => None,
-            Some(rules) => {
-                weights.push(rules.weight);
-                Some(rules.heads(self.dims.len() as u32 * n_bits(grid))?)
-            }
-        };
-        let tiers = ParityTiers { grid: *grid, dims: self.dims.clone(), n_bits: n_bits(grid), systems, heads };
+        let n_bits = n_bits(grid);
+        let mut heads = Vec::new();
+        if let Some(rules) = &self.rules {
+            weights.push(rules.weight);
+            heads = rules.systems(self.dims.len() as u32 * n_bits)?;
+        }
+        let rules = self.rules.clone();
+        let tiers = ParityTiers { grid: *grid, dims: self.dims.clone(), n_bits, systems, rules, heads };
         TieredReward::new(RewardKind::BitwiseXor, grid, self.r0, weights, tiers.n_tiers(), Arc::new(tiers))
     }
 
@@ -179,7 +179,9 @@ struct ParityTiers {
     dims: Vec<usize>,
     n_bits: u32,
     systems: Vec<LinearSystem>,
-    heads: Option<Heads>,
+    rules: Option<ParityRules>,
+    /// The equations of each rule.
+    heads: Vec<LinearSystem>,
 }
 
 impl ParityTiers {
@@ -192,23 +194,23 @@ impl ParityTiers {
 
 impl Tiers for ParityTiers {
     fn n_tiers(&self) -> usize {
-        self.systems.len() + usize::from(self.heads.is_some())
+        self.systems.len() + usize::from(self.rules.is_some())
     }
 
     fn passed(&self, point: &[u16]) -> u32 {
         let bits = self.bits(point);
         let trunk =
             self.systems.iter().enumerate().fold(0, |set, (t, system)| set | u32::from(system.holds(bits)) << t);
-        let head = self.heads.as_ref().is_some_and(|heads| heads.hold(bits));
+        let head = self.rules.as_ref().is_some_and(|rules| self.heads[rules.rule(bits)].holds(bits));
         trunk | u32::from(head) << self.systems.len()
     }
 
     fn n_rules(&self) -> usize {
-        self.heads.as_ref().map_or(1, Heads::n_rules)
+        self.heads.len().max(1)
     }
 
     fn rule(&self, point: &[u16]) -> usize {
-        self.heads.as_ref().map_or(0, |heads| heads.rule(self.bits(point)))
+        self.rules.as_ref().map_or(0, |rules| rules.rule(self.bits(point)))
     }
 
     fn counts(&self, tiers: u32) -> Option<Vec<u64>> {
@@ -217,20 +219,20 @@ impl Tiers for ParityTiers {
         }
         let mut trunk = LinearSystem::new();
         self.systems.iter().enumerate().filter(|(t, _)| tiers >> t & 1 == 1).for_each(|(_, s)| trunk.join(s));
-        let free = power(self.grid.height() as u64, self.grid.ndim() - self.dims.len());
+        let free = free_points(&self.grid, &self.dims);
         let unknowns = self.dims.len() as u32 * self.n_bits;
         let solutions =
             |system: &LinearSystem| if system.is_consistent() { free << (unknowns - system.rank()) } else { 0 };
-        let Some(heads) = &self.heads else { return Some(vec![solutions(&trunk)]) };
+        let Some(rules) = &self.rules else { return Some(vec![solutions(&trunk)]) };
         let with_head = tiers >> self.systems.len() & 1 == 1;
-        let mut counts = vec![0; heads.n_rules()];
-        for selected in 0..heads.n_selected() {
-            let mut system = trunk.clone();
-            system.join(&heads.selects(selected));
+        let mut counts = vec![0; self.heads.len()];
+        for selected in 0..1 << rules.selector.len() {
+            let rule = selected % self.heads.len();
+            let mut system = trunk.with(digits(&rules.selector, selected));
             if with_head {
-                system.join(heads.of(selected));
+                system.join(&self.heads[rule]);
             }
-            counts[selected % heads.n_rules()] += solutions(&system);
+            counts[rule] += solutions(&system);
         }
         Some(counts)
     }

@@ -35,6 +35,15 @@ impl LinearSystem {
         true
     }
 
+    /// Returns the system with more equations.
+    pub(super) fn with(&self, equations: impl IntoIterator<Item = (u128, bool)>) -> Self {
+        let mut system = self.clone();
+        for (mask, odd) in equations {
+            system.add(mask, odd);
+        }
+        system
+    }
+
     /// Adds the equations of another system.
     pub(super) fn join(&mut self, other: &Self) {
         self.consistent &= other.consistent;

@@ -5,9 +5,10 @@ mod coprime;
 mod gf2;
 mod multiscale;
 mod parity_rules;
-mod prime_factors;
 
+use std::collections::HashMap;
 use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use gfn::env::{Reward, VectorStates};
@@ -19,6 +20,42 @@ pub use self::multiscale::{ConditionalMultiscale, MultiscaleTier};
 pub use self::parity_rules::{BitEquation, ParityRules};
 use super::{GridReward, RewardKind, check_dims, floored, power};
 use crate::hypergrid::HyperGrid;
+
+/// Steps up to which points are counted by dynamic programming: a few seconds.
+const WORK: usize = 1 << 24;
+
+/// Counts points by dynamic programming over `n_dims` dimensions: `kinds` has the number of coordinates of each kind, and `step` gives the
+/// state that a kind leads to in a dimension, if the point is still one that counts. `None` for too many steps.
+fn count_folds<S: Hash + Eq, K>(
+    n_dims: usize,
+    kinds: &HashMap<K, u64>,
+    start: S,
+    step: impl Fn(usize, &S, &K) -> Option<S>,
+) -> Option<HashMap<S, u64>> {
+    let mut states = HashMap::from([(start, 1)]);
+    let mut work = 0;
+    for d in 0..n_dims {
+        work += states.len() * kinds.len();
+        if work > WORK {
+            return None;
+        }
+        let mut next = HashMap::<S, u64>::new();
+        for (state, count) in &states {
+            for (kind, many) in kinds {
+                if let Some(to) = step(d, state, kind) {
+                    *next.entry(to).or_default() += count * many;
+                }
+            }
+        }
+        states = next;
+    }
+    Some(states)
+}
+
+/// The number of points that agree in the constrained dimensions.
+fn free_points(grid: &HyperGrid, dims: &[usize]) -> u64 {
+    power(grid.height() as u64, grid.ndim() - dims.len())
+}
 
 /// Conditions in tiers, each of which a point meets or not.
 ///

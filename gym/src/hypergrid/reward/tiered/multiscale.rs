@@ -1,13 +1,10 @@
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gfn::{Error, Result, Rng};
 
-use super::{RewardKind, TieredReward, Tiers, check_dims, power};
+use super::{RewardKind, TieredReward, Tiers, check_dims, count_folds, free_points};
 use crate::hypergrid::HyperGrid;
-
-/// Steps up to which points are counted by dynamic programming: about a second.
-const WORK: u64 = 1 << 27;
 
 /// Tiers of digits, from coarse to fine, where what is asked of a digit depends on the coarser ones.
 ///
@@ -219,46 +216,30 @@ impl DigitTiers {
         self.cross.iter().copied().filter(move |(t, _)| tiers >> t & 1 == 1)
     }
 
-    /// The points that pass the tiers under the coefficients of one rule, by what the selector says of them.
+    /// Counts the points that pass the tiers under the coefficients of one rule, by what the selector says of them.
     fn count_under(&self, tiers: u32, rule: usize) -> Option<Vec<u64>> {
         let mods: Vec<(usize, u64)> = self.cross_of(tiers).collect();
         let n_rules = self.n_rules() as u64;
-        let n_sums = mods.iter().try_fold(n_rules, |n, (_, m)| n.checked_mul(*m))?;
-        // What a coordinate adds to the selector and to each sum, and how many coordinates do.
-        let mut kinds = BTreeMap::<(u64, Vec<u64>), u64>::new();
+        // What a coordinate adds to the selector and to each sum.
+        let mut kinds = HashMap::<(u64, Vec<u64>), u64>::new();
         let coordinates = (0..self.digits.len()).map(|x| x as u16);
         for x in coordinates.filter(|&x| self.filter(x, rule) & tiers == tiers) {
             let sums = mods.iter().map(|&(t, m)| self.digits[usize::from(x)][t] % m).collect();
             *kinds.entry((self.pattern(x), sums)).or_default() += 1;
         }
-        let work =
-            n_sums.checked_mul(kinds.len() as u64)?.checked_mul((self.config.dims.len() * self.n_rules()) as u64)?;
-        if work > WORK {
-            return None;
-        }
-        // A state is the selector's number and, mixed radix, the sums.
-        let mut counts = vec![0u64; n_sums as usize];
-        counts[0] = 1;
-        for place in self.places().take(self.config.dims.len()) {
-            let mut next = vec![0u64; counts.len()];
-            for (state, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                for ((pattern, sums), &many) in &kinds {
-                    let mut rest = state as u64;
-                    let mut to = (rest % n_rules + pattern * place) % n_rules;
-                    rest /= n_rules;
-                    let mut unit = n_rules;
-                    for (&(_, m), add) in mods.iter().zip(sums) {
-                        to += unit * ((rest % m + add) % m);
-                        rest /= m;
-                        unit *= m;
-                    }
-                    next[to as usize] += count * many;
-                }
+        let places: Vec<u64> = self.places().take(self.config.dims.len()).collect();
+        let start = (0u64, vec![0u64; mods.len()]);
+        let counts = count_folds(places.len(), &kinds, start, |d, (selector, sums), (pattern, more)| {
+            let sums = sums.iter().zip(more).zip(&mods).map(|((sum, add), (_, m))| (sum + add) % m).collect();
+            Some(((selector + pattern * places[d]) % n_rules, sums))
+        })?;
+        let mut out = vec![0; self.n_rules()];
+        for ((selector, sums), count) in counts {
+            if sums.iter().all(|&sum| sum == 0) {
+                out[selector as usize] += count;
             }
-            counts = next;
         }
-        counts.truncate(self.n_rules());
-        Some(counts)
+        Some(out)
     }
 }
 
@@ -287,13 +268,12 @@ impl Tiers for DigitTiers {
     }
 
     fn counts(&self, tiers: u32) -> Option<Vec<u64>> {
-        let free = power(self.grid.height() as u64, self.grid.ndim() - self.config.dims.len());
-        let n_rules = self.n_rules();
+        let free = free_points(&self.grid, &self.config.dims);
         let counts: Vec<u64> = if tiers <= 1 {
             // The first tier is that of all rules.
             self.count_under(tiers, 0)?
         } else {
-            (0..n_rules).map(|rule| Some(self.count_under(tiers, rule)?[rule])).collect::<Option<_>>()?
+            (0..self.n_rules()).map(|rule| Some(self.count_under(tiers, rule)?[rule])).collect::<Option<_>>()?
         };
         Some(counts.into_iter().map(|count| count * free).collect())
     }

@@ -79,15 +79,14 @@ impl ParityRules {
         };
         let mut draw = || on_planes(&independent_rows(&mut LinearSystem::new(), n_checks, n_dims, &mut rng));
         let asks_for_more = |rows: &Vec<u128>| {
-            let mut system = system.clone();
-            rows.iter().all(|&row| system.add(row, false))
+            let more = system.with(rows.iter().map(|&row| (row, false)));
+            more.rank() as usize == system.rank() as usize + rows.len()
         };
         let tries: Vec<Vec<u128>> = (0..TRIES).map(|_| draw()).collect();
         let checks = tries.iter().find(|rows| asks_for_more(rows)).unwrap_or(&tries[0]);
         let mut heads = Vec::new();
         for rule in 0..n_rules {
-            let mut of_rule = trunk.clone();
-            selector.iter().enumerate().for_each(|(i, &mask)| _ = of_rule.add(mask, rule >> i & 1 == 1));
+            let of_rule = trunk.with(digits(&selector, rule));
             let free = (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit);
             // Consistent, for the selector is independent of the tiers.
             let point = of_rule.solution(free).unwrap_or(free);
@@ -96,8 +95,8 @@ impl ParityRules {
         Ok(Self { weight, selector, heads })
     }
 
-    /// Ready to be asked, for points of so many bits.
-    pub(super) fn heads(&self, width: u32) -> Result<Heads> {
+    /// Returns the equations of each rule, for points of so many bits.
+    pub(super) fn systems(&self, width: u32) -> Result<Vec<LinearSystem>> {
         let outside = |of: &u128| of.checked_shr(width).unwrap_or(0) != 0;
         let beyond = self.selector.iter().chain(self.heads.iter().flatten().map(|equation| &equation.of)).any(outside);
         let n_rules = self.heads.len();
@@ -109,48 +108,19 @@ impl ParityRules {
             ));
         }
         let system = |equations: &Vec<BitEquation>| {
-            let mut system = LinearSystem::new();
-            equations.iter().for_each(|equation| _ = system.add(equation.of, equation.odd));
-            system
+            LinearSystem::new().with(equations.iter().map(|equation| (equation.of, equation.odd)))
         };
-        Ok(Heads { selector: self.selector.clone(), systems: self.heads.iter().map(system).collect() })
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Heads {
-    selector: Vec<u128>,
-    systems: Vec<LinearSystem>,
-}
-
-impl Heads {
-    pub(super) fn n_rules(&self) -> usize {
-        self.systems.len()
+        Ok(self.heads.iter().map(system).collect())
     }
 
-    /// How many numbers the selector can give.
-    pub(super) fn n_selected(&self) -> usize {
-        1 << self.selector.len()
-    }
-
+    /// Returns the rule of a point of these bits.
     pub(super) fn rule(&self, bits: u128) -> usize {
         let digit = |(i, &mask): (usize, &u128)| usize::from(parity(mask & bits)) << i;
-        self.selector.iter().enumerate().map(digit).sum::<usize>() % self.n_rules()
+        self.selector.iter().enumerate().map(digit).sum::<usize>() % self.heads.len()
     }
+}
 
-    pub(super) fn hold(&self, bits: u128) -> bool {
-        self.systems[self.rule(bits)].holds(bits)
-    }
-
-    /// The equations of the rule of a selected number.
-    pub(super) fn of(&self, selected: usize) -> &LinearSystem {
-        &self.systems[selected % self.n_rules()]
-    }
-
-    /// The equations under which the selector gives this number.
-    pub(super) fn selects(&self, selected: usize) -> LinearSystem {
-        let mut system = LinearSystem::new();
-        self.selector.iter().enumerate().for_each(|(i, &mask)| _ = system.add(mask, selected >> i & 1 == 1));
-        system
-    }
+/// Returns the equations under which the selector gives a number.
+pub(super) fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)> {
+    selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
 }

@@ -7,10 +7,10 @@ use gfn::graph::{GraphEnv, GraphState};
 use gfn::policy::Policy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use serde::Serialize;
 
-use super::SolutionSearch;
-use crate::graph_problems::{GraphProblem, Instances, Problem};
+use crate::SolutionSearch;
 
 /// Rounds between two looks at what a search has found.
 const ROUNDS_AT_ONCE: usize = 64;
@@ -21,7 +21,8 @@ const ROUNDS_AT_ONCE: usize = 64;
 /// ```
 /// use gfn::Rng;
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, policy::GraphPolicy};
-/// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, Solver};
+/// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel};
+/// use gfn_solver::Solver;
 /// use tch::{Device, Kind};
 /// let mut rng = Rng::seeded(0);
 /// let env = GraphProblem::for_size(Problem::IndependentSet, &Instances::all(4)?)?;

@@ -1,4 +1,4 @@
-//! A smallest set of smallest rings, and which of them hang together.
+//! A smallest set of smallest rings.
 
 use super::Basis;
 
@@ -55,30 +55,4 @@ pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
     let mut basis = Basis::new(bonds.len());
     candidates.retain(|(_, ring)| basis.add(ring.iter().copied()));
     candidates.into_iter().map(|(atoms, _)| atoms).collect()
-}
-
-/// Groups of rings that share bonds, directly or through others.
-pub(super) fn systems(rings: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let mut group: Vec<usize> = (0..rings.len()).collect();
-    for i in 0..rings.len() {
-        for j in 0..i {
-            if shared_bonds(&rings[i], &rings[j]) && group[i] != group[j] {
-                let (old, new) = (group[i], group[j]);
-                group.iter_mut().filter(|g| **g == old).for_each(|g| *g = new);
-            }
-        }
-    }
-    let mut names = group.clone();
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(|name| (0..rings.len()).filter(|&i| group[i] == name).collect()).collect()
-}
-
-/// The bonds of a ring, the smaller end first.
-pub(super) fn bonds_of(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
-    ring.iter().zip(ring.iter().cycle().skip(1)).map(|(&a, &b)| (a.min(b), a.max(b)))
-}
-
-fn shared_bonds(one: &[usize], other: &[usize]) -> bool {
-    bonds_of(one).any(|bond| bonds_of(other).any(|again| again == bond))
 }

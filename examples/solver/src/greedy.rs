@@ -3,8 +3,7 @@
 use gfn::env::Direction;
 use gfn::graph::{GraphActionType, GraphState, Move};
 use gfn::{Error, Result};
-
-use crate::graph_problems::{Mark, MarkNode, Problem};
+use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 
 /// A solution made by one rule: the node that looks best comes next, the first of several that do.
 ///
@@ -17,7 +16,8 @@ use crate::graph_problems::{Mark, MarkNode, Problem};
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
-/// use gfn_gym::graph_problems::{Problem, greedy};
+/// use gfn_gym::graph_problems::Problem;
+/// use gfn_solver::greedy;
 /// let star = &GraphFormat::EdgeList.read(b"graph undirected 4\nedge 0 1\nedge 0 2\nedge 0 3")?[0];
 /// assert_eq!(greedy(Problem::IndependentSet, star)?, [1, 2, 3]);
 /// assert_eq!(greedy(Problem::DominatingSet, star)?, [0]);
@@ -72,8 +72,7 @@ fn unmarked(problem: Problem, graph: &GraphState) -> Result<GraphState> {
     if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
         return Err(Error::contract("a solution is looked for on a graph without marks", graph.to_string()));
     }
-    let mut state = graph.clone();
-    let none = MarkNode(problem).chosen(&state);
-    MarkNode(problem).mark(&mut state, &none)?;
-    Ok(state)
+    let n = graph.n_nodes() as u32;
+    let nodes: Vec<u32> = if problem == Problem::DominatingSet { (0..n).collect() } else { Vec::new() };
+    problem.state(graph, &nodes)
 }

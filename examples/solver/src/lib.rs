@@ -1,4 +1,11 @@
-//! What a policy is compared with, and what makes its solutions better: greedy solutions and local search.
+//! Local search for the problems on graphs of [`gfn_gym::graph_problems`]: what a policy is compared with, and what makes its solutions better.
+//!
+//! | item | is |
+//! |---|---|
+//! | [`greedy`] | a solution by one rule |
+//! | [`improved`], [`SolutionSearch`] | local search, from a solution or from a random one |
+//! | [`Solver`] | the best solution of one graph: a policy's samples, each improved by local search |
+//! | [`Improving`] | a source of training trajectories to what local search finds |
 
 mod cut;
 mod dominating_set;
@@ -10,12 +17,11 @@ mod solver;
 
 use std::time::Instant;
 
-use gfn::graph::GraphState;
-use gfn::{Result, Rng};
-
-use super::Problem;
 use cut::Cut;
 use dominating_set::DominatingSet;
+use gfn::graph::GraphState;
+use gfn::{Result, Rng};
+use gfn_gym::graph_problems::Problem;
 pub use greedy::greedy;
 pub use improving::Improving;
 use independent_set::IndependentSet;
@@ -29,7 +35,8 @@ const PATIENCE: usize = 200;
 ///
 /// ```
 /// use gfn::{Rng, graph::GraphFormat};
-/// use gfn_gym::graph_problems::{Problem, improved};
+/// use gfn_gym::graph_problems::Problem;
+/// use gfn_solver::improved;
 /// // A path of 4 nodes, whose ends are an independent set that can't grow, of 2 nodes; and one of 5 nodes, of 3.
 /// let path = &GraphFormat::EdgeList.read(b"graph undirected 5\nedge 0 1\nedge 1 2\nedge 2 3\nedge 3 4")?[0];
 /// let found = improved(Problem::IndependentSet, path, &[1, 3], 50, &mut Rng::seeded(0))?;
@@ -59,12 +66,12 @@ trait Moves: Send {
 }
 
 /// Local search for solutions of a problem on one graph, by lists of neighbours and counts that each move keeps: it knows no states,
-/// marks or environment. Its solutions are such as [`GraphProblem`](super::GraphProblem) builds: sets that can't grow, or shrink.
+/// marks or environment. Its solutions are such as [`GraphProblem`](gfn_gym::graph_problems::GraphProblem) builds: sets that can't grow, or shrink.
 ///
 /// | problem | a round |
 /// |---|---|
 /// | independent set | a node comes in and its neighbours go, then two nodes come for one as long as some can (Andrade, Resende and Werneck 2012) |
-/// | clique | the same in the [complement](super::Instances::complements) |
+/// | clique | the same in the [complement](gfn_gym::graph_problems::Instances::complements) |
 /// | dominating set | a node goes and one comes, under weights of the nodes that are hard to dominate (Gao, Weise and Li 2015) |
 /// | cut | the node that gains most changes sides, whatever it costs, and stays there for some rounds (Kochenberger et al. 2013) |
 ///
@@ -73,7 +80,8 @@ trait Moves: Send {
 ///
 /// ```
 /// use gfn::Rng;
-/// use gfn_gym::graph_problems::{Problem, SolutionSearch, RbModel, maximum_independent_set};
+/// use gfn_gym::graph_problems::{Problem, RbModel, maximum_independent_set};
+/// use gfn_solver::SolutionSearch;
 /// let mut rng = Rng::seeded(0);
 /// let graph = RbModel::medium().draw(&mut rng)?;
 /// let mut search = SolutionSearch::new(Problem::IndependentSet, &graph, &mut rng);

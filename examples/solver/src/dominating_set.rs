@@ -3,8 +3,8 @@
 use gfn::Rng;
 use gfn::graph::GraphState;
 
-use super::Moves;
-use super::lists::{Lists, NodeList};
+use crate::Moves;
+use crate::lists::{Lists, NodeList};
 
 /// Members that are looked at where there are many, for one to go.
 const LOOKED_AT: usize = 50;
@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 50;
 /// dominates some node without a dominator; nodes without one gain weight. After Gao, Weise and Li, *An efficient local search
 /// heuristic with row weighting for the unicost set covering problem*, 2015, where a node's neighbours and itself are a row.
 #[derive(Clone, Debug)]
-pub(super) struct DominatingSet {
+pub(crate) struct DominatingSet {
     near: Lists,
     members: NodeList,
     /// The nodes without a dominator.
@@ -30,7 +30,7 @@ pub(super) struct DominatingSet {
 }
 
 impl DominatingSet {
-    pub(super) fn new(near: Lists) -> Self {
+    pub(crate) fn new(near: Lists) -> Self {
         let n = near.n_nodes();
         let mut open = NodeList::new(n);
         (0..n as u32).for_each(|a| open.add(a));

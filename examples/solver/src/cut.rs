@@ -3,14 +3,14 @@
 use gfn::Rng;
 use gfn::graph::GraphState;
 
-use super::Moves;
-use super::lists::Lists;
+use crate::Moves;
+use crate::lists::Lists;
 
 /// Two sides, and of each node how many more edges were cut if it changed sides. A round is a change of the node that gains most
 /// among those which haven't changed lately, whatever it costs: tabu search by single flips, as in Kochenberger et al., *Solving
 /// large scale max cut problems via tabu search*, 2013.
 #[derive(Clone, Debug)]
-pub(super) struct Cut {
+pub(crate) struct Cut {
     near: Lists,
     sides: Vec<bool>,
     gains: Vec<i64>,
@@ -22,7 +22,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    pub(super) fn new(near: Lists) -> Self {
+    pub(crate) fn new(near: Lists) -> Self {
         let n = near.n_nodes();
         let mut gains = vec![0; n];
         (0..n as u32).for_each(|a| near.each(a, |_| gains[a as usize] += 1));

@@ -2,8 +2,8 @@
 
 use gfn::Rng;
 
-use super::Moves;
-use super::lists::{Lists, NodeList};
+use crate::Moves;
+use crate::lists::{Lists, NodeList};
 
 /// Nodes among which that comes in which has been outside longest.
 const DRAWN: usize = 4;
@@ -12,7 +12,7 @@ const DRAWN: usize = 4;
 /// and those of tightness 1 can take that one's place. After Andrade, Resende and Werneck, *Fast local search for the maximum
 /// independent set problem*, 2012.
 #[derive(Clone, Debug)]
-pub(super) struct IndependentSet {
+pub(crate) struct IndependentSet {
     near: Lists,
     members: NodeList,
     free: NodeList,
@@ -31,7 +31,7 @@ pub(super) struct IndependentSet {
 }
 
 impl IndependentSet {
-    pub(super) fn new(near: Lists) -> Self {
+    pub(crate) fn new(near: Lists) -> Self {
         let n = near.n_nodes();
         let mut free = NodeList::new(n);
         (0..n as u32).for_each(|a| free.add(a));

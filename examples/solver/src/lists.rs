@@ -8,7 +8,7 @@ const MOST_ENTRIES: usize = 1 << 25;
 
 /// The nodes that each node has an edge to, or, of the complement, has none to.
 #[derive(Clone, Debug)]
-pub(super) struct Lists {
+pub(crate) struct Lists {
     graph: GraphState,
     of_complement: bool,
     /// `true` if the lists are the graph's own, and stand for the rest of the nodes.
@@ -18,7 +18,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub(super) fn new(graph: &GraphState, of_complement: bool) -> Self {
+    pub(crate) fn new(graph: &GraphState, of_complement: bool) -> Self {
         let n = graph.n_nodes();
         let walked = of_complement && n * n.saturating_sub(1) - 2 * graph.n_edges() > MOST_ENTRIES;
         let (mut starts, mut near) = (vec![0], Vec::new());
@@ -34,16 +34,16 @@ impl Lists {
         Self { graph: graph.clone(), of_complement, walked, starts, near }
     }
 
-    pub(super) fn graph(&self) -> &GraphState {
+    pub(crate) fn graph(&self) -> &GraphState {
         &self.graph
     }
 
-    pub(super) fn n_nodes(&self) -> usize {
+    pub(crate) fn n_nodes(&self) -> usize {
         self.starts.len() - 1
     }
 
     /// Does something with each neighbour of a node, in ascending order.
-    pub(super) fn each(&self, a: u32, mut f: impl FnMut(u32)) {
+    pub(crate) fn each(&self, a: u32, mut f: impl FnMut(u32)) {
         let listed = &self.near[self.starts[a as usize]..self.starts[a as usize + 1]];
         if self.walked {
             without(listed.iter().copied(), a, self.n_nodes() as u32).for_each(f);
@@ -53,7 +53,7 @@ impl Lists {
     }
 
     /// `true` for two different nodes that are neighbours.
-    pub(super) fn joined(&self, a: u32, b: u32) -> bool {
+    pub(crate) fn joined(&self, a: u32, b: u32) -> bool {
         a != b && self.graph.has_edge(a, b) != self.of_complement
     }
 }
@@ -66,7 +66,7 @@ fn without(listed: impl Iterator<Item = u32>, a: u32, n: u32) -> impl Iterator<I
 
 /// A set of nodes that any can be added to, taken from and drawn from at once.
 #[derive(Clone, Debug)]
-pub(super) struct NodeList {
+pub(crate) struct NodeList {
     nodes: Vec<u32>,
     /// The place of each node, and [`ABSENT`](Self::ABSENT) of those that aren't there.
     at: Vec<u32>,
@@ -75,30 +75,30 @@ pub(super) struct NodeList {
 impl NodeList {
     const ABSENT: u32 = u32::MAX;
 
-    pub(super) fn new(n: usize) -> Self {
+    pub(crate) fn new(n: usize) -> Self {
         Self { nodes: Vec::new(), at: vec![Self::ABSENT; n] }
     }
 
-    pub(super) fn nodes(&self) -> &[u32] {
+    pub(crate) fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub(super) fn has(&self, a: u32) -> bool {
+    pub(crate) fn has(&self, a: u32) -> bool {
         self.at[a as usize] != Self::ABSENT
     }
 
-    pub(super) fn add(&mut self, a: u32) {
+    pub(crate) fn add(&mut self, a: u32) {
         if !self.has(a) {
             self.at[a as usize] = self.nodes.len() as u32;
             self.nodes.push(a);
         }
     }
 
-    pub(super) fn remove(&mut self, a: u32) {
+    pub(crate) fn remove(&mut self, a: u32) {
         if self.has(a) {
             let place = self.at[a as usize] as usize;
             self.nodes.swap_remove(place);
@@ -108,7 +108,7 @@ impl NodeList {
     }
 
     /// One of them, uniformly; `None` of an empty set.
-    pub(super) fn draw(&self, rng: &mut Rng) -> Option<u32> {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> Option<u32> {
         (!self.nodes.is_empty()).then(|| self.nodes[rng.below(self.nodes.len())])
     }
 }

@@ -6,11 +6,10 @@ use gfn::policy::UniformPolicy;
 use gfn::rollout::{Container, Sampler, Trajectories};
 use gfn::train::{BatchRequest, Context, Persist, Source, SourceTraits};
 use gfn::{Error, Result, Rng};
+use gfn_gym::graph_problems::Problem;
 use rayon::prelude::*;
 
-use super::SolutionSearch;
-use crate::graph_problems::Problem;
-use crate::graph_problems::env::finished;
+use crate::SolutionSearch;
 
 /// A source of trajectories to better solutions than the policy's: its samples, drawn without exploration, each after so many rounds of
 /// [`SolutionSearch`] on its graph. The way to a solution is drawn backwards from it, by uniform steps or by P_B.
@@ -22,7 +21,8 @@ use crate::graph_problems::env::finished;
 /// use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 /// use gfn::objective::{RelativeTrajectoryBalance, TrajectoryBalance};
 /// use gfn::{Rng, policy::GraphPolicy, train::{Trainer, TrainerConfig}};
-/// use gfn_gym::graph_problems::{GraphProblem, Improving, Instances, Problem, SizeReward, erdos_renyi};
+/// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward, erdos_renyi};
+/// use gfn_solver::Improving;
 /// use tch::{Device, Kind};
 /// let mut rng = Rng::seeded(0);
 /// let graph = Instances::new(vec![erdos_renyi(12, 0.3, &mut rng)?])?;
@@ -73,7 +73,7 @@ impl Improving {
             let start = &env.initial_graphs()[instance as usize];
             let mut search = SolutionSearch::starting_at(problem, start, &problem.solution(state), &mut rng)?;
             search.run(self.rounds, &mut rng);
-            let end = finished(problem, start, search.best())?;
+            let end = problem.state(start, search.best())?;
             if env.rules().is_reachable(&end) {
                 return Ok(end);
             }

@@ -1,0 +1,8 @@
+//! Sets the run path of a package's own tests and examples, so that they find libtorch when they are started without cargo.
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
+    if let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");
+    }
+}

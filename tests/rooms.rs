@@ -42,36 +42,36 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("error", 420),
     ("rng", 48),
     ("parallel", 133),
-    ("runtime", 400),
+    ("runtime", 399),
     ("group", 151),
     ("tensor", 114),
-    ("io", 347),
+    ("io", 338),
     ("rows", 314),
     ("distribution", 675),
     ("env", 1_381),
     ("condition", 82),
     ("graph", 4_925),
-    ("quantity", 233),
+    ("quantity", 234),
     ("nn", 4_096),
-    ("policy", 1_387),
+    ("policy", 1_386),
     ("rollout", 1_337),
-    ("objective", 1_763),
+    ("objective", 1_896),
     ("replay", 953),
     ("optim", 681),
     ("metrics", 1_073),
     ("contract", 248),
-    ("train", 2_834),
-    ("run", 1_547),
+    ("train", 2_874),
+    ("run", 1_552),
     ("testing", 701),
-    ("experiment", 186),
-    ("prelude", 19),
+    ("experiment", 187),
+    ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 66_919;
-const MAX_CORE: u64 = 26_539;
-const MAX_EXPORTED: u64 = 310;
+const MAX_CODE: u64 = 67_359;
+const MAX_CORE: u64 = 26_274;
+const MAX_EXPORTED: u64 = 306;
 /// The words and punctuation characters of the code of all packages: density saves none of them.
-const MAX_TOKENS: u64 = 804_811;
+const MAX_TOKENS: u64 = 806_249;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

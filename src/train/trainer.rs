@@ -46,10 +46,9 @@ pub struct Trainer<E: Env> {
     pub(super) sources: Sources<E>,
     pub(super) companions: Companions<E>,
     pub(super) rng: Rng,
-    /// The id of the run, below 2^53. It tells the checkpoints of this run from those of other runs. A resumed run keeps it, and replicas
-    /// share the id of the first one.
+    /// The id of the run, below 2^53, by which its checkpoints are known. A resumed run keeps it, and replicas share it.
     pub(super) run_id: u64,
-    /// The step before which policy and reward are checked next. It stays 0 while a policy needs conditions and has none yet.
+    /// The step before which policy and reward are checked next; 0 while a policy needs conditions and has none yet.
     pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
     pub(super) description: Value,
@@ -144,8 +143,7 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// Those of the five methods. A step that fails before its update leaves no gradient: the next step is an ordinary one.
-    ///
-    /// A step doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
+    /// It doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
@@ -160,11 +158,11 @@ impl<E: TrainEnv> Trainer<E> {
     fn update_once(&mut self) -> Result<StepStats> {
         let mut batch = self.draw_batch()?;
         let scores = self.score_batch(&mut batch)?;
-        let loss = self.loss_of_batch(&scores)?;
+        let loss = self.loss(&scores)?;
         self.apply_loss(&loss, &scores)?;
         for _ in 1..self.context.updates_per_batch() {
             let again = self.score_batch(&mut batch)?;
-            let loss = self.loss_of_batch(&again)?;
+            let loss = self.loss(&again)?;
             self.apply_loss(&loss, &again)?;
         }
         self.advance_batch(batch, &scores)
@@ -288,16 +286,11 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(scores)
     }
 
-    /// Returns the loss of scores by the trainer's objective, one finite number. It is the loss of the step's record, unless
-    /// [`record_loss`](Self::record_loss) sets another one.
+    /// Returns the loss of scores by the trainer's objective, one finite number.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single number; those of the objective.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
-        self.loss_of_batch(scores)
-    }
-
-    fn loss_of_batch(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
         let (loss, value) = gradients::loss(&self.context, scores.whole())?;
         self.progress.loss.get_or_insert(value);
@@ -305,8 +298,7 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(loss)
     }
 
-    /// Sets the loss of the step's record, for a loop that computes its own loss. Without it the record has the first one that
-    /// [`loss`](Self::loss) returned in the step.
+    /// Sets the loss of the step's record, for a loop that computes its own. The default is the first that [`loss`](Self::loss) returned.
     pub fn record_loss(&mut self, loss: f64) {
         self.progress.loss = Some(loss);
     }

@@ -1,7 +1,6 @@
 //! Rings: a graph network learns to draw directed graphs on four nodes, each of the six cycles through all of them as often as the others.
 
-use std::error::Error;
-use std::fs;
+use std::{error::Error, fs};
 
 use gfn::env::StateGraph;
 use gfn::graph::GraphKind;

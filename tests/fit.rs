@@ -224,3 +224,24 @@ fn where_a_checkpoint_cannot_be_saved_no_step_is_made() {
     assert_eq!(bytes(&path), before);
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
 }
+
+/// What a program attaches to a trainer stays in its checkpoints, whatever observers a run has.
+#[test]
+fn an_attachment_outlives_a_run_and_a_resume() {
+    let folder = Folder::new("attached");
+    let path = folder.join("run");
+    let mut first = trainer(0);
+    first.attach("mine", serde_json::json!({ "n": 3 }), vec![("x".into(), tch::Tensor::from_slice(&[1.5]))]).unwrap();
+    let mut stop = EarlyStop::new("loss", Goal::Smaller, 50).unwrap();
+    Fit::new(2).observe(&mut stop).checkpoint(&path, None).unwrap().run(&mut first).unwrap();
+    let mut second = trainer(1);
+    second.resume(&path).unwrap();
+    let (state, tensors) = second.attachment("mine").unwrap();
+    assert_eq!((state["n"].as_u64(), tensors[0].1.double_value(&[0])), (Some(3), 1.5));
+    assert!(second.attachment("early_stop").is_some(), "the observer's is there, too");
+    second.attach("mine", serde_json::Value::Null, Vec::new()).unwrap();
+    assert!(second.attachment("mine").is_none());
+    assert!(
+        second.attach("a/b", serde_json::Value::Null, vec![("x".into(), tch::Tensor::from_slice(&[1.5]))]).is_err()
+    );
+}

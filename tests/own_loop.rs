@@ -115,6 +115,16 @@ fn a_batch_from_elsewhere_is_a_step_that_nobody_s_priorities_follow() {
     trainer.advance(batch, &scores).unwrap();
     assert_eq!((trainer.steps_done(), trainer.n_fresh()), (1, 0));
     assert_eq!(trainer.latest().unwrap().len(), 5);
+    // Each step has a record of its own, also if no batch is drawn.
+    for _ in 0..2 {
+        let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(4)).unwrap();
+        let mut batch = others.into();
+        let scores = trainer.score(&mut batch).unwrap();
+        let loss = trainer.loss(&scores).unwrap();
+        trainer.apply(&loss, &scores).unwrap();
+        let stats = trainer.advance(batch, &scores).unwrap();
+        assert!(stats.loss == loss.double_value(&[]) && stats.grad_norm > 0.0, "{stats:?}");
+    }
 }
 
 #[test]
@@ -123,6 +133,7 @@ fn what_can_not_be_done_by_hand_is_refused() {
     let mut batch = chunked.draw().unwrap();
     let scores = chunked.score(&mut batch).unwrap();
     chunked.loss(&scores).unwrap().backward();
+    assert!(matches!(chunked.update(), Err(Error::Missing { .. })));
     assert!(matches!(chunked.advance(batch, &scores), Err(Error::Missing { .. })));
     let mut one = trainer(TrainerConfig { batch: 4, ..TrainerConfig::default() });
     let (mut first, mut second) = (one.draw().unwrap(), one.draw().unwrap());

@@ -289,6 +289,8 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
         trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))).unwrap(),
         "trajectories from outside of the trainer needs conditions if the trainer has some, and none",
     );
+    let twice = trainer(TrajectoryBalance, 1).with_fresh(fresh(0)).unwrap().with_fresh(UnderConditions(fresh(0)));
+    assert!(message(twice).contains("the second one"));
     let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).unwrap().step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");
 }

@@ -401,6 +401,9 @@ fn what_makes_no_sense_is_refused() {
         matches!(refused, Err(Error::Missing { needed_by: "a source that learns from losses", .. })),
         "{refused:?}"
     );
+    // Every head must score its own share: an ordinary step would train the head in use alone.
+    let ordinary = with_thompson(trainer(0, 2, 9), 0.5).unwrap().step();
+    assert!(matches!(ordinary, Err(Error::Missing { .. })), "{ordinary:?}");
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();
     let mut rng = Rng::seeded(0);
     let policy = network(2, &mut rng);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::checkpoint::{check_name, parts, to_json};
 use super::companions::{Averaged, GradientSum, TargetNetwork};
 use super::config::check_interval;
-use super::sources::{Replay, Share};
+use super::sources::{Relabelling, Replay, Share};
 use super::{AverageFor, Companion, Refill, Source, TrainEnv, Trainer};
 use crate::condition::{ConditionSource, Hindsight};
 use crate::group::Group;
@@ -69,7 +69,7 @@ impl<E: TrainEnv> Trainer<E> {
                 "draw uniformly or by reward, or train without hindsight",
             ));
         }
-        replay.hindsight = Some((Box::new(hindsight), share));
+        replay.hindsight = Some(Relabelling { hindsight: Box::new(hindsight), share });
         Ok(self)
     }
 

@@ -82,6 +82,11 @@ fn replicas_go_on_from_the_newest_step_that_all_have() {
             assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
         }
     }
+    // A run that was killed at its first save: one replica has a checkpoint, the other one that is complete beside its place.
+    run(2, 8, Some(&half), &half);
+    std::fs::rename(folder.join("half.1"), folder.join(".half.1.partial")).unwrap();
+    assert!(run(2, 12, Some(&half), &resumed) == at_once);
+    assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
     // The second replica has nothing but a checkpoint of an older step.
     copy(&folder.join("older"), &folder.join("half.1"));
     let error = replicate(2, |replica| replaying()?.with_group(replica)?.resume(&half)).unwrap_err();

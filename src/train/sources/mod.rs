@@ -8,7 +8,7 @@ mod replay;
 pub use batch::Batch;
 pub(in crate::train) use mixture::{Share, Sources};
 pub use replay::Refill;
-pub(in crate::train) use replay::Replay;
+pub(in crate::train) use replay::{Relabelling, Replay};
 
 use std::any::Any;
 use std::ops::Range;

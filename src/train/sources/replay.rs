@@ -25,11 +25,17 @@ pub trait Refill<E: Env>: Send {
     fn refill(&self, buffer: &mut ReplayBuffer<E>, context: &Context<E>, rng: &mut Rng) -> Result<u64>;
 }
 
+/// Other conditions for replayed objects.
+pub(in crate::train) struct Relabelling<S> {
+    pub(in crate::train) hindsight: Box<dyn Hindsight<S>>,
+    /// The probability of another condition.
+    pub(in crate::train) share: f64,
+}
+
 /// A replay buffer, or given data, as a source.
 pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) buffer: ReplayBuffer<E>,
-    /// The source of other conditions for replayed objects, and the probability of a new condition.
-    pub(in crate::train) hindsight: Option<(Box<dyn Hindsight<E::States>>, f64)>,
+    pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
     pub(in crate::train) refill: Option<Box<dyn Refill<E>>>,
     /// The reward calls of `refill` before the last draw.
     refill_calls: u64,
@@ -57,16 +63,16 @@ impl<E: Env> Replay<E> {
 impl<E: TrainEnv> Replay<E> {
     /// Gives some of the drawn entries another condition, and the reward of their object under it.
     fn relabel(&self, mut drawn: Drawn<E>, context: &Context<E>, rng: &mut Rng) -> Result<Drawn<E>> {
-        let (Some((hindsight, share)), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
+        let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
         };
-        let rows: Vec<usize> = (0..drawn.walks.len()).filter(|_| rng.uniform() < *share).collect();
+        let rows: Vec<usize> = (0..drawn.walks.len()).filter(|_| rng.uniform() < relabelling.share).collect();
         if rows.is_empty() {
             return Ok(drawn);
         }
         let at = index_tensor(&rows, conditions.device());
         let objects = drawn.walks.terminal.select(&rows);
-        let others = hindsight.relabel(&objects, &conditions.index_select(0, &at), rng)?;
+        let others = relabelling.hindsight.relabel(&objects, &conditions.index_select(0, &at), rng)?;
         let Conditions(others) = Conditions::checked(others, rows.len())?;
         if others.size()[1] != conditions.size()[1] {
             return Err(Error::shape(

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The Python package as a user gets it: an environment of its own, `pip install ./python`, then mypy and pytest in it.
 
-  check_python.py [FOLDER]     the environment is made in FOLDER and kept; without one, in a folder that goes
+  check_python.py [--all] [FOLDER]     the environment is made in FOLDER and kept; without one, in a folder that goes
+                                       `--all` runs slow tests, too: all notebooks, long trainings
 
 The wheel is built in the profile `ci`, on the libtorch of this checkout. torch from PyPI looks for the libraries of CUDA
 (several gigabytes) when it is imported, which it never calls where there is no GPU: see `stub_cuda`. `make setup` comes first.
@@ -69,7 +70,7 @@ def stub_cuda(site):
     print("-- stubs for", *missing)
 
 
-def check(folder):
+def check(folder, slow):
     venv.create(folder, with_pip=True, clear=True)
     python = folder / "bin" / "python"
     torch = next(line.split()[0] for line in PINS.read_text().splitlines() if line.startswith("torch=="))
@@ -82,16 +83,19 @@ def check(folder):
     run("cargo", "clippy", "--profile", "ci", "-p", "gfn-python", "--", "-D", "warnings", cwd=ROOT, env=settings)
     run(*pip, "--no-deps", "-C", "build-args=--profile ci", ROOT / "python", env=settings)
     run(python, "-m", "mypy", "--config-file", ROOT / "python" / "pyproject.toml", "-p", "gfn_rs", cwd=folder)
-    run(python, "-m", "pytest", "-q", "-n", "auto", ROOT / "python" / "tests", cwd=folder)
+    chosen = [] if slow else ["-m", "not slow"]
+    run(python, "-m", "pytest", "-q", "-n", "auto", "--durations", "15", *chosen, ROOT / "python" / "tests", cwd=folder)
 
 
 def main():
-    if len(sys.argv) > 2:
+    slow = "--all" in sys.argv[1:]
+    folders = [argument for argument in sys.argv[1:] if argument != "--all"]
+    if len(folders) > 1:
         sys.exit(__doc__)
-    if len(sys.argv) == 2:
-        return check(Path(sys.argv[1]).resolve())
+    if folders:
+        return check(Path(folders[0]).resolve(), slow)
     with tempfile.TemporaryDirectory() as folder:
-        check(Path(folder) / "venv")
+        check(Path(folder) / "venv", slow)
 
 
 if __name__ == "__main__":

@@ -55,23 +55,23 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("nn", 4_096),
     ("policy", 1_386),
     ("rollout", 1_337),
-    ("objective", 1_896),
+    ("objective", 1_899),
     ("replay", 953),
     ("optim", 681),
     ("metrics", 1_073),
     ("contract", 248),
-    ("train", 2_874),
+    ("train", 2_893),
     ("run", 1_552),
     ("testing", 701),
     ("experiment", 187),
     ("prelude", 20),
 ];
 /// The same for all packages together, for the core, and the names that the core exports.
-const MAX_CODE: u64 = 67_359;
-const MAX_CORE: u64 = 26_274;
+const MAX_CODE: u64 = 67_396;
+const MAX_CORE: u64 = 26_296;
 const MAX_EXPORTED: u64 = 306;
 /// The words and punctuation characters of the code of all packages: density saves none of them.
-const MAX_TOKENS: u64 = 806_249;
+const MAX_TOKENS: u64 = 806_653;
 
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;

@@ -81,7 +81,8 @@ def test_there_are_six_notebooks_and_their_links_lead_somewhere():
         assert links and all((path.parent / link).exists() for link in links), f"{name}: {links}"
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+# One of them runs in every check; all of them take minutes.
+@pytest.mark.parametrize("name", [name if name == "first_graphs" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS])
 def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
     code = executed(name, tmp_path, monkeypatch)
     kinds = {kind for cell in code for output in cell.outputs for kind in output.get("data", {})}
@@ -89,7 +90,7 @@ def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
     assert "assert " in code[-1].source and ".tv < " in code[-1].source
 
 
-@pytest.mark.parametrize("name", ["first_graphs", "molecules_from_csv"])
+@pytest.mark.parametrize("name", ["first_graphs", pytest.param("molecules_from_csv", marks=pytest.mark.slow)])
 def test_claims_of_a_notebook_fail_without_training(name, tmp_path, monkeypatch):
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="AssertionError"):
         executed(name, tmp_path, monkeypatch, STEPS=5)

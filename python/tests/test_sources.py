@@ -384,7 +384,6 @@ WRONG = [
     (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), None, np.zeros((4, 1)))), ValueError, "gave conditions to a trainer with 0"),
     (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), objective=gfn.PolicyGradient()), ValueError, "off-policy|own trajectories"),
     (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), local_search=gfn.LocalSearch(2)), ValueError, "local search|fresh"),
-    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), teacher=gfn.Teacher(gfn.Mlp((8,)))), ValueError, "teacher|fresh"),
     (lambda: trainer(hindsight=gfn.FocusInHindsight(), **RELABELLED), ValueError, "is for a `Conditioning`"),
     (lambda: gfn.Hindsight("other"), TypeError, "function is 'other'"),
     (lambda: trainer(hindsight=gfn.Hindsight(zero), replay=gfn.Replay()), ValueError, "a replay buffer and conditions"),

@@ -73,18 +73,18 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Adds entries to the replay buffer before each draw from it.
+    /// Adds entries to the replay buffer before the draws of each step.
     ///
     /// # Errors
     /// [`Error::Missing`] without a replay buffer; [`Error::Config`] for a replay share of 0.
     pub fn with_refill(mut self, refill: impl Refill<E> + 'static) -> Result<Self> {
         let Some(replay) = self.sources.replay_mut() else {
             let remedy = "give the trainer one before (`with_replay`)";
-            return Err(Error::missing("adding entries to a buffer", "a replay buffer", remedy));
+            return Err(Error::missing("a search among objects", "a replay buffer", remedy));
         };
         replay.refill = Some(Box::new(refill));
         if self.context.config.source.replay() == 0.0 {
-            let expected = "a share above 0 (`TrainerConfig::source`), because entries are added before each draw";
+            let expected = "a share above 0 (`TrainerConfig::source`), because entries are added to be drawn";
             return Err(Error::config("the replay share of a batch", "0", expected));
         }
         Ok(self)

@@ -272,7 +272,7 @@ impl<E: TrainEnv> Trainer<E> {
         let compares_updates = context.objective.epochs() > 1 && context.config.transitions.is_none();
         if compares_updates && !batch.is_drawn() {
             let remedy = "score the whole batch that `draw` returned, for each update";
-            let missing = "a batch whose later updates it can compare with the first";
+            let missing = "a batch whose first update it compares later updates with";
             return Err(Error::missing(context.objective.name(), missing, remedy));
         }
         let rng = progress.replica_rng.as_mut().unwrap_or(rng);
@@ -292,7 +292,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single number; those of the objective.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
-        let (loss, value) = gradients::loss(&self.context, scores.whole())?;
+        let (loss, value) = gradients::loss(&self.context, scores)?;
         self.progress.loss.get_or_insert(value);
         self.progress.stats.seconds[1] += started.elapsed().as_secs_f64();
         Ok(loss)

@@ -38,8 +38,7 @@ pub trait ObjectSearch<E: Env>: Send {
 /// Searches every few steps from objects that are drawn from the replay buffer, and adds the results to the buffer (Sendera et al., *Improved
 /// Off-Policy Training of Diffusion Samplers*, 2024). Add it by [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
 ///
-/// It runs before the buffer is drawn from, so not in steps before [`TrainerConfig::replay_after`](gfn::train::TrainerConfig::replay_after). Buffers that keep
-/// paths get them from the environment's uniform backward policy. The search counts as sampling time of its step.
+/// It runs before trajectories are drawn. Buffers that keep paths get them from the environment's uniform backward policy. The search counts as sampling time of its step.
 #[derive(Debug)]
 pub struct Search<S> {
     search: S,

@@ -135,43 +135,55 @@ impl<E: TrainEnv> Source<E> for Thompson {
 /// which evaluation sees.
 ///
 /// # Errors
-/// [`Error::Missing`] for a trainer without [`Thompson`], with chunks or single transitions, and with a source that learns from losses; those of
-/// [`Trainer::step`].
+/// Those of [`thompson_scores`] and of [`Trainer::step`].
 pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats> {
+    check(trainer)?;
+    let batch = trainer.draw()?;
+    let scores = thompson_scores(trainer, &batch)?;
+    let loss = trainer.loss(&scores)?;
+    trainer.apply(&loss, &scores)?;
+    trainer.advance(batch, &scores)
+}
+
+/// Scores a batch by the heads of the policy, each on its own share of the trajectories, for a custom loop. The batch is the last one that
+/// [`Trainer::draw`] returned.
+///
+/// # Errors
+/// [`Error::Missing`] for a trainer without [`Thompson`], and with chunks or single transitions; those of [`Trainer::score`].
+pub fn thompson_scores<E: TrainEnv>(trainer: &mut Trainer<E>, batch: &Batch<E>) -> Result<BatchScores> {
+    check(trainer)?;
+    let min = trainer.context().objective.smallest_batch().max(1);
+    let shares = find(trainer)?.draw_shares(&batch.trajectories, min)?;
+    let home = trainer.policy().heads().map_or(0, MultiHead::head);
+    let mut parts = Vec::new();
+    let score_heads = || -> Result<()> {
+        for (head, share) in shares.into_iter().enumerate() {
+            use_head(trainer, head)?;
+            parts.push(trainer.score(&mut Batch::from(share))?);
+        }
+        Ok(())
+    };
+    let scored = score_heads();
+    use_head(trainer, home)?;
+    scored?;
+    BatchScores::join(parts)
+}
+
+fn find<E: TrainEnv>(trainer: &Trainer<E>) -> Result<&Thompson> {
+    let remedy = "give the trainer `Thompson` as its source of fresh trajectories (`Trainer::with_fresh`)";
+    trainer.source::<Thompson>().ok_or(Error::missing("Thompson sampling", "a trainer that samples by heads", remedy))
+}
+
+/// Refuses settings under which heads can't be scored by themselves.
+fn check<E: TrainEnv>(trainer: &Trainer<E>) -> Result<()> {
+    find(trainer)?;
     let config = &trainer.context().config;
     if config.chunk.is_some() || config.transitions.is_some() {
         let missing = "whole trajectories that are scored at once, because each head scores its own";
         let remedy = "leave `TrainerConfig::chunk` and `TrainerConfig::transitions` out";
         return Err(Error::missing("Thompson sampling", missing, remedy));
     }
-    let batch = trainer.draw()?;
-    let min = trainer.context().objective.smallest_batch().max(1);
-    let Some(thompson) = trainer.source::<Thompson>() else {
-        let remedy = "give the trainer `Thompson` as its source of fresh trajectories (`Trainer::with_fresh`)";
-        return Err(Error::missing("a step of Thompson sampling", "a trainer that samples by heads", remedy));
-    };
-    let shares = thompson.draw_shares(&batch.trajectories, min)?;
-    let weight = 1.0 / shares.len() as f64;
-    let home = trainer.policy().heads().map_or(0, MultiHead::head);
-    let mut parts = Vec::new();
-    let mut losses = Vec::new();
-    let score_heads = || -> Result<()> {
-        for (head, share) in shares.into_iter().enumerate() {
-            use_head(trainer, head)?;
-            let scores = trainer.score(&mut Batch::from(share))?;
-            losses.push(trainer.loss(&scores)? * weight);
-            parts.push(scores);
-        }
-        Ok(())
-    };
-    let made = score_heads();
-    use_head(trainer, home)?;
-    made?;
-    let scores = BatchScores::join(parts)?;
-    let loss = tch::Tensor::stack(&losses, 0).sum(losses[0].kind());
-    trainer.record_loss(loss.double_value(&[]));
-    trainer.apply(&loss, &scores)?;
-    trainer.advance(batch, &scores)
+    Ok(())
 }
 
 fn use_head<E: Env>(trainer: &Trainer<E>, head: usize) -> Result<()> {

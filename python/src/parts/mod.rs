@@ -196,6 +196,9 @@ impl Parts {
         let rest = || -> Result<Trainer<E>> {
             if let (Some(teacher), Some(given)) = (others.teacher, &settings.teacher) {
                 let config: TeacherConfig = over_defaults("the settings of the teacher", &given.config, &["adam"])?;
+                if !(given.share > 0.0 && given.share <= 1.0) {
+                    return Err(Error::config("the teacher's share", given.share, "0 < share <= 1"));
+                }
                 let teacher = Teacher::new(trainer.env(), teacher, config)?;
                 trainer = trainer.with_source(given.share, teacher)?;
             }

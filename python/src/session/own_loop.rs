@@ -9,6 +9,7 @@ use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::TrainEnv;
 use gfn::train::{Batch, BatchScores, Trainer};
 use gfn::{Error, Result, Rng};
+use gfn_extras::explore::{Thompson, thompson_scores};
 use pyo3::prelude::*;
 use tch::Tensor;
 
@@ -96,6 +97,19 @@ where
     E: TrainEnv + Clone + 'static,
     E::States: 'static,
 {
+    /// Refuses a loop that differentiates by itself if only the trainer can.
+    fn check_by_hand(&self) -> Result<()> {
+        if self.trainer.context().config.chunk.is_some() {
+            let remedy = "train by `fit`, or without `chunk`";
+            return Err(Error::missing(
+                "batches that are scored in chunks",
+                "a trainer that differentiates by itself",
+                remedy,
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses trajectories of an environment of the same kind and other settings.
     fn check_env(&self, held: &Held<E>) -> Result<()> {
         if held.env().fingerprint()? == self.trainer.env().fingerprint()? { Ok(()) } else { Err(other_states()) }
@@ -201,14 +215,7 @@ where
     }
 
     fn draw_batch(&mut self) -> Result<Box<dyn HeldPaths>> {
-        if self.trainer.context().config.chunk.is_some() {
-            let remedy = "train by `fit`, or without `chunk`";
-            return Err(Error::missing(
-                "batches that are scored in chunks",
-                "a trainer that differentiates by itself",
-                remedy,
-            ));
-        }
+        self.check_by_hand()?;
         let batch: Batch<E> = self.trainer.draw()?;
         Ok(Box::new(Held::new(self.trainer.env(), &self.border, batch, None)))
     }
@@ -216,7 +223,11 @@ where
     fn score(&mut self, batch: &mut dyn HeldPaths) -> Result<BatchScores> {
         let held: &mut Held<E> = batch.as_any_mut().downcast_mut().ok_or_else(other_states)?;
         self.check_env(held)?;
-        self.trainer.score(&mut held.batch)
+        self.check_by_hand()?;
+        match self.trainer.source::<Thompson>() {
+            None => self.trainer.score(&mut held.batch),
+            Some(_) => thompson_scores(&mut self.trainer, &held.batch),
+        }
     }
 
     fn loss_of(&mut self, scores: &BatchScores) -> Result<Tensor> {

@@ -258,9 +258,14 @@ impl Scores {
         detached
     }
 
+    /// Returns the same scores, which share memory and gradients with these.
+    pub(crate) fn shared(&self) -> Self {
+        self.map(Tensor::shallow_clone)
+    }
+
     /// Returns the same scores with a P_B without gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
-        Self { log_pb: self.log_pb.detach(), ..self.map(Tensor::shallow_clone) }
+        Self { log_pb: self.log_pb.detach(), ..self.shared() }
     }
 
     fn map(&self, f: impl Fn(&Tensor) -> Tensor) -> Self {

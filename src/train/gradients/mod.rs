@@ -28,7 +28,7 @@ use crate::{Error, Result, runtime};
 pub struct BatchScores {
     /// One part, unless the batch was scored in parts.
     parts: Vec<ScoredPart>,
-    /// The scores of several parts together, without gradients.
+    /// The scores of several parts together.
     joined: Option<Scores>,
     /// `true` for scores of single transitions, or of parts of a batch.
     is_partial: bool,
@@ -56,19 +56,19 @@ impl std::fmt::Debug for BatchScores {
 }
 
 impl BatchScores {
-    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. Each part has its own loss.
-    /// Sources don't learn from joined scores.
+    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in parts. The loss of joined scores is the
+    /// mean of the parts' losses. Sources don't learn from joined scores.
     ///
     /// # Errors
     /// [`Error::Missing`] for no part.
     pub fn join(all: Vec<Self>) -> Result<Self> {
         let parts: Vec<ScoredPart> = all.into_iter().flat_map(|scores| scores.parts).collect();
-        let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.detached_with(part.log_z[0].as_ref())).collect();
+        let wholes: Vec<Scores> = parts.iter().map(|part| part.whole.shared()).collect();
         let joined = Scores::joined(&wholes, |_, tensor| tensor)?;
         Ok(Self { parts, joined: Some(joined), is_partial: true })
     }
 
-    /// The scores of the whole batch, with gradients. [Joined](Self::join) scores have none.
+    /// The scores of the whole batch, with gradients.
     #[must_use]
     pub fn whole(&self) -> &Scores {
         self.joined.as_ref().unwrap_or(&self.parts[0].whole)
@@ -77,7 +77,8 @@ impl BatchScores {
     /// Returns the same scores without gradients. They don't change with the parameters.
     #[must_use]
     pub fn detached(&self) -> Scores {
-        self.whole().detached_with(self.parts[0].log_z[0].as_ref().filter(|_| self.joined.is_none()))
+        let log_z = self.parts[0].log_z[0].as_ref().filter(|_| self.joined.is_none());
+        self.whole().detached_with(log_z)
     }
 
     /// Removes the gradients.
@@ -86,6 +87,7 @@ impl BatchScores {
         for part in &mut self.parts {
             part.whole = part.whole.detached_with(part.log_z[0].as_ref());
         }
+        self.joined = self.joined.map(|joined| joined.detached_with(None));
         self
     }
 
@@ -188,11 +190,20 @@ fn supply<E: TrainEnv>(
     Ok(supplied)
 }
 
-/// Returns the loss of scores and its value, one finite number.
-pub(super) fn loss<E: Env>(context: &Context<E>, scores: &Scores) -> Result<(Tensor, f64)> {
+/// Returns the loss of scores and its value, one finite number: the mean over the parts that were scored.
+pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<(Tensor, f64)> {
     let objective = context.objective.as_ref();
-    let loss = objective.loss(scores, context.config.regression)?;
-    checks::check_loss(objective, &loss)?;
+    let mut sum: Option<Tensor> = None;
+    for part in &scores.parts {
+        let loss = objective.loss(&part.whole, context.config.regression)?;
+        checks::check_loss(objective, &loss)?;
+        sum = Some(match sum {
+            None => loss,
+            Some(sum) => sum + loss,
+        });
+    }
+    let sum = sum.ok_or_else(|| Error::missing(objective.name(), "scores", "score at least one part of a batch"))?;
+    let loss = if scores.parts.len() > 1 { sum / scores.parts.len() as f64 } else { sum };
     let value = loss.double_value(&[]);
     if value.is_finite() {
         return Ok((loss, value));

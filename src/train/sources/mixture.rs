@@ -121,6 +121,10 @@ impl<E: TrainEnv> Sources<E> {
         self.last_draw = Some(DRAWS.fetch_add(1, Relaxed));
         let mut counts = self.counts(context)?;
         let on_policy = self.check(context, counts[0])?;
+        if let Some(replay) = self.replay_mut() {
+            let calls = replay.fill(context, rng)?;
+            self.reward_calls += calls;
+        }
         let mut parts: Vec<Trajectories<E>> = Vec::new();
         let mut rows = Vec::new();
         let mut replayed = 0..0;

@@ -151,7 +151,8 @@ impl BatchRequest {
         if n >= self.min && (n <= self.max || self.allow_more) {
             return Ok(drawn.filter(|_| n > 0));
         }
-        let remedy = "draw at least `BatchRequest::min` trajectories, and more than `max` only if `allow_more` is set";
+        let remedy =
+            "draw as many trajectories as were requested, and more only if the request allows it (`BatchRequest`)";
         Err(Error::shape("the trajectories of a source", [self.max as i64], [n as i64], remedy))
     }
 }

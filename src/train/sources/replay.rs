@@ -15,7 +15,7 @@ use crate::train::TrainEnv;
 use crate::train::{Context, Persist, ReplayPath};
 use crate::{Error, Result, Rng};
 
-/// Adds entries to a replay buffer before each draw from it, for example by a search that starts from its objects
+/// Adds entries to a replay buffer before the draws of each step, for example by a search that starts from its objects
 /// ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It has no state, so that a resumed run continues with the same one.
 pub trait Refill<E: Env>: Send {
     /// Adds entries. Returns the number of objects that the reward was asked about.
@@ -37,8 +37,6 @@ pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) buffer: ReplayBuffer<E>,
     pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
     pub(in crate::train) refill: Option<Box<dyn Refill<E>>>,
-    /// The reward calls of `refill` before the last draw.
-    refill_calls: u64,
     /// `true` for given data: nothing is added, so that a checkpoint needs no copy.
     is_data: bool,
     /// The ids of the entries of the last draw.
@@ -47,7 +45,15 @@ pub(in crate::train) struct Replay<E: Env> {
 
 impl<E: Env> Replay<E> {
     pub(in crate::train) fn new(buffer: ReplayBuffer<E>, is_data: bool) -> Self {
-        Self { buffer, hindsight: None, refill: None, refill_calls: 0, is_data, last_entries: Vec::new() }
+        Self { buffer, hindsight: None, refill: None, is_data, last_entries: Vec::new() }
+    }
+
+    /// Adds entries before the draws of a step. Returns the number of objects that the reward was asked about.
+    pub(super) fn fill(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<u64> {
+        match &self.refill {
+            Some(refill) => refill.refill(&mut self.buffer, context, rng),
+            None => Ok(0),
+        }
     }
 
     /// Returns `true` if the draw depends on the losses of earlier draws.
@@ -118,9 +124,6 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
     }
 
     fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
-        if let Some(refill) = &self.refill {
-            self.refill_calls = refill.refill(&mut self.buffer, context, rng)?;
-        }
         let drawn = self.buffer.draw_entries(request.max, rng)?;
         let Drawn { walks, log_rewards, serials, .. } = self.relabel(drawn, context, rng)?;
         self.last_entries = serials;
@@ -144,10 +147,6 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
         let losses: Vec<f64> = imbalances[rows].iter().map(|residual| residual.powi(2)).collect();
         self.buffer.update_losses(&self.last_entries, &losses)?;
         Ok(())
-    }
-
-    fn reward_calls(&self) -> u64 {
-        self.refill_calls
     }
 }
 

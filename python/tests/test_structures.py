@@ -251,6 +251,7 @@ def test_data_that_do_not_fit_are_refused(make, kind, message):
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "structures.py"
 
 
+@pytest.mark.slow
 def test_the_example_learns_the_posterior_of_five_variables(tmp_path):
     rng = np.random.default_rng(1)
     a = rng.normal(size=200)

@@ -90,6 +90,25 @@ fn the_five_methods_are_the_step_also_in_chunks() {
     }
 }
 
+/// Scores in chunks are leaves that collect gradients: those of an earlier call don't count twice.
+#[test]
+fn a_stray_gradient_doesn_t_count_twice() {
+    let make = || trainer(TrainerConfig { batch: 8, chunk: Some(5), ..TrainerConfig::default() });
+    let norm = |is_stray: bool| {
+        let mut trainer = make();
+        let mut batch = trainer.draw().unwrap();
+        let scores = trainer.score(&mut batch).unwrap();
+        if is_stray {
+            trainer.loss(&scores).unwrap().backward();
+        }
+        let loss = trainer.loss(&scores).unwrap();
+        trainer.apply(&loss, &scores).unwrap();
+        trainer.advance(batch, &scores).unwrap().grad_norm
+    };
+    assert!(norm(false) > 0.0);
+    assert_eq!(norm(true), norm(false));
+}
+
 #[test]
 fn a_loop_s_own_loss_is_the_one_of_the_record() {
     let mut trainer = trainer(TrainerConfig { batch: 8, ..TrainerConfig::default() });

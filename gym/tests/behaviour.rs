@@ -1,4 +1,4 @@
-//! What changes the behaviour alone: an adaptive teacher and Thompson heads. The target stays, and a resumed run is the whole one.
+//! Parts that change the behaviour only, an adaptive teacher for example: the target stays, and a resumed run equals the whole one.
 
 use std::cell::Cell;
 
@@ -9,8 +9,8 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
-    Advantage, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient,
-    RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+    ModifiedDetailedBalance, NextExit, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
+    TrajectoryBalance, TrustPcl,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
@@ -27,18 +27,18 @@ use tch::{Device, Kind, Tensor};
 
 use crate::vectors_training::distances;
 
-type GridTrainer = Trainer<VectorEnv>;
+pub(crate) type GridTrainer = Trainer<VectorEnv>;
 
-fn grid() -> VectorEnv {
+pub(crate) fn grid() -> VectorEnv {
     tch::set_num_threads(1);
     HyperGrid::new(2, 6).unwrap().env()
 }
 
-fn grid_reward() -> OriginalReward {
+pub(crate) fn grid_reward() -> OriginalReward {
     OriginalReward::standard(&HyperGrid::new(2, 6).unwrap()).unwrap()
 }
 
-fn network(heads: usize, rng: &mut Rng) -> MlpPolicy<KHot> {
+pub(crate) fn network(heads: usize, rng: &mut Rng) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![64], ..MlpConfig::default() };
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
     let config =
@@ -46,7 +46,7 @@ fn network(heads: usize, rng: &mut Rng) -> MlpPolicy<KHot> {
     MlpPolicy::new(&grid(), KHot::new(2, 6), config, Device::Cpu, Kind::Float, rng).unwrap()
 }
 
-fn trainer(seed: u64, heads: usize, steps: usize) -> GridTrainer {
+pub(crate) fn trainer(seed: u64, heads: usize, steps: usize) -> GridTrainer {
     trainer_by(TrajectoryBalance, seed, heads, steps)
 }
 
@@ -73,7 +73,7 @@ fn taught(seed: u64, steps: usize) -> GridTrainer {
 }
 
 /// The exact distance of what is learned from the target.
-fn tv(trainer: &GridTrainer) -> f64 {
+pub(crate) fn tv(trainer: &GridTrainer) -> f64 {
     distances(trainer.env(), trainer.policy(), trainer.reward()).tv
 }
 
@@ -81,22 +81,22 @@ fn bits(stats: &StepStats) -> [u64; 4] {
     [stats.loss, stats.log_z, stats.mean_len, stats.grad_norm].map(f64::to_bits)
 }
 
-fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
+pub(crate) fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
     (0..n).map(|_| bits(&step(trainer).unwrap())).collect()
 }
 
 /// A step by heads of a trainer with Thompson sampling, an ordinary one of any other.
-fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
+pub(crate) fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
     if trainer.source::<Thompson>().is_some() { thompson_step(trainer) } else { trainer.step() }
 }
 
-fn with_thompson(trainer: GridTrainer, share: f64) -> Result<GridTrainer> {
+pub(crate) fn with_thompson(trainer: GridTrainer, share: f64) -> Result<GridTrainer> {
     let thompson = Thompson::new(trainer.policy(), share)?;
     trainer.with_fresh(thompson)
 }
 
 /// Interrupted in the middle and resumed, it does what it would have done.
-fn resumes(name: &str, make: impl Fn(u64) -> GridTrainer) {
+pub(crate) fn resumes(name: &str, make: impl Fn(u64) -> GridTrainer) {
     let folder = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
     let fifo = || {
         let config = ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -338,77 +338,4 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let needs = Quantities::from(Quantity::LogPrior);
     let scores = score(&env, &grid_reward(), &pair, &walks, needs).unwrap();
     assert_eq!((scores.log_pf.kind(), scores.get(Quantity::LogPrior).unwrap().kind()), (Kind::Float, Kind::Float));
-}
-
-#[test]
-fn thompson_heads_all_sample_the_target() {
-    let mut trainer = with_thompson(trainer(0, 3, 500), 0.5).unwrap();
-    steps(&mut trainer, 500);
-    assert_eq!(trainer.policy().heads().unwrap().head(), 0, "the head that was in use is in use again");
-    for head in 0..3 {
-        trainer.policy().heads().unwrap().use_head(head).unwrap();
-        assert!(tv(&trainer) < 0.03, "head {head}: {}", tv(&trainer));
-    }
-}
-
-#[test]
-fn thompson_heads_resume_bit_for_bit() {
-    resumes("thompson", |seed| with_thompson(trainer(seed, 4, 100), 0.5).unwrap());
-    let one = steps(&mut trainer(1, 4, 100), 3);
-    assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
-}
-
-/// With a share of nearly nothing each head falls back on the whole batch; with a share of 1 that is what it has.
-#[test]
-fn a_head_without_a_share_learns_from_the_whole_batch() {
-    let weights = |share: f64| {
-        let mut trainer = with_thompson(trainer(1, 2, 100), share).unwrap();
-        step(&mut trainer).unwrap();
-        let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
-        parameters.iter().map(|p| p.tensor.detach().copy()).collect::<Vec<_>>()
-    };
-    assert_eq!(weights(1e-12), weights(1.0));
-    assert_ne!(weights(0.5), weights(1.0));
-}
-
-/// A variance of one trajectory is 0, and so is its gradient.
-#[test]
-fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
-    let (env, mut rng) = (grid(), Rng::seeded(5));
-    let (policy, reward) = (network(2, &mut rng), grid_reward());
-    let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
-    let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
-    // Of three trajectories a head gets one as a rule.
-    let mut trainer = with_thompson(trainer, 0.3).unwrap();
-    let losses: Vec<f64> = (0..30).map(|_| step(&mut trainer).unwrap().loss).collect();
-    let idle = losses.iter().filter(|loss| **loss == 0.0).count();
-    assert!(idle < 3, "{losses:?}");
-}
-
-#[test]
-fn what_makes_no_sense_is_refused() {
-    let refused = |trainer: Result<GridTrainer>| trainer.unwrap_err().to_string();
-    assert!(refused(with_thompson(trainer(0, 1, 9), 0.5)).contains("at least 2 heads"));
-    assert!(refused(with_thompson(trainer(0, 2, 9), 0.0)).contains("0 < share <= 1"));
-    let teacher = |config| Teacher::new(&grid(), network(1, &mut Rng::seeded(0)), config);
-    let message =
-        teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() }).map(drop).unwrap_err().to_string();
-    assert!(message.contains("above 0"), "{message}");
-    let both = with_thompson(trainer(0, 2, 9), 0.5).unwrap();
-    let mut both = both.with_source(0.5, teacher(TeacherConfig::default()).unwrap()).unwrap();
-    let refused = step(&mut both);
-    assert!(
-        matches!(refused, Err(Error::Missing { needed_by: "a source that learns from losses", .. })),
-        "{refused:?}"
-    );
-    // Every head must score its own share: an ordinary step would train the head in use alone.
-    let ordinary = with_thompson(trainer(0, 2, 9), 0.5).unwrap().step();
-    assert!(matches!(ordinary, Err(Error::Missing { .. })), "{ordinary:?}");
-    let on_policy = PolicyGradient::new(Advantage::Total).unwrap();
-    let mut rng = Rng::seeded(0);
-    let policy = network(2, &mut rng);
-    let reward = grid_reward();
-    let trainer = Trainer::new(grid(), reward, policy, on_policy, TrainerConfig::default(), rng).unwrap();
-    let message = step(&mut with_thompson(trainer, 0.5).unwrap()).unwrap_err().to_string();
-    assert!(message.contains("of the policy itself"), "{message}");
 }

@@ -47,6 +47,7 @@ mod sequences;
 mod sets;
 mod special_functions;
 mod spins;
+mod thompson;
 mod triangles;
 mod vectors_golden;
 mod vectors_training;

@@ -139,11 +139,11 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Makes one training step. It calls the public methods of a custom loop: [`draw`](Self::draw), [`score`](Self::score),
-    /// [`loss`](Self::loss), [`apply`](Self::apply) and [`advance`](Self::advance).
+    /// [`loss`](Self::loss), [`apply`](Self::apply) and [`advance`](Self::advance). [`Fit`](crate::run::Fit) warns of training that goes wrong, a
+    /// step doesn't.
     ///
     /// # Errors
     /// Those of the five methods. A step that fails before its update leaves no gradient: the next step is an ordinary one.
-    /// It doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }

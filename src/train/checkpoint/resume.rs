@@ -102,7 +102,7 @@ fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
     }
 }
 
-/// Continues from a checkpoint. On an error the trainer is unchanged.
+/// Continues from a checkpoint. On an error the trainer is unchanged, unless only another replica failed.
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
     // A run that was stopped while it saved for the first time has nothing but a staged checkpoint.

@@ -21,7 +21,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Whether a value is better than the best so far by more than `min_change`; a value that isn't finite never is.
+    /// Returns `true` if a value is better than the best so far by more than `min_change`. A value that isn't finite never is.
     pub(super) fn improves(self, value: f64, best: Option<f64>, min_change: f64) -> bool {
         let gain = best.map(|best| match self {
             Self::Smaller => best - value,
@@ -44,13 +44,13 @@ pub struct EarlyStop {
     goal: Goal,
     patience: usize,
     min_change: f64,
-    seen: Seen,
+    state: StopState,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-struct Seen {
+struct StopState {
     best: Option<f64>,
-    /// Number of measurements since the best.
+    /// The number of measurements since the best.
     stale: usize,
 }
 
@@ -68,7 +68,7 @@ impl EarlyStop {
             ));
         }
         let (name, metric) = ("early_stop".to_owned(), metric.to_owned());
-        Ok(Self { name, metric, goal, patience, min_change: 0.0, seen: Seen::default() })
+        Ok(Self { name, metric, goal, patience, min_change: 0.0, state: StopState::default() })
     }
 
     /// Sets a name other than `early_stop` for checkpoints; several such observers in a run need different names.
@@ -94,17 +94,17 @@ impl EarlyStop {
     /// The best value so far.
     #[must_use]
     pub fn best(&self) -> Option<f64> {
-        self.seen.best
+        self.state.best
     }
 
-    /// Adds a measurement; returns whether the run should stop.
-    fn measured(&mut self, value: f64) -> bool {
-        if self.goal.improves(value, self.seen.best, self.min_change) {
-            self.seen = Seen { best: Some(value), stale: 0 };
+    /// Adds a measurement. Returns `true` if the run should stop.
+    fn add_measurement(&mut self, value: f64) -> bool {
+        if self.goal.improves(value, self.state.best, self.min_change) {
+            self.state = StopState { best: Some(value), stale: 0 };
         } else {
-            self.seen.stale += 1;
+            self.state.stale += 1;
         }
-        self.seen.stale >= self.patience
+        self.state.stale >= self.patience
     }
 }
 
@@ -115,7 +115,7 @@ impl<E: Env> Observer<E> for EarlyStop {
 
     fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         if let Some(state) = state {
-            self.seen = Seen::deserialize(state)
+            self.state = StopState::deserialize(state)
                 .map_err(|error| Error::contract("a checkpoint keeps an early stop's best value and count", error))?;
         }
         Ok(())
@@ -123,14 +123,14 @@ impl<E: Env> Observer<E> for EarlyStop {
 
     fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
         let out_of_turn = record.at_end.contains(&self.metric);
-        match record.awaited(&self.metric)? {
-            Some(value) if !out_of_turn && self.measured(value) => Ok(ControlFlow::Break(())),
+        match record.figure_if_measured(&self.metric)? {
+            Some(value) if !out_of_turn && self.add_measurement(value) => Ok(ControlFlow::Break(())),
             _ => Ok(ControlFlow::Continue(())),
         }
     }
 
     fn save(&mut self) -> Result<Value> {
-        to_json(&self.seen)
+        to_json(&self.state)
     }
 }
 
@@ -141,11 +141,14 @@ mod tests {
     #[test]
     fn patience_counts_measurements_without_improvement() {
         let mut stop = EarlyStop::new("tv", Goal::Smaller, 3).unwrap().min_change(0.1).unwrap();
-        let stops = [1.0, 0.95, 0.85, 0.84, f64::NAN, 0.7, 0.7, 0.65, 0.61].map(|value| stop.measured(value));
+        let stops = [1.0, 0.95, 0.85, 0.84, f64::NAN, 0.7, 0.7, 0.65, 0.61].map(|value| stop.add_measurement(value));
         assert_eq!(stops, [false, false, false, false, false, false, false, false, true]);
-        assert_eq!((stop.best(), stop.seen.stale), (Some(0.7), 3));
+        assert_eq!((stop.best(), stop.state.stale), (Some(0.7), 3));
         let mut stop = EarlyStop::new("modes", Goal::Larger, 1).unwrap();
-        assert_eq!([f64::NEG_INFINITY, 1.0, 2.0, 2.0].map(|value| stop.measured(value)), [true, false, false, true]);
+        assert_eq!(
+            [f64::NEG_INFINITY, 1.0, 2.0, 2.0].map(|value| stop.add_measurement(value)),
+            [true, false, false, true]
+        );
         assert!(EarlyStop::new("tv", Goal::Smaller, 0).is_err());
         assert!(EarlyStop::new("tv", Goal::Smaller, 1).unwrap().min_change(f64::NAN).is_err());
     }

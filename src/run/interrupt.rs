@@ -8,8 +8,8 @@ use signal_hook::flag;
 
 use crate::{Error, Result};
 
-/// Handlers can't be removed, so there is one set for the process. While no run listens it does what the system would
-/// do. If the program has a handler of its own, that one is called as well, and ours then does nothing outside of runs.
+/// The handlers of the process. Handlers can't be removed, so there is one set. While no run listens, a signal has its
+/// usual effect. If the program has its own handler, both are called, and these do nothing outside of runs.
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
@@ -25,9 +25,9 @@ impl Handlers {
     fn new() -> std::io::Result<Self> {
         let (has_arrived, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         for signal in [SIGINT, SIGTERM] {
-            // Checked before our handlers are set.
+            // This must be checked before the handlers are set.
             let ends_process = is_default(signal);
-            // In this order, so that the first signal makes the second one end the process, not itself.
+            // The order matters: the first signal must arm the handler that ends the process, not trigger it.
             if ends_process {
                 flag::register_conditional_default(signal, deadly.clone())?;
             }
@@ -55,8 +55,9 @@ fn is_default(_signal: i32) -> bool {
     true
 }
 
-/// True once SIGINT (Ctrl-C) or SIGTERM has asked a run that listens ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)) to save and end. Who waits for
-/// others, as a [`Group`](crate::group::Group) does, shouldn't wait long from then on: who sent the signal kills soon.
+/// Returns `true` once SIGINT (Ctrl-C) or SIGTERM has arrived during a run that listens
+/// ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)): the run saves and ends. Code that waits for other processes, such as a
+/// [`Group`](crate::group::Group), should stop waiting soon, because schedulers kill the process soon after the signal.
 ///
 /// ```
 /// assert!(!gfn::run::interrupted());

@@ -94,7 +94,7 @@ impl<E: TrainEnv> Observer<E> for KeepBest {
     }
 
     fn after_step(&mut self, _trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>> {
-        if let Some(value) = record.awaited(&self.metric)?
+        if let Some(value) = record.figure_if_measured(&self.metric)?
             && self.goal.improves(value, self.best.map(|best| best.value), 0.0)
         {
             record.save_checkpoint(&self.path);

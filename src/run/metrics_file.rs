@@ -122,7 +122,7 @@ mod tests {
     use crate::io::replace::tests::folder;
 
     #[test]
-    fn a_resumed_run_goes_on_behind_its_own_line() {
+    fn a_resumed_run_continues_after_its_last_line() {
         let folder = folder("metrics");
         let path = folder.join("metrics.jsonl");
         let lines = "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":null}\n{\"step\":3}\n{\"step\":4,\"lo";

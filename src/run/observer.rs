@@ -51,7 +51,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of a step before any observer has seen it.
+    /// Makes the record of a step, without metrics.
     pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
         Self {
             step,
@@ -86,9 +86,11 @@ impl Record {
         }
     }
 
-    /// The figure that an observer uses; `None` at steps at which it isn't measured. It is an error if all validations
-    /// have measured and none of them gave the figure.
-    pub(super) fn awaited(&self, name: &str) -> Result<Option<f64>> {
+    /// Returns the figure that an observer uses; `None` at steps at which it isn't measured.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if all validations have measured at this step and none of them returned the figure.
+    pub(super) fn figure_if_measured(&self, name: &str) -> Result<Option<f64>> {
         let figure = self.figure(name);
         if figure.is_none() && self.validated && !self.partial {
             return Err(Error::config(
@@ -100,12 +102,12 @@ impl Record {
         Ok(figure)
     }
 
-    /// The record of a step at which nothing was measured.
+    /// Makes an empty record.
     pub(super) fn bare() -> Self {
         Self::new(0, 0, StepStats::default(), false)
     }
 
-    /// All figures with one number, the step's own and then the metrics; seconds by phase have the tag `seconds/PHASE`.
+    /// Returns all figures that are one number: first those of the step itself, then the metrics. The seconds of a phase have the tag `seconds/PHASE`.
     pub(super) fn figures(&self) -> Vec<(&str, f64)> {
         let stats = &self.stats;
         let [sample, score, backward, update] = stats.seconds;
@@ -125,7 +127,7 @@ impl Record {
         own.into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
     }
 
-    /// The keys of a record that aren't metrics.
+    /// Returns the keys of a record that aren't metrics.
     pub(super) fn own_keys() -> Result<Vec<String>> {
         let bare = Self::bare();
         let keys = to_json(&bare)?;
@@ -189,8 +191,8 @@ pub trait Observer<E: Env> {
     /// The name of its state in checkpoints.
     fn name(&self) -> &str;
 
-    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is what [`save`](Self::save)
-    /// gave for the checkpoint that the run continues from, if any.
+    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that [`save`](Self::save)
+    /// returned for the checkpoint that the run resumes from, if there is one.
     ///
     /// # Errors
     /// Any error, which ends the run before its first step.
@@ -204,8 +206,8 @@ pub trait Observer<E: Env> {
     /// Any error, which ends the run.
     fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing. It stands in the
-    /// checkpoint's manifest, which has room for settings and counts; lists that grow belong into
+    /// Returns the state that a checkpoint must hold; `null` (the default) for none. Called when a run has started and before each
+    /// checkpoint. The state is written to the checkpoint's manifest, which has room for settings and counts. Return growing lists by
     /// [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
@@ -214,20 +216,20 @@ pub trait Observer<E: Env> {
         Ok(Value::Null)
     }
 
-    /// Called after [`save`](Self::save): what must survive and is too large for JSON, as tensors of the kinds f32, f64, i64 or u8
-    /// with a name each. They get a section of the checkpoint of their own, of any size.
+    /// Returns state that is too large for JSON: named tensors of the kinds f32, f64, i64 or u8, of any size. Called after
+    /// [`save`](Self::save). The default is none.
     ///
     /// # Errors
-    /// Whatever keeps it from being saved.
+    /// Any error that prevents saving.
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
         Ok(Vec::new())
     }
 
-    /// Called before [`start`](Self::start) with what [`save_tensors`](Self::save_tensors) gave for the checkpoint that the run goes on
-    /// from, in the order of the names; not where there were none.
+    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors) returned for the checkpoint that
+    /// the run resumes from, sorted by name. It isn't called if there were none.
     ///
     /// # Errors
-    /// Whatever can't be made of them.
+    /// Any error about tensors that it can't read.
     fn load_tensors(&mut self, _tensors: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }

@@ -7,7 +7,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal;
 
-/// Least time between two redraws of the line.
+/// The shortest time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// The message is cut at the terminal's edge, so the least important parts come last.
 const TEMPLATE: &str = "{bar:12} {wide_msg}";
@@ -26,11 +26,12 @@ const TEMPLATE: &str = "{bar:12} {wide_msg}";
 /// ```
 #[derive(Debug)]
 pub struct Progress {
-    /// `None` if stderr isn't a terminal.
+    /// The line; `None` if stderr isn't a terminal.
     bar: Option<ProgressBar>,
-    drawn: Option<Instant>,
-    /// Nothing is drawn before.
-    from: Option<Instant>,
+    /// The time of the latest redraw.
+    last_redraw: Option<Instant>,
+    /// The time before which the line isn't shown.
+    hidden_until: Option<Instant>,
     state: State,
 }
 
@@ -39,7 +40,7 @@ pub struct Progress {
 struct State {
     label: String,
     total: u64,
-    /// Steps made before this run, which took none of its time.
+    /// The number of steps made before this run, which took none of its time.
     before: u64,
     started: Instant,
     step: u64,
@@ -80,17 +81,17 @@ impl Progress {
             loss: None,
             log_z: None,
         };
-        Self { bar, drawn: None, from: None, state }
+        Self { bar, last_redraw: None, hidden_until: None, state }
     }
 
-    /// Shows nothing at first, and nothing at all of a run that is over by then.
+    /// Shows the line only after this time, and not at all if the run has ended by then.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
-        self.from = self.state.started.checked_add(wait);
+        self.hidden_until = self.state.started.checked_add(wait);
         self
     }
 
-    /// Continues from `step`: steps before it don't count as made by this run.
+    /// Continues from `step`. Steps before it don't count as steps of this run.
     #[must_use]
     pub fn resumed_at(mut self, step: u64) -> Self {
         (self.state.before, self.state.step) = (step, step);
@@ -105,18 +106,18 @@ impl Progress {
         }
         (self.state.step, self.state.loss, self.state.log_z) = (step, Some(loss), log_z);
         let now = Instant::now();
-        if self.from.is_some_and(|from| now < from) {
+        if self.hidden_until.is_some_and(|start| now < start) {
             return;
         }
-        if self.drawn.is_none_or(|drawn| now - drawn >= INTERVAL) {
-            self.drawn = Some(now);
+        if self.last_redraw.is_none_or(|last| now - last >= INTERVAL) {
+            self.last_redraw = Some(now);
             self.draw();
         }
     }
 
     /// Shows the last state and leaves the line on the terminal.
     pub fn finish(self) {
-        if self.from.is_some() && self.drawn.is_none() {
+        if self.hidden_until.is_some() && self.last_redraw.is_none() {
             return;
         }
         self.draw();
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_shows_nothing_where_the_line_waits() {
+    fn a_run_that_ends_before_the_line_appears_shows_nothing() {
         for (wait, shown) in [(Duration::from_secs(3600), false), (Duration::ZERO, true)] {
             let terminal = Narrow::default();
             let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
@@ -256,7 +257,7 @@ mod tests {
     fn nothing_happens_without_a_terminal() {
         let mut progress = Progress::on(None, 10, "quiet");
         progress.update(3, 1.0, None);
-        assert!(progress.drawn.is_none());
+        assert!(progress.last_redraw.is_none());
         assert!(!progress.state.message(Duration::ZERO).contains("loss"));
         progress.finish();
     }

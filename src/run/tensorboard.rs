@@ -14,7 +14,7 @@ use crate::train::Trainer;
 use crate::{Error, Result};
 
 /// An observer that writes the figures of each step to an event file, which `tensorboard --logdir FOLDER` shows while the
-/// run goes on. Add it last, so that it sees what other observers measure.
+/// run continues. Add it last, so that it sees what other observers measure.
 ///
 /// The tags are the keys of [`MetricsFile`](super::MetricsFile), and `seconds/sample`, `seconds/score`,
 /// `seconds/backward` and `seconds/update`. TensorBoard keeps values in single precision. Each step is flushed to the
@@ -174,7 +174,7 @@ mod tests {
     use crate::testing::{Chain, Positions};
     use crate::train::{StepStats, TrainerConfig};
 
-    /// What `RecordWriter` of TensorBoard 2.21 writes for the events of the test.
+    /// The bytes that `RecordWriter` of TensorBoard 2.21 writes for the events of the test.
     const HEAD: &str = "1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c\
         100000000000000095fbfe1809000000000000f83f10ac023a020801713b788a";
     const SCALARS: &str =
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_on_has_a_new_file_and_its_steps_go_on() {
+    fn a_resumed_run_starts_a_new_file_and_continues_the_steps() {
         let folder = folder("events").join("new");
         let reward = |s: &Positions, _: Option<&tch::Tensor>| Ok(vec![0.0; s.0.len()]);
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
@@ -225,7 +225,7 @@ mod tests {
         assert!(begins(&found[0][1], 1, 7) && begins(&found[1][1], 4, 7), "sessions start at steps 1 and 4: {found:?}");
         let steps = found.iter().flat_map(|file| &file[2..]).zip(1..);
         steps.for_each(|(event, step)| assert!(begins(event, step, 5), "step {step}: {event:?}"));
-        // What is no folder can't have files.
+        // A path that isn't a folder is refused.
         let mut nowhere = TensorBoard::new(&paths[0]);
         let refused = Fit::new(6).observe(&mut nowhere).run(&mut trainer);
         assert!(matches!(refused, Err(Error::Io { path, .. }) if path == paths[0]));

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// Prints a line above a progress line; false if there is no progress line any more.
+/// Prints a line above a progress line. Returns `false` if there is no progress line any more.
 type Printer = Box<dyn Fn(&str) -> bool + Send>;
 
 static PRINTER: Mutex<Option<Printer>> = Mutex::new(None);
@@ -21,7 +21,7 @@ pub(crate) fn say(line: &str) {
     }
 }
 
-/// Writes a line to stderr, where somebody reads it: a closed terminal must not end a run.
+/// Writes a line to stderr. Errors are ignored, because a closed terminal must not end a run.
 pub(crate) fn write(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_go_through_what_draws_as_long_as_it_does() {
+    fn lines_go_through_the_printer_until_it_returns_false() {
         let drawing = Arc::new(AtomicBool::new(true));
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (draws, printed) = (Arc::clone(&drawing), Arc::clone(&lines));

@@ -23,15 +23,15 @@ pub enum ReplayPath {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransitionBatches {
-    /// The transitions of an update, drawn from all of the batch; all of them, where there are no more.
+    /// The number of transitions per update, drawn from the whole batch. If the batch has fewer, all are used.
     pub size: usize,
-    /// The updates that are made on each batch.
+    /// The number of updates on each batch.
     pub updates_per_draw: usize,
 }
 
 /// The settings of a [`Trainer`](super::Trainer).
 ///
-/// Where log Z starts is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)); without one,
+/// The first value of log Z is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)). Without it,
 /// the first step sets it to the importance estimate of its batch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -45,7 +45,7 @@ pub struct TrainerConfig {
     pub replay_after: usize,
     /// The path to a replayed object.
     pub replay_path: ReplayPath,
-    /// Share of uniform actions. `None` explores if objective and policy allow it: by [`EPSILON`](Self::EPSILON) if the
+    /// Share of uniform actions. `None` explores if objective and policy allow it: it is [`EPSILON`](Self::EPSILON) if the
     /// objective learns from any trajectory and the policy's distribution can be mixed with a uniform one
     /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)), otherwise not at
     /// all.
@@ -62,11 +62,11 @@ pub struct TrainerConfig {
     /// Number of transitions that are scored at once. Memory for gradients then doesn't grow with the batch, at the
     /// cost of another pass without gradients. The gradient is the same. `None` scores the whole batch at once.
     pub chunk: Option<usize>,
-    /// Several updates a step, each on single transitions of the batch's trajectories, in place of one on all of them: for objectives whose
+    /// Several updates per step, each on single transitions of the batch, instead of one update on whole trajectories. For objectives whose
     /// residuals are of [one transition](crate::objective::Objective::learns_from_transitions).
     pub transitions: Option<TransitionBatches>,
-    /// Exponent of R in training, a schedule that ends at 1, where the target is R itself: a run may begin with a flat reward, and sharpen it. Buffers
-    /// and exact distances are of R as it is; loss and log Z of a step are of its own target. Objectives that read no reward don't read it.
+    /// Exponent of R in training: a schedule that ends at 1, so that the final target is R itself. A run may begin with a flat reward and sharpen it. Buffers
+    /// and exact distances use R itself; loss and log Z of a step are those of its own target. Objectives without a reward ignore it.
     pub reward_exponent: Schedule,
     /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
     /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which [`Fit`](crate::run::Fit) warns.
@@ -124,7 +124,7 @@ impl TrainerConfig {
         }
         self.reward_exponent.check()?;
         let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
-        // Where a function of one's own ends, nobody knows.
+        // The end of a custom function is unknown.
         let known = !matches!(self.reward_exponent, Schedule::Own(_));
         if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
             let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
@@ -180,12 +180,12 @@ pub struct StepStats {
 }
 
 impl StepStats {
-    /// Notes the figures of the scores that the first update is made by.
+    /// Sets the figures that come from the scores of the first update.
     pub(super) fn describe(&mut self, scores: &Scores, reward_exponent: f64) {
-        // Single transitions don't know where they started.
+        // Single transitions lack the initial state, which log Z belongs to.
         let log_z = if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
         self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
-        // A trainer knows the trajectories themselves; of several replicas, their scores.
+        // The trainer replaces it by the mean over trajectories, unless there are several replicas: then only scores are known.
         self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
         (self.distinct, self.states) = scores.distinct;
     }

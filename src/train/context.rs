@@ -33,7 +33,7 @@ pub struct Context<E: Env> {
     pub config: TrainerConfig,
     /// The number of steps made; during a step, the number of steps before it.
     pub step: usize,
-    /// This replica's end of the group of replicas that train as one. The group may have one member. All members draw and learn at the same
+    /// The connection of this replica to the replicas that train as one. The group may have one member. All members draw and learn at the same
     /// time, so sources and companions may exchange tensors with those of other members.
     pub group: Box<dyn Group>,
     pub(super) average: Option<Averaged>,

@@ -75,7 +75,7 @@ impl<E: Env> Trainer<E> {
         policy.downcast().ok().map(|policy| *policy)
     }
 
-    /// Tells the trainer that the policy was changed in another way than by training: the next step checks it as the first one did.
+    /// Tells the trainer that the policy was changed by something other than training. The next step checks it as the first step did.
     pub fn policy_changed(&mut self) {
         self.next_check = 0;
     }
@@ -156,7 +156,7 @@ impl<E: Env> Trainer<E> {
         self.attachments.set(name, state, tensors)
     }
 
-    /// Gives the policy the averaged parameters for good, after training. What it then evaluates, samples and saves is the average.
+    /// Replaces the policy's parameters by their average, after training. Evaluations, samples and checkpoints are then those of the average.
     ///
     /// # Errors
     /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).

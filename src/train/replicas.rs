@@ -54,7 +54,7 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     }
     let uniform = env.uniform();
     let mut walks = match Sampler::new(env, &uniform).max_steps(config.max_steps).walks(N_PROBES, &mut Rng::seeded(0)) {
-        // Walks at random may be too long, for all replicas alike.
+        // Random walks may be too long, but then they are so for every replica.
         Err(Error::StepLimit { .. }) => return Ok(()),
         drawn => drawn?,
     };

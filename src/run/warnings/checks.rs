@@ -10,27 +10,27 @@ use crate::train::StepStats;
 
 /// The share of a batch that is nearly all of it.
 const NEARLY_ALL: f64 = 0.95;
-/// Steps in a row before one object counts as a collapse.
+/// Consecutive steps on one object before they count as a collapse.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The same where nothing seen is as good: the target may be that peaked, or the others were never found.
+/// The same if no other sampled object is as good: the target may be that peaked, or the other objects were never found.
 const UNPROVEN_STEPS: usize = 200;
-/// By how much log R of another object may be lower at most: at 95 % of the mass on one, all others together have exp(-2.9) of it.
+/// The largest difference in log R to another object that still counts as comparable: if one object has 95 % of the mass, all others together have exp(-2.9) of it.
 const COMPARABLE: f64 = 2.0;
-/// Steps in a row before a loss next to 0 counts as an end.
+/// Consecutive steps with a loss near 0 before training counts as stalled.
 const STILL_STEPS: usize = 100;
-/// A loss next to 0.
+/// A loss near 0.
 const STILL_LOSS: f64 = 1e-3;
-/// By how much log Z moves within these steps where it stands still.
+/// The largest change of log Z within these steps that counts as no change.
 const STILL_LOG_Z: f64 = 0.02;
-/// By how much log Z must be below a log-reward: more than a small loss allows.
+/// The margin below the best log-reward that signals an unreachable optimum: more than a small loss allows.
 const BELOW: f64 = 0.2;
-/// By how much a learned log Z must be below a log-reward to be far below it.
+/// The margin below the best log-reward from which on a learned log Z is far below it.
 const FAR_BELOW: f64 = 10.0;
-/// Steps in a row before a log Z that is far below counts as one that doesn't get there.
+/// Consecutive steps with a log Z far below before it counts as one that won't get there.
 const FAR_STEPS: usize = 200;
-/// Steps in a row before rewards at the floor count as sparse.
+/// Consecutive steps with rewards at the floor before rewards count as sparse.
 const FLOOR_STEPS: usize = 200;
-/// The share at the floor where rewards are sparse.
+/// The share of rewards at the floor from which on rewards are sparse.
 const AT_FLOOR: f64 = 0.99;
 
 impl<S: Rows> Warnings<S> {
@@ -100,7 +100,7 @@ impl<S: Rows> Warnings<S> {
         }
     }
 
-    /// The object that nearly all trajectories end in: their share, its log-reward, and the best one of another that was ever seen.
+    /// Returns the object that nearly all trajectories end in: their share, its log-reward, and the best log-reward of any other object so far.
     fn one_object<E: Env<States = S>>(
         &self,
         env: &E,
@@ -110,7 +110,7 @@ impl<S: Rows> Warnings<S> {
         let best = self.best.as_ref()?;
         let mut sorted = log_rewards.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // What more than half of them have is the middle one.
+        // A log-reward that more than half of the trajectories have is the median.
         let log_reward = sorted[sorted.len() / 2];
         let least = (NEARLY_ALL * log_rewards.len() as f64).ceil() as usize;
         let rows: Vec<usize> = (0..log_rewards.len()).filter(|&i| log_rewards[i] == log_reward).collect();
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::testing::{Chain, Positions};
 
-    /// A run whose batches end at these positions, each of which has this log-reward, loss 0 and log Z, for so many steps.
+    /// The warnings of a run, and its number of steps.
     struct Run(Warnings<Positions>, usize);
 
     impl Run {
@@ -202,21 +202,21 @@ mod tests {
     }
 
     #[test]
-    fn one_object_is_a_collapse_where_others_were_as_good() {
+    fn one_object_is_a_collapse_if_others_were_as_good() {
         let on = |x, log_reward| [(x, log_reward); 20];
         let loss = (1.0, 0.0);
-        // Two objects of reward 1 were seen; one of them is all that is left.
+        // Two objects of reward 1 were sampled; later only one of them is.
         let mut run = Run::new();
         run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
         assert!(run.0.raised.is_empty());
         run.steps(100, &on(1, 0.0), loss, true);
         let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
         assert_eq!(run.0.raised, [expected]);
-        // All that is left is worse than what was seen.
+        // The remaining object is worse than an earlier one.
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
         assert!(matches!(run.0.raised[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.raised);
-        // Nothing seen comes near it, or nothing else was seen: the target may be that peaked, and it takes longer.
+        // No other object comes near it, or none was sampled: the target may be that peaked, and it takes longer.
         for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
@@ -224,14 +224,14 @@ mod tests {
             run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
             assert!(matches!(run.0.raised[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.raised);
         }
-        // One of twenty elsewhere is nearly all, two aren't.
+        // Nineteen of twenty on one object are nearly all, eighteen aren't.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
         assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.raised.len(), 1);
         assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.raised.is_empty());
     }
 
     #[test]
-    fn a_loss_of_zero_is_a_collapse_where_log_z_is_below_a_reward() {
+    fn a_loss_of_zero_is_a_collapse_if_log_z_is_below_a_reward() {
         let two = [(3, -3.0), (4, -4.0)].repeat(10);
         let after = |steps, figures, explores| {
             let mut run = Run::new();
@@ -240,7 +240,7 @@ mod tests {
         };
         let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
         assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
-        // Too early, a loss, exploration, a log Z that goes with the best reward.
+        // Too few steps, a large loss, exploration, and a log Z that fits the best reward.
         for (steps, figures, explores) in
             [(99, (1e-6, -2.7), false), (300, (0.1, -2.7), false), (300, (1e-6, -2.7), true), (300, (1e-6, 0.4), false)]
         {
@@ -253,13 +253,13 @@ mod tests {
             run.steps(1, &two, (1e-6, -9.0 + 0.001 * f64::from(k)), false);
         }
         assert_eq!(run.0.raised, []);
-        // Where no object is ever met twice, rewards may be densities, which exceed Z.
+        // If no object is ever sampled twice, rewards may be densities, which exceed Z.
         let mut run = Run::new();
         assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.raised, []);
     }
 
     #[test]
-    fn a_log_z_that_stays_far_below_a_reward_is_told_of() {
+    fn a_log_z_that_stays_far_below_a_reward_is_reported() {
         let high = [(3, 250.0), (4, 251.0)].repeat(10);
         let after = |steps, log_z: f64| {
             let mut run = Run::new();
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(after(200, 139.0), [Warning::LogZFarBelow { step: 200, log_z: 139.0, best: 251.0 }]);
         assert_eq!(after(199, 139.0), []);
         assert_eq!(after(900, 242.0), []);
-        // It gets there in between.
+        // log Z comes near in between.
         let mut run = Run::new();
         run.steps(150, &high, (9e4, 139.0), true).steps(1, &high, (9e4, 245.0), true).steps(
             150,
@@ -278,7 +278,7 @@ mod tests {
             true,
         );
         assert_eq!(run.0.raised, []);
-        // Where no object is ever met twice, rewards may be densities, which exceed Z.
+        // If no object is ever sampled twice, rewards may be densities, which exceed Z.
         assert_eq!(Run::new().steps(300, &mixed()[..10], (9.0, -20.0), true).0.raised, []);
     }
 

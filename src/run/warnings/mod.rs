@@ -36,13 +36,13 @@ pub struct Warnings<S> {
     has_explored: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
-    /// Steps in a row in which nearly all trajectories ended in one object.
+    /// The number of latest consecutive steps in which nearly all trajectories ended in one object.
     one_object_steps: usize,
-    /// Steps in a row in which nearly all rewards were at the floor.
+    /// The number of latest consecutive steps in which nearly all rewards were at the floor.
     floor_steps: usize,
-    /// Steps in a row with a loss next to 0, and log Z at the first of them.
+    /// The number of latest consecutive steps with a loss near 0, and log Z at the first of them.
     still: (usize, f64),
-    /// Steps in a row with a log Z far below a log-reward.
+    /// The number of latest consecutive steps with a log Z far below a log-reward.
     far_steps: usize,
     recent: Recent,
 }
@@ -110,7 +110,7 @@ impl<S> Warnings<S> {
         self.report(n_before)
     }
 
-    /// Adds a warning unless there is one of its kind. Of resumed runs there may be several: each resume may change other settings.
+    /// Adds a warning unless there is a warning of its kind. There may be several about resumed runs, because each resume may change other settings.
     fn raise(&mut self, warning: Warning) {
         let is_known = |known: &Warning| match known {
             Warning::Resumed { .. } => *known == warning,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// [`Record::warnings`](crate::run::Record::warnings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OnWarning {
-    /// Also prints one line on stderr, above a progress line if there is one.
+    /// Prints one line on stderr, too, above a progress line if there is one.
     #[default]
     Print,
     /// Only records it.

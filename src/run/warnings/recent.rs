@@ -4,35 +4,36 @@ use std::collections::VecDeque;
 
 use crate::error::Warning;
 
-/// A log-reward that rewards of ordinary size have, given in place of their logarithms.
+/// A value that is large for a log-reward, but common for a reward that is passed without its logarithm.
 const HUGE_LOG_REWARD: f64 = 100.0;
-/// The ratio of the greatest log-reward to the median from which on it stands out.
+/// The ratio of the greatest log-reward to the median from which on the greatest stands out.
 const FAR_OUT: f64 = 10.0;
-/// A log-reward that no probability needs.
+/// A value beyond any plausible log-reward.
 const IMPOSSIBLE_LOG_REWARD: f64 = 10_000.0;
-/// The number of log-rewards that are compared with one another.
+/// The number of log-rewards in a window.
 const WINDOW: usize = 1_000;
-/// By how much log-rewards of one object may differ, per unit of their size if that is above 1: networks
-/// round.
+/// The largest difference of two log-rewards of one object, per unit of their size if that is above 1:
+/// networks round.
 const SAME_REWARD: f64 = 1e-5;
-/// The share of different log-rewards among the first ones from which on objects are hardly ever drawn twice
+/// The share of different log-rewards in the first window from which on objects are hardly ever sampled twice
 /// by chance.
 const ALL_DIFFERENT: f64 = 0.9;
 /// The share of different log-rewards below which the policy has concentrated.
 const FEW_DIFFERENT: f64 = 0.5;
-/// The number of importance weights that are kept, and the least that a share of them is of.
-const KEPT_WEIGHTS: usize = 256;
-const LEAST_WEIGHTS: usize = 64;
-/// The share of effective samples below which means over samples aren't those of the target.
-const FEW_EFFECTIVE: f64 = 0.1;
-/// The least distance between the quartiles of log-weights: single explored trajectories may have any weight.
-const LEAST_SPREAD: f64 = 2.0;
-/// A run of fewer steps isn't expected to have learned anything.
-const LEAST_STEPS: usize = 100;
+/// The number of latest importance weights that are stored.
+const MAX_WEIGHTS: usize = 256;
+/// The smallest number of weights of which a share is computed.
+const MIN_WEIGHTS: usize = 64;
+/// The share of effective samples below which means over samples aren't means of the target.
+const MIN_EFFECTIVE_SHARE: f64 = 0.1;
+/// The smallest distance between the quartiles of log-weights that raises the warning: a few explored trajectories may have any weight.
+const MIN_QUARTILE_SPREAD: f64 = 2.0;
+/// The smallest number of steps after which a run is expected to have learned something.
+const MIN_STEPS: usize = 100;
 
-/// A warning if the log-rewards of a first batch are rewards by their looks: none is negative, and the
-/// greatest is beyond any log-reward,
-/// or far from most others. A size or a count times a factor, as log-rewards of large problems are, isn't.
+/// Returns a warning if the log-rewards of a first batch look like rewards: none is negative, and the greatest is
+/// beyond any log-reward, or far from most others. A size or a count times a factor, which log-rewards of large
+/// problems are, raises none.
 pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
     let mut sorted = log_rewards.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -71,13 +72,13 @@ impl Recent {
     /// Adds log importance weights.
     pub(super) fn add_weights(&mut self, log_weights: &[f64]) {
         self.log_weights.extend(log_weights);
-        self.log_weights.drain(..self.log_weights.len().saturating_sub(KEPT_WEIGHTS));
+        self.log_weights.drain(..self.log_weights.len().saturating_sub(MAX_WEIGHTS));
     }
 
-    /// A warning if the latest trajectories are worth few samples of the target.
+    /// Returns a warning if the latest trajectories are worth few samples of the target.
     pub(super) fn few_effective(&self, step: usize) -> Option<Warning> {
         let n = self.log_weights.len();
-        if n < LEAST_WEIGHTS || step < LEAST_STEPS {
+        if n < MIN_WEIGHTS || step < MIN_STEPS {
             return None;
         }
         let mut sorted: Vec<f64> = self.log_weights.iter().copied().collect();
@@ -86,7 +87,7 @@ impl Recent {
         let weights: Vec<f64> = sorted.iter().map(|log_weight| (log_weight - sorted[n - 1]).exp()).collect();
         let (sum, squares) = weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
         let effective = sum * sum / squares;
-        let few = effective < FEW_EFFECTIVE * n as f64 && spread > LEAST_SPREAD;
+        let few = effective < MIN_EFFECTIVE_SHARE * n as f64 && spread > MIN_QUARTILE_SPREAD;
         few.then_some(Warning::FewEffective { step, effective, n })
     }
 }

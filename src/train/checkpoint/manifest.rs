@@ -1,4 +1,4 @@
-//! What a checkpoint says about itself: the manifest, and the checks that need nothing but it and the bytes.
+//! The manifest of a checkpoint, and the checks that need only the manifest and the bytes of the tensors.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub struct Manifest {
     /// The 64-bit FNV-1a hash of this manifest (written compactly, with this field empty) followed by
     /// `model.safetensors`, in 16 hexadecimal digits: against damage, not against malice.
     pub checksum: String,
-    /// The rest that a trainer needs to go on: the random stream, its settings, counters.
+    /// The other state that a trainer needs to resume: the random stream, its settings, counters.
     pub state: serde_json::Value,
 }
 

@@ -31,7 +31,7 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a checkpoint only ever replaces a checkpoint",
 };
 
-/// Everything that a run needs to go on: the model's parameters, further tensors by section (the optimiser's moments,
+/// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimiser's moments,
 /// a replay buffer's arrays), and a JSON state (random stream, settings, counters).
 ///
 /// Tensors may be f32, f64, i64 or u8, and come back bit for bit. On disk a checkpoint is a folder with two files.
@@ -64,17 +64,17 @@ pub struct Checkpoint {
     manifest: Manifest,
     /// Names are `section/name`; the model's section is `model`.
     tensors: Vec<(String, Tensor)>,
-    /// Where it was loaded from, for messages; empty for a new one.
+    /// The folder that it was loaded from, for messages; empty for a new checkpoint.
     path: PathBuf,
 }
 
 impl Checkpoint {
-    /// A checkpoint of a model after `step` training steps, with what else a trainer keeps as JSON. Values are copied.
+    /// Makes a checkpoint of a model after `step` training steps. `state` is the trainer's other state. Values are copied.
     ///
     /// Floating-point numbers in `state` come back exactly, but JSON has no NaN or infinity: they would become `null`.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] for what [`Parameters::check`] finds.
+    /// Those of [`Parameters::check`].
     pub fn new(parameters: &Parameters, step: u64, state: serde_json::Value) -> Result<Self> {
         let manifest = Manifest::new(parameters, step, state)?;
         let values = no_grad(|| {
@@ -168,7 +168,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
-    /// holds other files too) is in the way, or if writing fails. What was there before is untouched then.
+    /// holds other files too) is in the way, or if writing fails. An earlier checkpoint in this place is untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.stage(path.as_ref())?;
         LAYOUT.publish(path.as_ref())
@@ -201,7 +201,7 @@ impl Checkpoint {
     /// If a save was interrupted between moving the old checkpoint away and the new one in, the old one is read.
     ///
     /// # Errors
-    /// [`crate::Error::File`], with what is wrong and what to do.
+    /// [`crate::Error::File`] for a checkpoint that can't be read or is damaged.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_folder(LAYOUT.resolve(path.as_ref()))
     }

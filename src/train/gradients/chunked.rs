@@ -49,7 +49,7 @@ pub(super) fn leaf_scores<E: Env>(
     )
 }
 
-/// The index of the next part's first number among those of the whole batch, for each quantity.
+/// The index, for each quantity, of the next part's first number among the numbers of the whole batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QuantityOffsets(BTreeMap<Quantity, i64>);
 

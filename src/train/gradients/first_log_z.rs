@@ -38,7 +38,7 @@ pub(in crate::train) fn start_log_z<E: TrainEnv>(
     let mine = scores.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
-    // The step refuses values beyond single precision and says where they come from.
+    // `score` refuses such values and names their cause.
     if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 //!
 //! A loss is a function of scores alone, so replicas tell each other their scores, a few numbers per transition. Each then computes
 //! the loss of the whole batch and its gradient with respect to every score, and propagates the part that belongs to its own trajectories
-//! into the parameters. The sum over replicas is the gradient of the whole batch, whatever the objective: also of those that compare
+//! into the parameters. The sum over replicas is the gradient of the whole batch for every objective, also for objectives that compare
 //! trajectories with the batch's mean.
 
 use tch::{Kind, Tensor, no_grad};
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 
 pub(in crate::train) const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and settings: build them alike, from one seed";
 
-/// The scores of all replicas as those of one batch, and where this replica's stand among them. They are leaves, which collect the
+/// Returns the scores of all replicas as the scores of one batch, and the place of this replica's scores among them. They are leaves, which collect the
 /// loss's gradient.
 pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
     let packed = Tensor::from_slice(&pack(mine));
@@ -54,7 +54,7 @@ fn pack(scores: &Scores) -> Vec<f64> {
     std::iter::once(lists.len() as f64).chain(lengths).chain(lists.concat()).collect()
 }
 
-/// The other way round; `None` for what isn't the scores of the same quantities as `like`.
+/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same quantities as `like`.
 fn unpack(packed: &[f64], like: &Scores) -> Option<Scores> {
     let (&count, mut rest) = packed.split_first()?;
     let lengths;
@@ -68,7 +68,7 @@ fn unpack(packed: &[f64], like: &Scores) -> Option<Scores> {
     let &[wide, distinct, visited, instance] = lists()? else { return None };
     let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
     let (offsets, inner, conditions) = (rows(lists()?), rows(lists()?), lists()?);
-    // Lists of rows in order: what else arrives was not packed by `pack`.
+    // `pack` writes lists of rows in order; anything else isn't a message of `pack`.
     let n = offsets.last().copied()?;
     if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;
@@ -134,7 +134,7 @@ mod tests {
     use crate::Rng;
     use crate::group::replicate;
 
-    /// Shares of a batch differ in what they move: a part of a network that reads edges has no gradient of graphs without any.
+    /// The shares of a batch may reach different parameters: the part of a network that reads edges has no gradient for graphs without edges.
     #[test]
     fn a_gradient_of_one_replica_is_everybodys() {
         replicate(3, |replica| {

@@ -26,7 +26,7 @@ use crate::{Error, Result, runtime};
 
 /// The scores of a batch ([`Trainer::score`](super::Trainer::score)).
 pub struct BatchScores {
-    /// One part, unless the batch was scored in parts.
+    /// The scored parts: a single one, unless the batch was scored in parts.
     parts: Vec<ScoredPart>,
     /// The scores of several parts together.
     joined: Option<Scores>,

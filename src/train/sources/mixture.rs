@@ -21,7 +21,7 @@ pub(in crate::train) enum Share {
     Replay,
     /// The offline share of [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     Data,
-    /// This share of the whole batch.
+    /// A fixed share of the whole batch.
     Fixed(f64),
 }
 

@@ -25,7 +25,7 @@ pub trait Refill<E: Env>: Send {
     fn refill(&self, buffer: &mut ReplayBuffer<E>, context: &Context<E>, rng: &mut Rng) -> Result<u64>;
 }
 
-/// Other conditions for replayed objects.
+/// The settings of hindsight: it gives replayed objects other conditions.
 pub(in crate::train) struct Relabelling<S> {
     pub(in crate::train) hindsight: Box<dyn Hindsight<S>>,
     /// The probability of another condition.

@@ -1,14 +1,14 @@
-//! Rules that are asked about whole batches: for authors to whom a call costs more than a state.
+//! Rules that judge a whole batch per call, for rules whose calls are expensive.
 
 use super::{Direction, Masks, Rows};
 
-/// The rules of one state, said of a batch at once: rules in another language, where each call has a price.
+/// Rules that judge a whole batch per call: for rules in another language, where each call is expensive.
 ///
-/// They forbid on top of the rules whose `batched` gives them ([`VectorRules`](super::VectorRules::batched),
-/// [`GraphRules`](crate::graph::GraphRules::batched)). Backward moves are derived from the forward ones: the states that they lead to
-/// are asked about in one batch, too. An answer that is too short forbids what it leaves out.
+/// They forbid moves in addition to the rules whose `batched` returns them ([`VectorRules`](super::VectorRules::batched),
+/// [`GraphRules`](crate::graph::GraphRules::batched)). Backward moves are derived from forward moves: the parents are judged in one
+/// batch, too. An answer that is too short forbids the missing moves.
 ///
-/// A move `M` of vectors is a row of the batch and a slot; one of graphs is a [`BatchMove`](crate::graph::BatchMove).
+/// A move `M` of vectors is a row of the batch and a slot. A move of graphs is a [`BatchMove`](crate::graph::BatchMove).
 ///
 /// ```
 /// use gfn::env::BatchRules;
@@ -38,24 +38,24 @@ use super::{Direction, Masks, Rows};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait BatchRules<S: Rows, M>: Send + Sync {
-    /// `true` for each of these forward moves that is allowed, of those that the rules of single states allow.
+    /// Returns `true` for each of these forward moves that is allowed. The rules of single states allow all of them.
     fn permits(&self, states: &S, moves: &[M]) -> Vec<bool>;
 
-    /// `false` for states that no sequence of forward moves builds; none, by default.
+    /// Returns `false` for states that no sequence of forward moves builds. The default is `true` for all.
     fn is_reachable(&self, states: &S) -> Vec<bool> {
         vec![true; states.len()]
     }
 
-    /// `true` for each of these states that the exit may leave as a finished object; all, by default.
+    /// Returns `true` for each of these states that may be a finished object. The default is `true` for all.
     fn can_end(&self, states: &S) -> Vec<bool> {
         vec![true; states.len()]
     }
 }
 
-/// Forbids in the masks of a batch what the rules of batches forbid.
+/// Removes from the masks of a batch the moves that the rules of batches forbid.
 ///
-/// `forward` names the forward move that slot `slot` of state `row` is; of a backward slot, the one that it undoes, which is made in the
-/// parent that comes with it and becomes row `at` of the `batch` of parents. A slot without one is forbidden.
+/// `forward` returns the forward move of slot `slot` of state `row`. For a backward slot it returns the forward move that the slot undoes,
+/// with the parent in which that move is made, which becomes row `at` of the `batch` of parents. A slot without a move is forbidden.
 pub(crate) fn restrict<S: Rows, M, P>(
     rules: &dyn BatchRules<S, M>,
     states: &S,
@@ -100,7 +100,7 @@ mod tests {
     use crate::Rng;
     use crate::env::{StateGraph, VectorEnv, VectorRules, VectorStates};
 
-    /// Steps along two axes to at most 2, never onto the diagonal beyond the origin; sums of 1 are no ends.
+    /// Steps along two axes to at most 2, never onto the diagonal except at the origin. A state of sum 1 can't be an end.
     struct Steps {
         batched: bool,
     }

@@ -3,12 +3,12 @@
 use crate::env::Env;
 use crate::{Error, Result, Rng};
 
-/// All instances in turn, for `n` trajectories.
+/// Returns an instance for each of `n` trajectories: all instances in turn.
 pub(crate) fn instances_in_turn<E: Env>(env: &E, n: usize) -> Vec<u32> {
     (0..env.n_instances().max(1)).cycle().take(n).collect()
 }
 
-/// An instance drawn for each of `n` trajectories; nothing is drawn where there is but one.
+/// Draws an instance for each of `n` trajectories. Consumes no random numbers if there is only one instance.
 pub(crate) fn draw_instances<E: Env>(env: &E, n: usize, rng: &mut Rng) -> Vec<u32> {
     match env.n_instances() {
         0 | 1 => vec![0; n],
@@ -16,7 +16,7 @@ pub(crate) fn draw_instances<E: Env>(env: &E, n: usize, rng: &mut Rng) -> Vec<u3
     }
 }
 
-/// Checks numbers from outside.
+/// Checks that these instances exist.
 pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> {
     let known = env.n_instances();
     match instances.iter().find(|&&instance| instance >= known) {
@@ -25,7 +25,7 @@ pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> 
     }
 }
 
-/// Refuses an environment of several instances where one distribution or one log Z is asked for.
+/// Refuses an environment of several instances, for functions that return a single distribution or log Z.
 pub(crate) fn check_one_instance<E: Env>(env: &E, expected: &'static str) -> Result<()> {
     match env.n_instances() {
         0 | 1 => Ok(()),

@@ -1,21 +1,21 @@
-//! The measure over states: where several states are one object, each has a share of its reward.
+//! The measure over states: if several states are one object, each has a share of its reward.
 
 use std::collections::HashMap;
 
 use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph, describe_state};
 use crate::{Error, Result};
 
-/// All states that are the same objects as some states ([`Symmetry::forms`](crate::env::Symmetry::forms)).
+/// For some states, all states that are the same objects ([`Symmetry::forms`](crate::env::Symmetry::forms)).
 #[derive(Clone, Debug)]
 pub struct Forms<S> {
     /// The forms of the first state, then those of the second, and so on.
     pub states: S,
-    /// Where the forms of each state begin, and where the last ones end: one more than there are states.
+    /// The index of the first form of each state, and the number of all forms: one more than there are states.
     pub offsets: Vec<usize>,
 }
 
-/// What training takes for log R of these states: of what an object's reward is, each state's share, times |Aut| where states are
-/// classes. Rewards say nothing of either; it is done here, once, for all of them.
+/// Returns the log-rewards that training uses for these states: each state's share of its object's reward, times |Aut| if states are
+/// isomorphism classes. Rewards know of neither correction; both are made here, for all rewards.
 pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(several) = env.symmetry().log_multiplicity(states)? {
         log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
@@ -26,7 +26,7 @@ pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_
     Ok(log_rewards)
 }
 
-/// The measure that the environment gives the listed states.
+/// Returns the log-multiplicity of each listed state; `None` if each state is a different object.
 pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> Result<Option<Vec<f64>>> {
     let mut found = None;
     for ends in graph.ends().chunks(CHUNK) {
@@ -40,7 +40,7 @@ pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> R
     Ok(found)
 }
 
-/// Checks that all forms of these states are states: what falls to another one would be lost.
+/// Checks that all forms of these states are listed states. The share of any other form would be lost.
 fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usize]) -> Result<()> {
     let states = graph.states().select(several);
     let Some(Forms { states: forms, .. }) = env.symmetry().forms(&states)? else { return Ok(()) };
@@ -53,14 +53,14 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
     }
 }
 
-/// The default of [`EnumerableEnv::objects`].
+/// Implements the default of [`EnumerableEnv::objects`].
 pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) -> Result<Grouping> {
     let mut places: HashMap<E::Key, usize> = HashMap::new();
     let mut out = Grouping { first: Vec::new(), of: Vec::with_capacity(states.len()) };
     let rows: Vec<usize> = (0..states.len()).collect();
     for rows in rows.chunks(CHUNK) {
         let some = states.select(rows);
-        // An object goes by the least key of its forms.
+        // The smallest key of its forms identifies an object.
         let keys: Vec<E::Key> = match env.symmetry().forms(&some)? {
             None => env.keys(&some),
             Some(Forms { states, offsets }) => {

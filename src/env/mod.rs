@@ -1,18 +1,18 @@
-//! Environments: the pointed directed acyclic graph of states that a GFlowNet walks along.
+//! Environments: the pointed directed acyclic graph of states in which a GFlowNet builds objects.
 //!
 //! | trait | what it adds | who implements it |
 //! |---|---|---|
 //! | [`Rows`] | a batch of rows: `len`, `select`, `append` | states ([`VectorStates`], graphs) and actions ([`Slots`]) |
 //! | [`Env`] | `initial`, `step` both ways, `is_initial` | every environment |
 //! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | [`VectorEnv`], [`GraphEnv`](crate::graph::GraphEnv) |
-//! | [`ReplayEnv`](crate::rollout::ReplayEnv) | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
+//! | [`ReplayEnv`](crate::rollout::ReplayEnv) | stores trajectories and replays them, for buffers, files and the trainer | every discrete environment (by blanket impl), continuous environments |
 //! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
-//! | [`VectorRules`] | the moves of one vector, from which [`VectorEnv`] is made | environments over vectors of small integers |
-//! | [`Reward`] | log R of a batch of states; closures implement it | apart from the environment |
+//! | [`VectorRules`] | the moves of one vector; [`VectorEnv`] makes an environment of them | environments over vectors of small integers |
+//! | [`Reward`] | log R of a batch of states | closures, types of yours |
 //!
-//! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the three environment
-//! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
-//! [`GraphRules`](crate::graph::GraphRules).
+//! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the three
+//! environment traits from rules for a single state: [`VectorEnv`] from [`VectorRules`],
+//! [`GraphEnv`](crate::graph::GraphEnv) from [`GraphRules`](crate::graph::GraphRules).
 
 mod batch_rules;
 mod checks;
@@ -47,7 +47,7 @@ use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
-// What only `testing` takes from here.
+// Items that only `testing` uses.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use checks::no_way_back;
 #[cfg(any(test, feature = "testing"))]
@@ -61,20 +61,20 @@ pub use crate::rows::{Block, Classes, Entry, Grouping, Masks, Reals, Rows, Slots
 /// The outcome of one step of a batch, one entry per row.
 #[derive(Clone, Debug)]
 pub struct Step<A> {
-    /// The action of the other direction that undoes the row's step, named in the state that it led to.
+    /// The action of the other direction that undoes the row's step. It is an action of the state after the step.
     ///
-    /// Meaningless where `exit` is true: leaving a terminal state has no choice to make on the way back (P_B = 1).
+    /// Meaningless if `exit` is true, because P_B of an exit is 1.
     pub reverse: A,
-    /// The forward action was the exit action: the state is unchanged, and terminal.
+    /// `true` if the forward action was the exit action. The state is unchanged, and terminal.
     pub exit: Vec<bool>,
-    /// The row can go no further in this direction.
+    /// `true` if the row has no further step in this direction.
     pub done: Vec<bool>,
 }
 
-/// The pointed DAG of states: where it starts and how actions lead on and back.
+/// The pointed DAG of states: its initial states, and the effect of actions in both directions.
 ///
-/// Every trajectory ends either by an exit action, which leaves its state as it is, or by reaching a state with no way on
-/// (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in environments up to
+/// Every trajectory ends either by an exit action, which doesn't change the state, or by reaching a state without forward
+/// actions (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in environments up to
 /// isomorphism they restore it up to relabelling.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an environment",
@@ -85,35 +85,35 @@ pub trait Env: Send + Sync {
     type States: Rows;
     /// A batch of actions.
     type Actions: Rows;
-    /// The distribution over actions that policies give: [`GraphActionCategorical`] if the actions are
+    /// The distribution over actions that policies return: [`GraphActionCategorical`] if the actions are
     /// [`Slots`].
     type Dist: Distribution<Actions = Self::Actions>;
 
-    /// The number of instances: initial states, each with trajectories, a log Z and a distribution of its own (an input
-    /// graph, a scaffold). They are numbered from 0. By default there is one.
+    /// The number of instances, numbered from 0. An instance is an initial state (an input graph, a scaffold) with its own
+    /// trajectories, log Z and distribution. The default is 1.
     fn n_instances(&self) -> u32 {
         1
     }
 
-    /// The initial state of each of these instances; `&[0; n]` are `n` copies of the only one.
+    /// Returns the initial state of each of these instances. With one instance, `&[0; n]` gives `n` copies of it.
     ///
     /// # Panics
-    /// May panic for a number of [`n_instances`](Self::n_instances) or more; the library checks those that come from
-    /// outside (samplers, files).
+    /// May panic for a number of [`n_instances`](Self::n_instances) or more. The library checks numbers from samplers and
+    /// files.
     fn initial(&self, instances: &[u32]) -> Self::States;
 
-    /// The instance that each of these states was built from.
+    /// Returns the instance that each of these states was built from.
     fn instances(&self, states: &Self::States) -> Vec<u32> {
         vec![0; states.len()]
     }
 
     /// Applies one legal action to each row in place.
     ///
-    /// Legality is the caller's business (masks, and the checks of
-    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) for actions from outside).
+    /// The caller ensures that actions are legal: by masks, or by
+    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) for actions from outside.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) for an action that the state can't take at all.
+    /// [`Error`](crate::Error) for an action that can't be applied to its state.
     fn step(
         &self,
         direction: Direction,
@@ -121,13 +121,13 @@ pub trait Env: Send + Sync {
         actions: &Self::Actions,
     ) -> Result<Step<Self::Actions>>;
 
-    /// `true` for each row that is the initial state.
+    /// Returns `true` for each row that is the initial state.
     fn is_initial(&self, states: &Self::States) -> Vec<bool>;
 
-    /// The exit action of each of these states, which are terminal; `None` in an environment whose trajectories end without.
+    /// Returns the exit action of each of these terminal states; `None` in an environment without exit actions.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
 
-    /// Tells which states are one object; by default each state is an object of its own.
+    /// Returns the rules that tell which states are one object. By default each state is a different object.
     fn symmetry(&self) -> &dyn Symmetry<Self::States, Self::Actions> {
         &NoSymmetry
     }
@@ -135,9 +135,9 @@ pub trait Env: Send + Sync {
     /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
     /// trainer calls it once, before its first step. The default checks nothing.
     ///
-    /// Graph environments and those of [`VectorRules`] look at moves and what undoes them, at ways back, and whether walks come round;
-    /// graph environments at settings, masks, labels and counts of moves as well. It takes milliseconds, and sees what is broken in many places;
-    /// [`testing`](crate::testing) has the thorough checkers.
+    /// Graph environments and environments of [`VectorRules`] check that each move has a reverse, that backward trajectories reach the
+    /// initial state, and that there is no cycle. Graph environments also check settings, masks, labels and counts of moves. This takes
+    /// milliseconds and finds faults that show in many states; [`testing`](crate::testing) has the thorough checks.
     ///
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) naming the check and the state, [`Error::Config`](crate::Error::Config) for settings.
@@ -157,24 +157,24 @@ pub trait HostPolicy<E: Env> {
     fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist>;
 }
 
-/// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its
-/// state.
+/// An environment whose legal actions can be listed. An action is a *slot*: the index of its logit among all logits of
+/// its state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an environment whose actions can be listed",
     note = "rules become one by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous environments have no list of actions"
 )]
 pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
-    /// The slots of each state and which of them are legal.
+    /// Returns the slots of each state, and the legal slots among them.
     ///
-    /// Going backwards from the initial state nothing is legal. Where the environment has an exit action, it is the last
-    /// forward slot of every state.
+    /// The initial state has no legal backward action. If the environment has an exit action, it is the last forward slot
+    /// of every state.
     fn masks(&self, direction: Direction, states: &Self::States) -> Masks;
 
-    /// An action in words, for messages.
+    /// Describes an action in words, for messages.
     fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
 }
 
-/// An environment whose states can be told apart by a key, and therefore listed by walking from the initial state.
+/// An environment whose states are identified by a key, and can therefore be listed from the initial state on.
 ///
 /// Up to isomorphism, isomorphic states have one key.
 #[diagnostic::on_unimplemented(
@@ -182,14 +182,14 @@ pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     note = "rules become an environment by `.env()`; the states of continuous environments can't be listed, so sample instead"
 )]
 pub trait EnumerableEnv: DiscreteEnv {
-    /// The key that tells states apart.
+    /// The key that identifies a state.
     type Key: Clone + Eq + std::hash::Hash + Ord + Send + Sync + std::fmt::Debug;
 
-    /// The key of each row.
+    /// Returns the key of each row.
     fn keys(&self, states: &Self::States) -> Vec<Self::Key>;
 
-    /// The key of the state that each of these forward moves leads to: move `k` is slot `slots[k]` of state `rows[k]`, and
-    /// not the exit. Override it where the keys of children can be had for less than the children.
+    /// Returns the key of the state after each of these forward moves. Move `k` is slot `slots[k]` of state `rows[k]`, and
+    /// isn't the exit. Override it if the keys of children are cheaper to compute than the children.
     ///
     /// # Errors
     /// Those of [`Env::step`].
@@ -199,7 +199,7 @@ pub trait EnumerableEnv: DiscreteEnv {
         Ok(self.keys(&children))
     }
 
-    /// The groups of these states that are one object: by key, and by [`Symmetry::forms`] where an object has several.
+    /// Groups these states by object: by key, and by [`Symmetry::forms`] if an object has several forms.
     ///
     /// # Errors
     /// Those of [`Symmetry::forms`].
@@ -207,7 +207,7 @@ pub trait EnumerableEnv: DiscreteEnv {
         measure::objects(self, states)
     }
 
-    /// `true` if one key can belong to several labelled states, as it does up to isomorphism.
+    /// Returns `true` if several labelled states can have the same key, as they do up to isomorphism.
     fn merges_isomorphic(&self) -> bool {
         false
     }

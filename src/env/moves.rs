@@ -2,14 +2,14 @@
 
 use super::{Masks, Slots};
 
-/// States that go through a policy or an environment at once.
+/// The number of states that a policy or an environment handles at once.
 pub(crate) const CHUNK: usize = 2048;
 
 /// The legal forward moves of a batch of states, one state after another.
 pub(crate) struct Moves {
     pub(crate) rows: Vec<usize>,
     pub(crate) slots: Vec<u32>,
-    /// Whether the move is the exit.
+    /// `true` for each move that is the exit.
     pub(crate) exit: Vec<bool>,
 }
 
@@ -26,7 +26,7 @@ impl Moves {
         out
     }
 
-    /// The moves that aren't the exit.
+    /// Returns the moves that aren't the exit.
     pub(crate) fn inner(&self) -> InnerMoves {
         let places: Vec<usize> = (0..self.exit.len()).filter(|&k| !self.exit[k]).collect();
         let rows = places.iter().map(|&k| self.rows[k]).collect();
@@ -35,9 +35,9 @@ impl Moves {
     }
 }
 
-/// The moves of a list that lead to a state, not out.
+/// The moves of a list that lead to another state: all but the exits.
 pub(crate) struct InnerMoves {
-    /// Their places in the list of all moves.
+    /// Their indices in the list of all moves.
     pub(crate) places: Vec<usize>,
     pub(crate) rows: Vec<usize>,
     pub(crate) slots: Slots,

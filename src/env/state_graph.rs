@@ -16,22 +16,22 @@ use crate::{Error, Result};
 /// The child index of the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
 
-/// Listed states from which on it is estimated once if there are too many: fewer are listed before an estimate would be made.
+/// The number of listed states at which it is estimated whether there are too many. Fewer states are listed faster than estimated.
 const ESTIMATED_FROM: usize = 20_000;
 
 /// The end of a legal forward move.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Child {
-    /// Out: the state is the finished object.
+    /// The exit: the state is the finished object.
     Exit,
-    /// To the state with this index.
+    /// The state with this index.
     State(usize),
 }
 
-/// All states that can be reached from the initial one, and where each of their legal forward moves leads.
+/// All states that can be reached from the initial state, and the end of each of their legal forward moves.
 ///
-/// States are indexed from 0, the initial one, so that parents come before their children. Up to isomorphism there is one
-/// representative of each class. Built once, it serves any number of policies and rewards.
+/// States are indexed from 0, the initial state, and parents come before their children. Up to isomorphism there is one
+/// representative of each class. One state graph serves any number of policies and rewards.
 ///
 /// ```
 /// use gfn::{env::StateGraph, policy::UniformPolicy, testing::Triangles};
@@ -45,12 +45,12 @@ pub enum Child {
 pub struct StateGraph<E: EnumerableEnv> {
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// Where the moves of each state start.
+    /// The index of the first move of each state.
     move_ptr: Vec<usize>,
     /// The child of each legal forward slot, in the order of the slots.
     children: Vec<u32>,
-    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can end, 0 of others; `None`
-    /// where every state is an object of its own.
+    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can end, 0 for other states.
+    /// `None` if every state is a different object.
     log_multiplicity: Option<Vec<f64>>,
 }
 
@@ -62,11 +62,11 @@ impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Lists the states by walking from the initial one, breadth first.
+    /// Lists the states from the initial state on, breadth first.
     ///
     /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million moves) take
-    /// seconds and about a gigabyte. Where random walks leave no doubt that there are more than `limit` states, no more than some ten
-    /// thousand are listed.
+    /// seconds and about a gigabyte. If random walks leave no doubt that there are more than `limit` states, it stops after some ten
+    /// thousand states.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that rules leave
@@ -79,7 +79,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Self::build_of(env, 0, limit)
     }
 
-    /// Same as [`build`](Self::build), for the states of one [instance](crate::env::Env::n_instances).
+    /// Lists the states of one [instance](crate::env::Env::n_instances), as [`build`](Self::build) does.
     ///
     /// # Errors
     /// As for [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
@@ -87,8 +87,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }
 
-    /// Same as [`build_of`](Self::build_of), told how many states are listed every few thousand of them: whoever watches ends it by an
-    /// error (because a user asks for it, say).
+    /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states every few thousand states. An
+    /// error of `watch` ends it, for example if a user interrupts.
     ///
     /// ```
     /// use gfn::{Error, env::StateGraph, testing::Triangles};
@@ -110,7 +110,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let mut index: HashMap<E::Key, u32> = env.keys(&states).into_iter().zip([0]).collect();
         let (move_ptr, children) = (vec![0], Vec::new());
         let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
-        // A trajectory that comes to the state ends there.
+        // A trajectory that reaches the state ends there.
         let mut finished = vec![true];
         let mut expanded = 0;
         let mut estimated = false;
@@ -129,7 +129,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
             let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
             let first_child = out.children.len();
             out.children.resize(first_child + moves.rows.len(), EXIT);
-            // The moves that lead to a state for the first time.
+            // The moves that lead to a new state.
             let mut new = Vec::new();
             for (k, key) in keys.into_iter().enumerate() {
                 let next = index.len();
@@ -172,10 +172,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// The states that are one object: [`EnumerableEnv::objects`] of all of them.
+    /// Groups the states by object ([`EnumerableEnv::objects`]).
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`EnumerableEnv::objects`].
     pub fn objects(&self, env: &E) -> Result<Grouping> {
         match self.log_multiplicity {
             None => Ok(Grouping::identity(self.len())),
@@ -183,7 +183,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Of log-rewards by state what falls to each state: an equal share of what its object has.
+    /// Returns the share of each state in the reward of its object, as logarithms. All states of an object have equal shares.
     pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
         match &self.log_multiplicity {
             None => log_rewards.to_vec(),
@@ -191,8 +191,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that these are the states of an environment: that it starts where they do, with as many moves. Others' distributions would
-    /// add up to 1, too.
+    /// Checks that these are the states of an environment: its initial state and the number of its moves. A distribution over the
+    /// states of another environment would sum to 1, too.
     pub(crate) fn check_env(&self, env: &E) -> Result<()> {
         let first = self.states.select(&[0]);
         let n_legal = env.masks(Direction::Forward, &first).n_legal(0);
@@ -210,7 +210,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         ))
     }
 
-    /// The same with parents before their children.
+    /// Sorts the states so that parents come before their children.
     fn reordered(self) -> Result<Self> {
         let order = topological(&self.move_ptr, &self.children)?;
         let mut place = vec![0u32; order.len()];
@@ -227,31 +227,31 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(Self { states: self.states.permute(&order), index, move_ptr, children, log_multiplicity: None })
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     #[must_use]
     pub fn len(&self) -> usize {
         self.move_ptr.len() - 1
     }
 
-    /// `true` if there is no state; there always is the initial one.
+    /// Returns `true` if there is no state. There always is the initial state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of legal forward moves of all states, exits included.
+    /// Returns the number of legal forward moves of all states, exits included.
     #[must_use]
     pub fn n_moves(&self) -> usize {
         self.children.len()
     }
 
-    /// The states, or representatives of their classes, by index.
+    /// Returns the states, or representatives of their classes, by index.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
     }
 
-    /// Where the legal forward slots of a state lead to, in the order of the slots.
+    /// Returns the ends of the legal forward moves of a state, in the order of their slots.
     ///
     /// # Panics
     /// If there is no such state.
@@ -264,7 +264,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         &self.children[self.move_ptr[state]..self.move_ptr[state + 1]]
     }
 
-    /// `true` if trajectories can end in a state: by the exit, or because nothing leads on.
+    /// Returns `true` if trajectories can end in a state: by the exit, or because no move is legal.
     ///
     /// # Panics
     /// If there is no such state.
@@ -274,40 +274,40 @@ impl<E: EnumerableEnv> StateGraph<E> {
         children.is_empty() || children.contains(&EXIT)
     }
 
-    /// The states in which trajectories can end, ascending.
+    /// Returns the states in which trajectories can end, in ascending order.
     #[must_use]
     pub fn ends(&self) -> Vec<usize> {
         (0..self.len()).filter(|&state| self.can_end(state)).collect()
     }
 
-    /// The index of each of these states; `None` for one that can't be reached.
+    /// Returns the index of each of these states; `None` for a state that can't be reached.
     #[must_use]
     pub fn indices(&self, env: &E, states: &E::States) -> Vec<Option<usize>> {
         env.keys(states).iter().map(|key| self.index_of_key(key)).collect()
     }
 
-    /// The index of the state with this key.
+    /// Returns the index of the state with this key.
     #[must_use]
     pub fn index_of_key(&self, key: &E::Key) -> Option<usize> {
         self.index.get(key).map(|&state| state as usize)
     }
 
-    /// How many chunks the states come in.
+    /// Returns the number of chunks of states.
     pub(crate) fn n_chunks(&self) -> usize {
         self.len().div_ceil(CHUNK)
     }
 
-    /// The states of a chunk, ascending: the range of indices.
+    /// Returns the range of the indices of a chunk.
     pub(crate) fn chunk(&self, k: usize) -> std::ops::Range<usize> {
         k * CHUNK..self.len().min((k + 1) * CHUNK)
     }
 
-    /// These states themselves.
+    /// Returns the states of a chunk.
     pub(crate) fn states_of(&self, chunk: usize) -> E::States {
         self.states.select(&self.chunk(chunk).collect::<Vec<_>>())
     }
 
-    /// The first move of a state, among all moves.
+    /// Returns the index of a state's first move among all moves.
     pub(crate) fn first_move(&self, state: usize) -> usize {
         self.move_ptr[state]
     }
@@ -333,12 +333,12 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_kept_to() {
+    fn more_states_than_the_limit_are_refused() {
         assert_eq!(StateGraph::build(&Triangles::env(), 8).unwrap().len(), 8);
         assert!(matches!(StateGraph::build(&Triangles::env(), 7), Err(Error::TooManyStates { limit: 7 })));
     }
 
-    /// Directed graphs on so many labelled nodes: 2 to the power of n (n - 1).
+    /// Returns the environment of directed graphs on `n` labelled nodes, which has 2^(n (n - 1)) states.
     fn directed(n: usize) -> GraphEnv {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Directed, n)).unwrap()
@@ -359,7 +359,7 @@ mod tests {
         assert!(listed(8, 2_000_000) < 100_000);
         // 1,048,576 states.
         assert!(listed(5, 900_000) < 100_000);
-        // Estimates are of a fixed seed.
+        // The estimate uses a fixed seed.
         assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
         let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
         let env = GraphEnv::new(Free, grown, GraphState::new(GraphKind::Undirected)).unwrap();
@@ -368,9 +368,9 @@ mod tests {
         assert!(!has_more_states(&env, 0, n));
     }
 
-    /// Attaching a node takes one step, adding it free and joining it two: breadth first isn't an order of the states.
+    /// Attaching a node takes one step; adding it free and joining it takes two. So breadth first isn't a topological order.
     #[test]
-    fn parents_come_first_where_paths_to_a_state_differ_in_length() {
+    fn parents_come_first_if_paths_to_a_state_differ_in_length() {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::attached(1, 1, 3))
             .with(AddNode::free(1, 3))

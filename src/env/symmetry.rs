@@ -1,61 +1,61 @@
-//! States that are one object: under other labels, or in other forms.
+//! Equality of objects: states that are one object under different labels or in different forms.
 
 use super::{Classes, Direction, Forms, Rows};
 use crate::{Result, Rng};
 
 /// Tells which states of an environment are one object ([`Env::symmetry`](super::Env::symmetry)). Graph environments implement it.
-/// The defaults are those of an environment in which each state is an object of its own.
+/// The defaults are for an environment in which each state is a different object.
 pub trait Symmetry<S, A: Rows> {
-    /// The number that must be added to the log-reward of each state so that training samples in proportion to R.
+    /// Returns the number to add to the log-reward of each state so that training samples in proportion to R.
     ///
-    /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
-    /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there. It is taken less that of the initial state, whose
-    /// automorphisms would be counted in log Z.
+    /// `None` (the default) if every state is a different object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
+    /// GFlowNets*, 2025), because training on R alone samples R(x) / |Aut(x)|. The value of the initial state is subtracted;
+    /// otherwise log Z would contain its automorphisms.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) for a state whose symmetry isn't found.
+    /// [`Error`](crate::Error) for a state whose symmetry can't be computed.
     fn log_symmetry(&self, _states: &S) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
-    /// The log of the number of states that are the same object as each of these, itself among them (a molecule's Kekule forms); `None`
-    /// (the default) where every state is an object of its own.
+    /// Returns, for each of these states, the log of the number of states that are the same object, itself included (a molecule's Kekule
+    /// forms); `None` (the default) if every state is a different object.
     ///
-    /// With [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward says R of the object, whichever of its states
-    /// it is shown; each state has an equal share of that in training and in the target, so that the object is sampled in proportion to R.
+    /// Together with [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward returns R of the object for each of its
+    /// states. In training and in the target each state has an equal share of it, so that the object is sampled in proportion to R.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) for a state whose object has more of them than can be counted.
+    /// [`Error`](crate::Error) for a state whose object has too many states to count.
     fn log_multiplicity(&self, _states: &S) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
-    /// The states that [`log_multiplicity`](Self::log_multiplicity) counts: for each of these all that are the same object, itself
-    /// among them; `None` where each is an object of its own. They have the same exits, and count each other.
+    /// Lists the states that [`log_multiplicity`](Self::log_multiplicity) counts: for each state all states that are the same object, itself
+    /// included; `None` if every state is a different object. All states of an object have the same exits and the same list.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) for a state whose object has more of them than can be listed.
+    /// [`Error`](crate::Error) for a state whose object has too many states to list.
     fn forms(&self, _states: &S) -> Result<Option<Forms<S>>> {
         Ok(None)
     }
 
-    /// The rows that are one object under different labels, so that a policy is asked about it once; `None` (the default) where
-    /// only equal rows are, or where looking costs more than it saves.
+    /// Groups rows that are one object under different labels, so that a policy is evaluated once per object. `None` (the default) if only
+    /// equal rows are one object, or if grouping costs more than it saves.
     fn classes(&self, _states: &S) -> Option<Classes> {
         None
     }
 
-    /// These states, and behind them each under other labels, drawn at random; with what [`translate`](Self::translate) needs to rename
-    /// actions of one as the other names them. `None` (the default) where no two states are one object.
+    /// Returns these states, followed by each of them under random other labels, and the classes by which
+    /// [`translate`](Self::translate) renames actions from one labelling to the other. `None` (the default) if labels mean something.
     ///
-    /// A trainer compares by them what a policy and a reward say of both.
+    /// A trainer uses it to check that policy and reward don't depend on labels.
     fn relabelled(&self, _states: &S, _rng: &mut Rng) -> Option<(S, Classes)> {
         None
     }
 
-    /// Actions of `rows` as the first row of each one's class names them; with `back`, the other way round.
+    /// Renames actions of `rows` to the labels of the first row of their class; with `back`, from those labels to the row's own.
     ///
-    /// Up to isomorphism a policy is equivariant: what it says of one row's action it says of the renamed one.
+    /// Up to isomorphism a policy is equivariant: an action and the renamed action have the same probability.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.
@@ -71,12 +71,12 @@ pub trait Symmetry<S, A: Rows> {
         Ok(actions.clone())
     }
 
-    /// Renames walks that were taken backwards, so that they can be replayed from the initial state: the forward actions, and the
-    /// terminal states. `None` if nothing needs renaming.
+    /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state. Returns the forward actions
+    /// and the terminal states; `None` if nothing needs renaming.
     ///
-    /// `states` and `actions` are trajectory-major: the state before each forward action and the action as it is named
-    /// there, `reverse` its undoing as it is named in the next row. Only environments whose states lose their labels on the
-    /// way back rename anything.
+    /// `states` and `actions` are the state before each forward action, and the action in that state's labels, trajectory by trajectory.
+    /// `reverse` is the action that undoes it, in the labels of the next state. Only environments whose states lose labels on
+    /// backward steps rename anything.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.
@@ -91,7 +91,7 @@ pub trait Symmetry<S, A: Rows> {
     }
 }
 
-/// The symmetry of an environment in which each state is an object of its own.
+/// The symmetry of an environment in which each state is a different object.
 pub(super) struct NoSymmetry;
 
 impl<S, A: Rows> Symmetry<S, A> for NoSymmetry {}

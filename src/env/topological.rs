@@ -3,7 +3,7 @@
 use super::state_graph::EXIT;
 use crate::{Error, Result};
 
-/// Whether every child comes after its parent, as it does where all paths to a state have equal length.
+/// Returns `true` if every child comes after its parent, as it does if all paths to a state have equal length.
 pub(super) fn is_topological(move_ptr: &[usize], children: &[u32]) -> bool {
     move_ptr
         .windows(2)
@@ -11,7 +11,7 @@ pub(super) fn is_topological(move_ptr: &[usize], children: &[u32]) -> bool {
         .all(|(state, ends)| children[ends[0]..ends[1]].iter().all(|&child| child == EXIT || child as usize > state))
 }
 
-/// The states in topological order (Kahn's algorithm), starting with state 0.
+/// Returns the states in topological order (Kahn's algorithm), starting with state 0.
 pub(crate) fn topological(move_ptr: &[usize], children: &[u32]) -> Result<Vec<usize>> {
     let n = move_ptr.len() - 1;
     let mut parents = vec![0u32; n];

@@ -1,4 +1,4 @@
-//! Environments over vectors of small integers, of one type.
+//! `VectorEnv`, the single type of all environments over vectors of small integers.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::{
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 
-/// The key of a vector where all states are listed: its entries.
+/// The key of a vector in a list of all states: its entries.
 pub type VectorKey = SmallVec<[u16; 12]>;
 
-/// An environment over [`VectorStates`]: that of some [`VectorRules`], or any other whose keys are the entries.
+/// An environment over [`VectorStates`]: made of [`VectorRules`], or any other environment whose keys are the entries.
 ///
 /// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods are called once per batch.
-/// A clone shares the rules. Within one state, the slots of an environment of rules are numbered as their moves, and the exit comes last.
+/// A clone shares the rules. In an environment of rules, slot `k` of a state is move `k`, and the exit comes last.
 #[derive(Clone)]
 pub struct VectorEnv(Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>);
 
@@ -27,7 +27,7 @@ impl VectorEnv {
         Self::from_env(RulesEnv(rules))
     }
 
-    /// Makes a `VectorEnv` of an environment that is implemented without rules.
+    /// Makes a `VectorEnv` of a custom environment that is implemented without rules.
     pub fn from_env(env: impl EnumerableEnv<States = VectorStates, Key = VectorKey> + 'static) -> Self {
         Self(Arc::new(env))
     }

@@ -1,4 +1,4 @@
-//! Rules of environments over vectors of small integers: an author says what one vector's moves are, the library makes batches of it.
+//! Rules of environments over vectors of small integers. The author implements the moves of one vector; the library makes batches of them.
 
 use super::{
     BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey, VectorStates,
@@ -7,13 +7,13 @@ use super::{
 use crate::distribution::GraphActionCategorical;
 use crate::{Error, Result};
 
-/// Entries of vectors that are tried all together, as a bound on the time of a check before training.
+/// The largest number of vector entries that a check before training tries in all, which bounds its time.
 const LOOKED_AT: usize = 1 << 18;
 
-/// The moves of one vector: all that the author of a [`VectorEnv`](super::VectorEnv) writes.
+/// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv) implements.
 ///
-/// Moves of a direction are numbered, and the numbers are the slots of an action. The exit, where there is one, is the forward slot
-/// behind them and needs no rule of its own. The initial state is the vector of zeros, where [`starts`](Self::starts) gives no other.
+/// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is the last forward slot
+/// and needs no rule. The initial state is the vector of zeros, unless [`starts`](Self::starts) returns others.
 ///
 /// ```
 /// use gfn::env::{Direction, VectorEnv, VectorRules};
@@ -41,30 +41,30 @@ const LOOKED_AT: usize = 1 << 18;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait VectorRules: Send + Sync {
-    /// Entries of a state, at least 1.
+    /// Returns the number of entries of a state, at least 1.
     fn width(&self) -> usize;
 
-    /// Moves in a direction, legal or not, the exit not counted. Backward, a move stands for a parent.
+    /// Returns the number of moves in a direction, legal or not, without the exit. Each backward move leads to one parent.
     fn n_moves(&self, direction: Direction) -> usize;
 
-    /// Makes a move in place and gives the move of the other direction that undoes it; `None`, the vector unchanged, if the move
-    /// isn't legal or there is none of this number.
+    /// Makes a move in place and returns the move of the other direction that undoes it. Returns `None` and leaves the vector
+    /// unchanged if the move isn't legal or doesn't exist.
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize>;
 
-    /// Where trajectories start, if not at the vector of zeros: several are as many [instances](Env::n_instances).
+    /// Returns the initial states, if the vector of zeros isn't the only one. Each of several is an [instance](Env::n_instances).
     fn starts(&self) -> &[Vec<u16>] {
         &[]
     }
 
-    /// The number of the start that leads to a state. Only the vector tells: of several starts, each must have entries of its own that no
-    /// move changes.
+    /// Returns the index of the initial state that leads to a state. It must follow from the vector: with several initial states, each
+    /// needs entries that identify it and that no move changes.
     fn instance(&self, _row: &[u16]) -> u32 {
         0
     }
 
-    /// Sets `legal[move]` for each legal move; it comes in all false.
+    /// Sets `legal[move]` to `true` for each legal move. All entries are `false` before.
     ///
-    /// By default every move is tried on a copy. Override it where legality can be told for less, as it nearly always can.
+    /// By default every move is tried on a copy. Override it if legality is cheaper to compute, as it nearly always is.
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         let mut tried = row.to_vec();
         for (slot, legal) in legal.iter_mut().enumerate() {
@@ -75,28 +75,29 @@ pub trait VectorRules: Send + Sync {
         }
     }
 
-    /// `true` if trajectories end by an exit action (the default); if not, they end when they reach a state that can be the end.
+    /// Returns `true` (the default) if trajectories end by an exit action. Otherwise they end in the first state that
+    /// [`can_end`](Self::can_end).
     fn has_exit(&self) -> bool {
         true
     }
 
-    /// `true` if a trajectory can end in this state: any, by default.
+    /// Returns `true` if a trajectory can end in this state. The default is `true` for all.
     fn can_end(&self, _row: &[u16]) -> bool {
         true
     }
 
-    /// Rules that forbid on top of these, asked about a batch at once: a move is a row of the batch and a slot. None, by default.
+    /// Returns rules that forbid further moves and judge a batch per call. A move is a row of the batch and a slot. The default is `None`.
     fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         None
     }
 
-    /// A move in words, for messages; the slot is one of [`n_moves`](Self::n_moves).
+    /// Describes a move in words, for messages. The slot is less than [`n_moves`](Self::n_moves).
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         format!("{direction} move {slot} of {row:?}")
     }
 }
 
-/// The environment of rules, compiled for each type of rules.
+/// The environment of some rules, compiled for each type of rules.
 pub(super) struct RulesEnv<R>(pub(super) R);
 
 fn is_initial(rules: &impl VectorRules, row: &[u16]) -> bool {
@@ -107,7 +108,7 @@ fn is_initial(rules: &impl VectorRules, row: &[u16]) -> bool {
 }
 
 impl<R: VectorRules> RulesEnv<R> {
-    /// The error of a slot of a state that can't be stepped by it.
+    /// Makes the error about a slot that isn't legal in its state.
     fn illegal(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Error {
         let masks = self.masks(direction, &states.select(&[row]));
         Error::IllegalAction {
@@ -179,7 +180,7 @@ impl<R: VectorRules> Env for RulesEnv<R> {
     }
 
     fn check_contract(&self) -> Result<()> {
-        // What finding a vector's moves costs: each may be tried on a copy.
+        // The cost of finding a vector's moves: each may be tried on a copy.
         let cost = self.0.n_moves(Direction::Forward).saturating_mul(self.0.width()).max(1);
         let (steps, n) = ((LOOKED_AT / cost).clamp(2, 32), (LOOKED_AT / cost).clamp(8, 128));
         check_walks(self, steps, n)
@@ -237,7 +238,7 @@ impl<R: VectorRules> EnumerableEnv for RulesEnv<R> {
     }
 
     fn child_keys(&self, states: &VectorStates, rows: &[usize], slots: &Slots) -> Result<Vec<VectorKey>> {
-        // One vector serves all moves: a batch of children would be thrown away as soon as their keys are known.
+        // All moves share one vector, because only the keys of the children are needed.
         let mut child = vec![0; states.width()];
         let key_of = |(&row, &slot): (&usize, &u32)| {
             child.copy_from_slice(states.row(row));
@@ -256,7 +257,7 @@ mod tests {
     use crate::Rng;
     use crate::env::VectorEnv;
 
-    /// Steps 0 or 1 to the right of the last entry that is set, by default masks.
+    /// Words of at most three letters: a move appends letter `slot + 1`. Masks are those of the default `mark`.
     struct Ones {
         has_exit: bool,
     }
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_the_moves_that_can_be_made() {
+    fn masks_are_the_legal_moves() {
         for has_exit in [false, true] {
             let env = VectorEnv::new(Ones { has_exit });
             let states = VectorStates::from_rows([[0, 0, 0], [1, 3, 0], [2, 2, 2]]);
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_vector_ends_where_there_is_no_exit() {
+    fn a_full_vector_ends_without_an_exit() {
         let env = VectorEnv::new(Ones { has_exit: false });
         let mut states = VectorStates::from_rows([[1, 0, 0], [1, 2, 0]]);
         let step = env.step(Direction::Forward, &mut states, &Slots(vec![1, 2])).unwrap();
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_named() {
+    fn errors_name_the_illegal_move() {
         let env = VectorEnv::new(Ones { has_exit: true });
         let step = |direction, slot| {
             env.step(direction, &mut VectorStates::from_rows([[1, 0, 0]]), &Slots(vec![slot])).unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! A reward that is asked about each object once.
+//! A reward whose values are cached.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,23 +11,22 @@ use super::{Reward, check_count};
 use crate::env::Rows;
 use crate::{Error, Result};
 
-/// Answers that are asked for a second time, to see that they stay the same.
-const LOOKED_AT: usize = 16;
-/// Largest difference between two answers about one object, relative to the larger of the answer and 1: what is asked with other objects in
-/// its batch is rounded otherwise.
+/// The number of cached values that are computed a second time, to check that they stay the same.
+const N_CHECKS: usize = 16;
+/// The largest difference between two values of one object, relative to the larger of the value and 1. Values are rounded differently in
+/// batches of other objects.
 const TOLERANCE: f64 = 1e-3;
 
-/// A reward whose answers are kept: it is asked about an object once, however often it is drawn.
+/// A reward whose values are cached: it is computed once per object, however often the object is sampled.
 ///
-/// It is for rewards that cost something and say the same of the same object whenever they are asked: docking, a network, a call into
-/// another language. What the same object is, keys say: those of the environment, or any others. The first 16 times that a batch holds an
-/// object whose answer is known, the reward is asked about it again; another answer is an error, as keeping the first would train on a
-/// reward that isn't there.
+/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language. Objects are identified by keys:
+/// those of the environment, or any others. The first 16 times that a batch holds a cached object, its reward is computed again. A
+/// different value is an error, because training would use a reward that the function no longer returns.
 ///
-/// At most `capacity` answers are kept; when there are so many, all are forgotten. NaN and +infinity, which no reward may say, aren't
-/// kept. There is no reward of conditions to keep: under them, `ConditionedReward` of the package `gfn-extras` takes cached
-/// rewards. [`log_reward_change`](Reward::log_reward_change) is the difference of two answers that are kept, even if the reward has a way
-/// to it that costs less.
+/// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no reward may return, aren't
+/// cached. Rewards that depend on conditions can't be cached; `ConditionedReward` of the package `gfn-extras` combines cached rewards
+/// instead. [`log_reward_change`](Reward::log_reward_change) is the difference of two cached values, even if the reward has a cheaper
+/// method.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -40,7 +39,7 @@ const TOLERANCE: f64 = 1e-3;
 /// let cached = Cached::new(slow, |states: &Slots| states.0.clone(), 1_000)?;
 /// assert_eq!(cached.log_reward(&Slots(vec![3, 3, 5]), None)?, [3.0, 3.0, 5.0]);
 /// assert_eq!(cached.log_reward(&Slots(vec![5, 3]), None)?, [5.0, 3.0]);
-/// // Two objects, and one of them for a second time.
+/// // Two objects, and a second computation of one of them as a check.
 /// assert_eq!(ASKED.load(Relaxed), 2 + 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -48,16 +47,16 @@ pub struct Cached<S, K> {
     reward: Box<dyn Reward<S> + Sync>,
     keys: Keys<S, K>,
     capacity: usize,
-    finished: Mutex<KnownAnswers<K>>,
-    partial: Mutex<KnownAnswers<K>>,
+    finished: Mutex<Cache<K>>,
+    partial: Mutex<Cache<K>>,
 }
 
-/// The function that gives the key of each state.
+/// A function that returns the key of each state.
 type Keys<S, K> = Box<dyn Fn(&S) -> Vec<K> + Send + Sync>;
 
-struct KnownAnswers<K> {
+struct Cache<K> {
     by_key: HashMap<K, f64>,
-    looked_at: usize,
+    n_checked: usize,
 }
 
 impl<S, K> std::fmt::Debug for Cached<S, K> {
@@ -67,7 +66,7 @@ impl<S, K> std::fmt::Debug for Cached<S, K> {
 }
 
 impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
-    /// The same reward, with at most `capacity` answers kept.
+    /// Caches at most `capacity` values of a reward.
     ///
     /// # Errors
     /// [`Error::Config`] for a capacity of less than 2.
@@ -79,71 +78,71 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         if capacity < 2 {
             return Err(Error::config("the capacity of a cached reward", capacity, "at least 2 answers to be kept"));
         }
-        let known = || Mutex::new(KnownAnswers { by_key: HashMap::new(), looked_at: 0 });
+        let cache = || Mutex::new(Cache { by_key: HashMap::new(), n_checked: 0 });
         let (reward, keys) = (Box::new(reward), Box::new(keys));
-        Ok(Self { reward, keys, capacity, finished: known(), partial: known() })
+        Ok(Self { reward, keys, capacity, finished: cache(), partial: cache() })
     }
 
-    /// The answers about these states: those that are known, and of `ask` about the others. `None` where it has none.
-    fn answers(
+    /// Returns the values of these states: cached ones, and those that `compute` returns for the others. `None` if `compute` returns none.
+    fn values(
         &self,
-        known: &Mutex<KnownAnswers<K>>,
+        cache: &Mutex<Cache<K>>,
         states: &S,
-        ask: impl Fn(&S) -> Result<Option<Vec<f64>>>,
+        compute: impl Fn(&S) -> Result<Option<Vec<f64>>>,
     ) -> Result<Option<Vec<f64>>> {
         let keys = (self.keys)(states);
         if keys.len() != states.len() {
             let remedy = "the keys of a cached reward are one for each state";
             return Err(Error::shape("the keys", [states.len() as i64], [keys.len() as i64], remedy));
         }
-        // The reward is asked without the lock: it may be slow, or ask this one.
+        // The reward is computed without the lock: it may be slow, or use this cache itself.
         let (mut values, again) = {
-            let known = lock(known);
-            let values: Vec<Option<f64>> = keys.iter().map(|key| known.by_key.get(key).copied()).collect();
+            let cache = lock(cache);
+            let values: Vec<Option<f64>> = keys.iter().map(|key| cache.by_key.get(key).copied()).collect();
             let rows: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
-            // In turn, so that it isn't always the same object.
-            let again = (known.looked_at < LOOKED_AT && !rows.is_empty()).then(|| rows[known.looked_at % rows.len()]);
+            // Cached rows take turns, so that it isn't always the same object.
+            let again = (cache.n_checked < N_CHECKS && !rows.is_empty()).then(|| rows[cache.n_checked % rows.len()]);
             (values, again)
         };
-        // Each new object once, and one that is known.
+        // The rows to compute: each new object once, and one cached object as a check.
         let mut places = HashMap::new();
-        let mut asked = Vec::new();
+        let mut rows = Vec::new();
         for row in (0..keys.len()).filter(|&row| values[row].is_none()) {
             if let Entry::Vacant(place) = places.entry(&keys[row]) {
-                place.insert(asked.len());
-                asked.push(row);
+                place.insert(rows.len());
+                rows.push(row);
             }
         }
-        let new = asked.len();
-        asked.extend(again);
-        if asked.is_empty() {
+        let n_new = rows.len();
+        rows.extend(again);
+        if rows.is_empty() {
             return Ok(Some(values.into_iter().flatten().collect()));
         }
-        let Some(mut answers) = ask(&states.select(&asked))? else { return Ok(None) };
-        check_count(&answers, asked.len())?;
-        if let (Some(row), true) = (again, answers.len() > new) {
-            check_same(states, row, values[row].zip(answers.pop()))?;
+        let Some(mut computed) = compute(&states.select(&rows))? else { return Ok(None) };
+        check_count(&computed, rows.len())?;
+        if let (Some(row), true) = (again, computed.len() > n_new) {
+            check_same(states, row, values[row].zip(computed.pop()))?;
         }
         for (row, value) in values.iter_mut().enumerate() {
             if value.is_none() {
-                *value = places.get(&keys[row]).map(|&place| answers[place]);
+                *value = places.get(&keys[row]).map(|&place| computed[place]);
             }
         }
-        let mut known = lock(known);
-        known.looked_at += usize::from(again.is_some());
-        for (&row, &answer) in asked.iter().zip(&answers).filter(|(_, answer)| **answer < f64::INFINITY) {
-            if known.by_key.len() >= self.capacity {
-                known.by_key.clear();
+        let mut cache = lock(cache);
+        cache.n_checked += usize::from(again.is_some());
+        for (&row, &value) in rows.iter().zip(&computed).filter(|(_, value)| **value < f64::INFINITY) {
+            if cache.by_key.len() >= self.capacity {
+                cache.by_key.clear();
             }
-            known.by_key.insert(keys[row].clone(), answer);
+            cache.by_key.insert(keys[row].clone(), value);
         }
         Ok(Some(values.into_iter().flatten().collect()))
     }
 }
 
-/// Compares two answers about one object.
-fn check_same<S: Rows>(states: &S, row: usize, answers: Option<(f64, f64)>) -> Result<()> {
-    match answers {
+/// Refuses two different values of one object.
+fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Result<()> {
+    match both {
         Some((first, second)) if first != second && (first - second).abs() > TOLERANCE * first.abs().max(1.0) => {
             let object = states.describe(row).unwrap_or_else(|| "an object".into());
             Err(Error::contract(
@@ -161,7 +160,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses conditions, on which an answer would depend.
+/// Refuses conditions, because values would depend on them.
 fn refuse(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),
@@ -176,13 +175,13 @@ fn refuse(conditions: Option<&Tensor>) -> Result<()> {
 impl<S: Rows, K: Hash + Eq + Clone + Send> Reward<S> for Cached<S, K> {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         refuse(conditions)?;
-        let answers = self.answers(&self.finished, states, |new| self.reward.log_reward(new, None).map(Some))?;
-        Ok(answers.unwrap_or_default())
+        let values = self.values(&self.finished, states, |new| self.reward.log_reward(new, None).map(Some))?;
+        Ok(values.unwrap_or_default())
     }
 
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         refuse(conditions)?;
-        self.answers(&self.partial, states, |new| self.reward.partial_log_reward(new, None))
+        self.values(&self.partial, states, |new| self.reward.partial_log_reward(new, None))
     }
 }
 
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
     use crate::env::Slots;
 
-    /// log R is the number over 2; `drift` is added for each object that was asked about before.
+    /// A reward of half the number, plus `drift` for each object computed before; and the number of objects computed.
     fn counted(drift: f64) -> (impl Reward<Slots> + Sync, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = asked.clone();
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_those_of_the_reward_and_few_are_kept() {
+    fn values_are_those_of_the_reward_and_at_most_the_capacity_is_cached() {
         let (reward, asked) = counted(0.0);
         let cached = Cached::new(reward, keys, 8).unwrap();
         let mut rng = crate::Rng::seeded(0);
@@ -222,21 +221,21 @@ mod tests {
             assert!(lock(&cached.finished).by_key.len() <= 8);
             drawn += 5;
         }
-        // Of 12 objects up to 8 are known.
+        // Up to 8 of 12 objects are cached.
         let asked = asked.load(Relaxed);
         assert!((drawn / 5..drawn * 9 / 10).contains(&asked), "{asked} of {drawn}");
     }
 
-    /// Working sets up to the capacity are never asked about again; and no more than the capacity is kept.
+    /// A working set up to the capacity is computed only once, and the cache never exceeds its capacity.
     #[test]
-    fn as_many_as_the_capacity_are_kept() {
+    fn the_cache_holds_up_to_its_capacity() {
         for capacity in [2usize, 3, 9, 16] {
             let (reward, asked) = counted(0.0);
             let cached = Cached::new(reward, keys, capacity).unwrap();
             for _ in 0..40 {
                 (0..capacity as u32).for_each(|s| drop(cached.log_reward(&Slots(vec![s]), None).unwrap()));
             }
-            assert_eq!(asked.load(Relaxed), capacity + LOOKED_AT);
+            assert_eq!(asked.load(Relaxed), capacity + N_CHECKS);
             for s in 0..100 {
                 cached.log_reward(&Slots(vec![s % 37, s % 5]), None).unwrap();
                 assert!(lock(&cached.finished).by_key.len() <= capacity, "{capacity}");
@@ -246,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_reward_that_changes_its_mind_is_refused() {
-        // Seen with a new object in the batch, and without.
+        // The check works with and without a new object in the batch.
         for states in [vec![1, 2], vec![1]] {
             let (reward, _) = counted(0.01);
             let cached = Cached::new(reward, keys, 8).unwrap();
@@ -254,14 +253,14 @@ mod tests {
             let message = cached.log_reward(&Slots(states), None).unwrap_err().to_string();
             assert!(message.contains("log R of 1 was 0.5, and then 0.51"), "{message}");
         }
-        // Rounding isn't another answer.
+        // Rounding isn't a different value.
         let (reward, _) = counted(1e-5);
         let cached = Cached::new(reward, keys, 8).unwrap();
         (1..60).for_each(|s| drop(cached.log_reward(&Slots(vec![1, s]), None).unwrap()));
     }
 
     #[test]
-    fn partial_answers_are_kept_apart_and_may_be_missing() {
+    fn partial_values_are_cached_separately_and_may_be_missing() {
         let (reward, _) = counted(0.0);
         let cached = Cached::new(reward, keys, 8).unwrap();
         cached.log_reward(&Slots(vec![1]), None).unwrap();
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_answer_can_be_kept_of_is_an_error() {
+    fn rewards_that_cannot_be_cached_are_errors() {
         let (reward, _) = counted(0.0);
         assert!(Cached::new(reward, keys, 1).is_err());
         let (reward, _) = counted(0.0);
@@ -294,16 +293,16 @@ mod tests {
         let (reward, _) = counted(0.0);
         let cached = Cached::new(reward, |_: &Slots| vec![0], 2).unwrap();
         assert!(cached.log_reward(&Slots(vec![1, 2]), None).is_err());
-        // A wrong number of answers, and one that no reward may give, which isn't kept; of R = 0 there is an answer.
+        // A wrong number of values is an error. NaN and infinity aren't cached; log R = -inf (R = 0) is.
         let short = |_: &Slots, _: Option<&Tensor>| Ok(vec![0.0]);
         assert!(Cached::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
-        for (value, n_kept) in [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 1)] {
+        for (value, n_cached) in [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 1)] {
             let cached = Cached::new(move |_: &Slots, _: Option<&Tensor>| Ok(vec![value]), keys, 2).unwrap();
             for _ in 0..3 {
                 let got = cached.log_reward(&Slots(vec![1]), None).unwrap();
                 assert_eq!(got[0].to_bits(), value.to_bits());
             }
-            assert_eq!(lock(&cached.finished).by_key.len(), n_kept);
+            assert_eq!(lock(&cached.finished).by_key.len(), n_cached);
         }
     }
 }

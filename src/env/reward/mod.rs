@@ -1,4 +1,4 @@
-//! Rewards. They are apart from environments: a reward may hold a network and may fail, an environment holds no tensor.
+//! Rewards. They are separate from environments: a reward may hold a network and may fail, while an environment holds no tensor.
 
 mod cached;
 
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// A closure `Fn(&States, Option<&Tensor>) -> Result<Vec<f64>>` is a reward; the second argument holds the conditions
 /// `[n, C]` of the trajectories, if there are any. A network's output is moved to the host once.
 ///
-/// R is that of the object. Symmetry, and how many states the object has, are the environment's business
+/// R is the reward of the object. The environment corrects for symmetry and for the number of states of an object
 /// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry), [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
 ///
 /// ```
@@ -29,31 +29,31 @@ use crate::{Error, Result};
     note = "a reward is a closure `|states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>` or implements `Reward`"
 )]
 pub trait Reward<S>: Send {
-    /// log R of each state (natural logarithm); minus infinity means that R is zero.
+    /// Returns log R of each state (natural logarithm). Minus infinity means that R is zero.
     ///
     /// # Errors
-    /// Whatever keeps it from giving a number for each state.
+    /// Any error that prevents a number for each state.
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>>;
 
-    /// log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the default) where the
-    /// reward says nothing of them.
+    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the default) if the
+    /// reward isn't defined for them.
     ///
-    /// For a finished object it is [`log_reward`](Self::log_reward), or a part of it: the state flows learn the rest.
+    /// For a finished object it is [`log_reward`](Self::log_reward), or a part of it; the state flows learn the rest.
     ///
     /// # Errors
-    /// Whatever keeps it from giving a number for each state.
+    /// Any error that prevents a number for each state.
     fn partial_log_reward(&self, _states: &S, _conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
-    /// log R(s') - log R(s) for states s and the states s' that steps lead to, none of them finished; `None` where the reward says
-    /// nothing of states that aren't.
+    /// Returns log R(s') - log R(s) for states s and their children s', none of them finished; `None` if the reward isn't defined for
+    /// such states.
     ///
-    /// The default asks for both log-rewards. Override it where the change costs less than the two (the delta score of a graph's one
-    /// new edge, say).
+    /// The default computes both log-rewards. Override it if the change is cheaper than both (the delta score of one new edge, for
+    /// example).
     ///
     /// # Errors
-    /// Whatever keeps it from giving a number for each pair.
+    /// Any error that prevents a number for each pair.
     fn log_reward_change(&self, before: &S, after: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         let both = self.partial_log_reward(before, conditions)?.zip(self.partial_log_reward(after, conditions)?);
         Ok(both.map(|(before, after)| after.iter().zip(before).map(|(after, before)| after - before).collect()))
@@ -78,8 +78,8 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
     }
 }
 
-/// A reward raised to a floor, log R >= `log_min`. A reward of zero has no finite log, and so no finite residual in a balance
-/// objective. The floor changes the target: states below it are sampled as if they were on it.
+/// A reward with a floor: log R is at least `log_min`. Without a floor a reward of zero has no finite logarithm, and so no finite
+/// residual in a balance objective. The floor changes the target: states below it are sampled as if their log R were `log_min`.
 ///
 /// ```
 /// use gfn::env::{Clipped, Reward, Slots};
@@ -94,7 +94,7 @@ pub struct Clipped<R> {
 }
 
 impl<R> Clipped<R> {
-    /// A reward of at least `exp(log_min)`.
+    /// Makes a reward of at least `exp(log_min)`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `log_min` is finite.
@@ -107,7 +107,7 @@ impl<R> Clipped<R> {
     }
 
     fn raise(&self, values: Vec<f64>) -> Vec<f64> {
-        // NaN stays NaN, to be found by the checks.
+        // NaN stays NaN, so that the checks find it.
         values.into_iter().map(|value| if value < self.log_min { self.log_min } else { value }).collect()
     }
 }

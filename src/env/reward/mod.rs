@@ -121,7 +121,7 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
     }
 }
 
-/// Asks a reward and checks what it says: one number per state, none of them NaN or +infinity.
+/// Computes log R of each state and checks that there is one number per state, and no NaN or +infinity.
 ///
 /// # Errors
 /// Those of the reward; [`Error::Shape`] for a wrong number of values; [`Error::NonFinite`] for NaN, +infinity, and
@@ -132,7 +132,7 @@ pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Opti
     Ok(values)
 }
 
-/// Checks what a reward said of `n` states.
+/// Checks the log-rewards of `n` states.
 pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     check_count(values, n)?;
     match values.iter().position(|value| !value.is_finite()) {
@@ -146,7 +146,7 @@ pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     }
 }
 
-/// Checks that a reward gave a number for each of `n` states.
+/// Checks that there is a log-reward for each of `n` states.
 pub(crate) fn check_count(values: &[f64], n: usize) -> Result<()> {
     if values.len() == n {
         return Ok(());

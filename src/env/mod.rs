@@ -15,9 +15,10 @@
 //! [`GraphRules`](crate::graph::GraphRules).
 
 mod batch_rules;
-mod checks;
 mod instances;
+mod listing;
 mod measure;
+mod messages;
 mod moves;
 mod reward;
 mod state_graph;
@@ -28,30 +29,21 @@ mod vector_rules;
 
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use checks::Steps;
-pub use checks::check_walks;
-pub(crate) use checks::{
-    KEEP_BACK, MAX_STEPS_BACK, Walked, check_counts, check_listed, dead_end, describe_move, describe_state,
-    has_more_states, random_moves, walk_back,
-};
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
+pub(crate) use listing::{check_listed, first_other, has_more_states};
 pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
-pub(crate) use moves::{CHUNK, InnerMoves, Moves};
+pub(crate) use messages::{KEEP_BACK, dead_end, describe_move, describe_state};
+pub(crate) use moves::{CHUNK, InnerMoves, Moves, random_moves};
 pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
+pub(crate) use topological::topological;
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
-// What only `testing` takes from here.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use checks::no_way_back;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use topological::topological;
 
 use crate::Result;
 pub use crate::direction::Direction;
@@ -130,19 +122,6 @@ pub trait Env: Send + Sync {
     /// Tells which states are one object; by default each state is an object of its own.
     fn symmetry(&self) -> &dyn Symmetry<Self::States, Self::Actions> {
         &NoSymmetry
-    }
-
-    /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
-    /// trainer calls it once, before its first step. The default checks nothing.
-    ///
-    /// Graph environments and those of [`VectorRules`] look at moves and what undoes them, at ways back, and whether walks come round;
-    /// graph environments at settings, masks, labels and counts of moves as well. It takes milliseconds, and sees what is broken in many places;
-    /// [`testing`](crate::testing) has the thorough checkers.
-    ///
-    /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) naming the check and the state, [`Error::Config`](crate::Error::Config) for settings.
-    fn check_contract(&self) -> Result<()> {
-        Ok(())
     }
 }
 

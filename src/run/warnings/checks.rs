@@ -168,7 +168,7 @@ impl<S: Rows> Warnings<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Chain, Positions};
+    use crate::examples::{Chain, Positions};
 
     /// A run whose batches end at these positions, each of which has this log-reward, loss 0 and log Z, for so many steps.
     struct Run(Warnings<Positions>, usize);

@@ -1,25 +1,26 @@
-use crate::Result;
+//! The laws of action types.
+
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key, reverse_move};
-use crate::testing::broken;
+use crate::{Error, Result};
 
-/// Checks the contract of an action type on graphs of your choice: those that it will meet.
+/// Checks the laws of an action type on graphs of your choice: the graphs that it will meet.
 ///
-/// For every graph and every move that the type's mask allows: slots and moves translate into each other; the move changes the
-/// graph; its reverse is among the backward moves of the child and restores the graph; and the reverse of the reverse is the
-/// move itself (up to isomorphism: leads to an isomorphic child). `removed_nodes` says which nodes went, in the order in which they
-/// come back.
+/// For every graph and every move that the type's mask allows: slots and moves translate into each other; the
+/// move changes the graph; its reverse is among the backward moves of the child and restores the graph; and
+/// the reverse of the reverse is the move itself (up to isomorphism: it leads to an isomorphic child).
+/// `removed_nodes` lists the removed nodes in the order in which they come back.
 ///
 /// ```
 /// use gfn::graph::{AddEdge, GraphKind, GraphState, Semantics};
-/// use gfn::testing::check_action_type;
+/// use gfn::contract::check_action_type;
 /// let graphs = [GraphState::with_nodes(GraphKind::Directed, 3)];
 /// check_action_type(&AddEdge::new(2), Semantics::Labelled, &graphs)?;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`](crate::Error::Contract) naming the check, the move and the graph.
+/// [`Error::Contract`] naming the law, the move and the graph.
 pub fn check_action_type(action_type: &dyn GraphActionType, semantics: Semantics, graphs: &[GraphState]) -> Result<()> {
     if action_type.is_exit() {
         return Ok(());
@@ -27,7 +28,7 @@ pub fn check_action_type(action_type: &dyn GraphActionType, semantics: Semantics
     let (Some(forward), Some(backward)) = (action_type.head(Direction::Forward), action_type.head(Direction::Backward))
     else {
         let name = action_type.name().to_owned();
-        return Err(broken("a type other than the exit has a block in both directions", name));
+        return Err(Error::contract("a type other than the exit has a block in both directions", name));
     };
     for graph in graphs {
         let mask = mask_of(action_type, Direction::Forward, semantics, graph, forward);
@@ -66,10 +67,10 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn broken(&self, check: &'static str) -> crate::Error {
+    fn broken(&self, law: &'static str) -> Error {
         let Move { a, b, class } = self.action;
         let name = self.action_type.name();
-        broken(check, format!("{name} (node {a}, node {b}, column {class}) of {}", self.graph))
+        Error::contract(law, format!("{name} (node {a}, node {b}, column {class}) of {}", self.graph))
     }
 
     fn same(&self, one: &GraphState, other: &GraphState) -> bool {
@@ -86,8 +87,8 @@ impl Check<'_> {
         Ok(after)
     }
 
-    /// Checks what is said of the nodes that `action` takes from the graph before it and `undo` from the one after it; the third graph is
-    /// that after both.
+    /// Checks what is said of the nodes that `action` takes from the graph before it and `undo` from the one
+    /// after it; the third graph is that after both.
     fn check_removed(&self, direction: Direction, graphs: [&GraphState; 3], action: Move, undo: Move) -> Result<()> {
         let [before, after, back] = graphs;
         let removed = self.action_type.removed_nodes(direction, before, action);

@@ -1,0 +1,196 @@
+//! The law of ways back: every backward move leads on to the initial state. What P_B gives to any other move
+//! is lost.
+
+use std::collections::HashMap;
+
+use super::Budget;
+use super::env::{BATCH, batches};
+use super::moves::{Expansion, check_backward};
+use crate::env::{
+    Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves, topological,
+};
+use crate::{Error, Result, Rng};
+
+/// The largest number of backward walks that are sampled from each examined state.
+const WALKS_BACK: usize = 4;
+/// The largest number of steps of a backward walk.
+const MAX_STEPS: usize = 100_000;
+const NO_MOVE: &str = "which isn't the initial state and has no legal backward move";
+
+/// The part of a state space that a check examined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coverage {
+    /// The number of distinct states of random walks that were checked.
+    pub visited: usize,
+    /// The backward moves from these states that were followed.
+    pub ways_back: WaysBack,
+}
+
+/// The ways back to the initial state that a check examined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaysBack {
+    /// Every backward move of the visited states, and of all states that backward moves lead to.
+    All {
+        /// The number of these states.
+        states: usize,
+    },
+    /// Random backward walks, because there are too many states. They can miss a move that leads elsewhere.
+    Drawn {
+        /// The number of walks.
+        walks: usize,
+    },
+}
+
+/// A search along backward moves, from the examined states.
+pub(super) struct Search<E: EnumerableEnv> {
+    n_examined: usize,
+    /// The examined states, and behind them the states found.
+    states: E::States,
+    index: HashMap<E::Key, u32>,
+    /// The backward move by which each state behind the examined ones was found: state and slot.
+    found_by: Vec<(u32, u32)>,
+    /// The state and the parent of each backward move.
+    moves: Vec<(u32, u32)>,
+    /// The number of states whose moves were added.
+    done: usize,
+}
+
+impl<E: EnumerableEnv> Search<E> {
+    pub(super) fn new(env: &E, examined: E::States) -> Self {
+        let index = env.keys(&examined).into_iter().zip(0..).collect();
+        Self { n_examined: examined.len(), states: examined, index, found_by: Vec::new(), moves: Vec::new(), done: 0 }
+    }
+
+    /// Adds the backward moves of the next states.
+    pub(super) fn add(&mut self, states: &E::States, backward: &Expansion<E>) {
+        let mut new = Vec::new();
+        for (k, key) in backward.keys_after.iter().enumerate() {
+            let child = (self.done + backward.rows[k]) as u32;
+            let next = self.index.len() as u32;
+            let parent = *self.index.entry(key.clone()).or_insert(next);
+            if parent == next {
+                self.found_by.push((child, backward.slots.0[k]));
+                new.push(k);
+            }
+            self.moves.push((child, parent));
+        }
+        self.states.append(backward.after.select(&new));
+        self.done += states.len();
+    }
+
+    /// Follows backward moves until no state is new, or samples backward walks if there are too many states.
+    pub(super) fn finish(mut self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
+        loop {
+            if self.states.len() > budget.followed {
+                return self.sample_walks(env, budget, rng);
+            }
+            if self.done == self.states.len() {
+                break;
+            }
+            let next: Vec<usize> = (self.done..self.states.len().min(self.done + BATCH)).collect();
+            let next = self.states.select(&next);
+            for rows in batches(env, &next, budget.moves) {
+                let states = next.select(&rows);
+                let backward = Expansion::new(env, &states, Direction::Backward, budget.moves)?;
+                let initial = env.is_initial(&states);
+                if let Some(row) = (0..states.len()).find(|&row| backward.masks.n_legal(row) == 0 && !initial[row]) {
+                    return Err(self.broken(env, self.done + row, NO_MOVE));
+                }
+                check_backward(env, &states, &backward)?;
+                self.add(&states, &backward);
+            }
+            budget.call_watch()?;
+        }
+        if let Some(state) = self.first_lost(env) {
+            return Err(self.broken(env, state, "from which backward moves lead round and round"));
+        }
+        // No state is its own ancestor: walks may end before they come round.
+        let mut ends = vec![0; self.states.len() + 1];
+        self.moves.iter().for_each(|&(child, _)| ends[child as usize + 1] += 1);
+        for state in 0..self.states.len() {
+            ends[state + 1] += ends[state];
+        }
+        let parents: Vec<u32> = self.moves.iter().map(|&(_, parent)| parent).collect();
+        topological(&ends, &parents)?;
+        Ok(WaysBack::All { states: self.states.len() })
+    }
+
+    /// Returns the first state from which no way back comes to the initial state.
+    fn first_lost(&self, env: &E) -> Option<usize> {
+        let mut children = vec![Vec::new(); self.states.len()];
+        self.moves.iter().for_each(|&(child, parent)| children[parent as usize].push(child));
+        let mut leads_back = env.is_initial(&self.states);
+        let mut open: Vec<usize> = (0..leads_back.len()).filter(|&row| leads_back[row]).collect();
+        while let Some(parent) = open.pop() {
+            for &child in &children[parent] {
+                if !std::mem::replace(&mut leads_back[child as usize], true) {
+                    open.push(child as usize);
+                }
+            }
+        }
+        leads_back.iter().position(|leads_back| !leads_back)
+    }
+
+    fn broken(&self, env: &E, state: usize, why: &str) -> Error {
+        let from = state.checked_sub(self.n_examined).and_then(|k| self.found_by.get(k));
+        let from = from.map(|&(child, slot)| (&self.states, child as usize, slot));
+        no_way_back(env, from, &describe_state(env, &self.states, state), why)
+    }
+
+    fn sample_walks(&self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
+        let n_walks = WALKS_BACK.min(budget.moves);
+        let rows: Vec<usize> = (0..self.n_examined).flat_map(|row| vec![row; n_walks]).collect();
+        for rows in rows.chunks(BATCH) {
+            walk_back(env, self.states.select(rows), rng)?;
+            budget.call_watch()?;
+        }
+        Ok(WaysBack::Drawn { walks: rows.len() })
+    }
+}
+
+/// Walks back at random from each of these states, until all walks have come to the initial state.
+///
+/// # Errors
+/// [`Error::Contract`] for a walk that ends in another state, [`Error::StepLimit`] for one that doesn't end.
+pub(super) fn walk_back<E: EnumerableEnv>(env: &E, mut states: E::States, rng: &mut Rng) -> Result<()> {
+    let n = states.len();
+    // The states before the last step, and the moves.
+    let mut last: Option<(E::States, Slots)> = None;
+    for _ in 0..MAX_STEPS {
+        let initial = env.is_initial(&states);
+        let live: Vec<usize> = (0..states.len()).filter(|&row| !initial[row]).collect();
+        if live.is_empty() {
+            return Ok(());
+        }
+        states = states.select(&live);
+        let (rows, slots) = random_moves(&env.masks(Direction::Backward, &states), rng);
+        if let Some(row) = (0..states.len()).find(|&row| rows.get(row) != Some(&row)) {
+            let dead = describe_state(env, &states, row);
+            let from = last.as_ref().map(|(children, slots)| (children, live[row], slots.0[live[row]]));
+            return Err(no_way_back(env, from, &dead, NO_MOVE));
+        }
+        let children = states.clone();
+        env.step(Direction::Backward, &mut states, &slots)?;
+        last = Some((children, slots));
+    }
+    let live = env.is_initial(&states).iter().filter(|initial| !**initial).count();
+    if live == 0 {
+        return Ok(());
+    }
+    Err(Error::StepLimit { direction: Direction::Backward, limit: MAX_STEPS, live, n })
+}
+
+/// Returns the error of a state without a way back, and of the move (states, row, slot) that leads there, if
+/// any.
+fn no_way_back<E: EnumerableEnv>(env: &E, from: Option<(&E::States, usize, u32)>, parent: &str, why: &str) -> Error {
+    let to = match from {
+        Some((states, row, slot)) => {
+            format!("{} leads to {parent}", describe_move(env, Direction::Backward, states, row, slot))
+        }
+        None => format!("forward moves lead to {parent}"),
+    };
+    Error::contract(
+        "every state that a legal backward move leads to has itself a way back to the initial state",
+        format!("{to}, {why}; {KEEP_BACK}"),
+    )
+}

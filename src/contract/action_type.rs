@@ -25,39 +25,24 @@ pub fn check_action_type(action_type: &dyn GraphActionType, semantics: Semantics
     if action_type.is_exit() {
         return Ok(());
     }
-    let (Some(forward), Some(backward)) = (action_type.head(Direction::Forward), action_type.head(Direction::Backward))
-    else {
-        let name = action_type.name().to_owned();
-        return Err(Error::contract("a type other than the exit has a block in both directions", name));
+    let heads = action_type.head(Direction::Forward).zip(action_type.head(Direction::Backward));
+    let Some((forward, backward)) = heads else {
+        let law = "a type other than the exit has a block in both directions";
+        return Err(Error::contract(law, action_type.name()));
     };
     for graph in graphs {
-        let mask = mask_of(action_type, Direction::Forward, semantics, graph, forward);
+        let mut mask = vec![false; forward.anchor.rows(graph) * forward.width];
+        action_type.mask(Direction::Forward, semantics, graph.into(), &mut mask);
         for slot in (0..mask.len()).filter(|&slot| mask[slot]) {
             let action = forward.decode(graph, slot);
-            let check = Check { action_type, semantics, graph, action, forward, backward };
-            if forward.encode(graph, action) != slot {
-                return Err(check.broken("a legal slot's move has that slot (undirected pairs: only rows with a < b)"));
-            }
-            check.forward_and_back()?;
+            MoveCheck { action_type, semantics, graph, action, forward, backward }.check(slot)?;
         }
     }
     Ok(())
 }
 
-fn mask_of(
-    action_type: &dyn GraphActionType,
-    direction: Direction,
-    semantics: Semantics,
-    graph: &GraphState,
-    head: Head,
-) -> Vec<bool> {
-    let mut mask = vec![false; head.anchor.rows(graph) * head.width];
-    action_type.mask(direction, semantics, graph.into(), &mut mask);
-    mask
-}
-
-/// One move of one graph.
-struct Check<'a> {
+/// The check of one move of one graph.
+struct MoveCheck<'a> {
     action_type: &'a dyn GraphActionType,
     semantics: Semantics,
     graph: &'a GraphState,
@@ -66,76 +51,82 @@ struct Check<'a> {
     backward: Head,
 }
 
-impl Check<'_> {
-    fn broken(&self, law: &'static str) -> Error {
+impl MoveCheck<'_> {
+    fn require(&self, holds: bool, law: &'static str) -> Result<()> {
+        if holds {
+            return Ok(());
+        }
         let Move { a, b, class } = self.action;
         let name = self.action_type.name();
-        Error::contract(law, format!("{name} (node {a}, node {b}, column {class}) of {}", self.graph))
+        Err(Error::contract(law, format!("{name} (node {a}, node {b}, column {class}) of {}", self.graph)))
     }
 
-    fn same(&self, one: &GraphState, other: &GraphState) -> bool {
+    fn is_same(&self, graph: &GraphState, other: &GraphState) -> bool {
         match self.semantics {
-            Semantics::Labelled => one == other,
-            Semantics::UpToIsomorphism => canonical_key(one) == canonical_key(other),
+            Semantics::Labelled => graph == other,
+            Semantics::UpToIsomorphism => canonical_key(graph) == canonical_key(other),
         }
     }
 
-    fn apply(&self, direction: Direction, graph: &GraphState, action: Move) -> Result<GraphState> {
+    /// Applies a move, and returns the graph after it and the move that undoes it.
+    fn apply(&self, direction: Direction, graph: &GraphState, action: Move) -> Result<(GraphState, Move)> {
+        let undo = reverse_move(self.action_type, direction, graph, action);
         let mut after = graph.clone();
         let applied = self.action_type.apply(direction, &mut after, action);
-        applied.map_err(|_| self.broken("a legal move, its reverse and the reverse of that can be applied"))?;
-        Ok(after)
+        self.require(applied.is_ok(), "a legal move, its reverse and the reverse of that can be applied")?;
+        Ok((after, undo))
     }
 
-    /// Checks what is said of the nodes that `action` takes from the graph before it and `undo` from the one
-    /// after it; the third graph is that after both.
-    fn check_removed(&self, direction: Direction, graphs: [&GraphState; 3], action: Move, undo: Move) -> Result<()> {
-        let [before, after, back] = graphs;
+    /// Returns true if a move is legal in a graph.
+    fn is_legal(&self, direction: Direction, graph: &GraphState, action: Move) -> bool {
+        let head = if direction == Direction::Forward { self.forward } else { self.backward };
+        let mut mask = vec![false; head.anchor.rows(graph) * head.width];
+        self.action_type.mask(direction, self.semantics, graph.into(), &mut mask);
+        mask.get(head.encode(graph, action)) == Some(&true)
+    }
+
+    /// Checks the nodes that `action` removes from the first graph, and those that `undo` removes from the
+    /// second graph. The third graph is the graph after both moves.
+    fn check_removed(
+        &self,
+        direction: Direction,
+        [before, after, back]: [&GraphState; 3],
+        action: Move,
+        undo: Move,
+    ) -> Result<()> {
         let removed = self.action_type.removed_nodes(direction, before, action);
         let added = self.action_type.removed_nodes(direction.opposite(), after, undo);
-        let mut order: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !removed.contains(a)).collect();
+        let n = before.n_nodes();
+        let mut order: Vec<u32> = (0..n as u32).filter(|a| !removed.contains(a)).collect();
         order.extend(&removed);
-        let all = order.len() == before.n_nodes() && removed.iter().all(|&a| (a as usize) < before.n_nodes());
-        if !all || before.n_nodes() + added.len() != after.n_nodes() + removed.len() {
-            return Err(self.broken("`removed_nodes` names the nodes that a move removes, each once, and no other"));
-        }
+        let is_whole = order.len() == n && removed.iter().all(|&a| (a as usize) < n);
+        let is_counted = n + added.len() == after.n_nodes() + removed.len();
+        let law = "`removed_nodes` names the nodes that a move removes, each once, and no other";
+        self.require(is_whole && is_counted, law)?;
         let moved = before.induced(&order);
-        if !removed.is_empty() && (!moved.nodes().eq(back.nodes()) || moved.adjacency() != back.adjacency()) {
-            return Err(self.broken(
-                "`removed_nodes` names nodes in the order in which the reverse adds them; later nodes shift down, new ones come last",
-            ));
-        }
-        Ok(())
+        let is_restored = moved.nodes().eq(back.nodes()) && moved.adjacency() == back.adjacency();
+        let law = "`removed_nodes` names nodes in the order in which the reverse adds them; later nodes shift down, \
+                   new ones come last";
+        self.require(removed.is_empty() || is_restored, law)
     }
 
-    fn forward_and_back(&self) -> Result<()> {
+    fn check(&self, slot: usize) -> Result<()> {
         let (graph, action) = (self.graph, self.action);
-        let child = self.apply(Direction::Forward, graph, action)?;
-        if self.same(&child, graph) {
-            return Err(self.broken("a move changes the graph"));
-        }
-        let undo = reverse_move(self.action_type, Direction::Forward, graph, action);
-        let legal = mask_of(self.action_type, Direction::Backward, self.semantics, &child, self.backward);
-        if legal.get(self.backward.encode(&child, undo)) != Some(&true) {
-            return Err(self.broken("the reverse of a move is among the backward moves of the child"));
-        }
-        let redo = reverse_move(self.action_type, Direction::Backward, &child, undo);
-        let back = self.apply(Direction::Backward, &child, undo)?;
-        if !self.same(&back, graph) {
-            return Err(self.broken("the reverse of a move restores the graph"));
-        }
+        let law = "a legal slot's move has that slot (undirected pairs: only rows with a < b)";
+        self.require(self.forward.encode(graph, action) == slot, law)?;
+        let (child, undo) = self.apply(Direction::Forward, graph, action)?;
+        self.require(!self.is_same(&child, graph), "a move changes the graph")?;
+        let is_legal = self.is_legal(Direction::Backward, &child, undo);
+        self.require(is_legal, "the reverse of a move is among the backward moves of the child")?;
+        let (back, redo) = self.apply(Direction::Backward, &child, undo)?;
+        self.require(self.is_same(&back, graph), "the reverse of a move restores the graph")?;
         self.check_removed(Direction::Forward, [graph, &child, &back], action, undo)?;
-        if self.semantics == Semantics::Labelled && redo != action {
-            return Err(self.broken("where nodes are labelled, the reverse of the reverse is the move"));
-        }
-        let legal = mask_of(self.action_type, Direction::Forward, self.semantics, &back, self.forward);
-        if legal.get(self.forward.encode(&back, redo)) != Some(&true) {
-            return Err(self.broken("the reverse of the reverse is a legal move"));
-        }
-        let again = self.apply(Direction::Forward, &back, redo)?;
-        if !self.same(&again, &child) {
-            return Err(self.broken("redoing an undone move leads to the child"));
-        }
+        let is_action = self.semantics != Semantics::Labelled || redo == action;
+        self.require(is_action, "where nodes are labelled, the reverse of the reverse is the move")?;
+        let is_legal = self.is_legal(Direction::Forward, &back, redo);
+        self.require(is_legal, "the reverse of the reverse is a legal move")?;
+        let (again, _) = self.apply(Direction::Forward, &back, redo)?;
+        self.require(self.is_same(&again, &child), "redoing an undone move leads to the child")?;
         self.check_removed(Direction::Backward, [&child, &back, &again], undo, redo)
     }
 }

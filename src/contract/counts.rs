@@ -5,66 +5,59 @@ use std::collections::BTreeMap;
 
 use super::Budget;
 use super::env::BATCH;
-use crate::env::{Direction, EnumerableEnv, InnerMoves, Moves, Rows, Slots, describe_state};
+use super::moves::Expansion;
+use crate::env::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
 use crate::{Error, Result};
 
-/// Checks the counts of moves between these states and their children. A limited budget leaves out states of
-/// many moves.
+/// Checks the counts of moves between these states, of which all moves were made, and their children.
 ///
 /// # Errors
 /// [`Error::Contract`] naming two states whose counts are wrong; errors of steps and of the symmetry.
-pub(super) fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, budget: &Budget<'_>) -> Result<()> {
-    let masks = env.masks(Direction::Forward, states);
-    let mut n_moves = 0;
-    let mut few = Vec::new();
-    for row in 0..states.len() {
-        if n_moves + masks.n_legal(row) <= budget.total_moves() {
-            n_moves += masks.n_legal(row);
-            few.push(row);
-        }
-    }
-    let states = states.select(&few);
-    let Some(of_parent) = log_symmetry(env, &states)? else { return Ok(()) };
-    let keys = env.keys(&states);
-    let InnerMoves { rows, slots, .. } = Moves::of(&env.masks(Direction::Forward, &states)).inner();
-    let mut after = states.select(&rows);
-    env.step(Direction::Forward, &mut after, &slots)?;
-    let keys_after = env.keys(&after);
+pub(super) fn check_counts<E: EnumerableEnv>(
+    env: &E,
+    states: &E::States,
+    forward: &Expansion<E>,
+    budget: &Budget<'_>,
+) -> Result<()> {
+    let Some(of_parent) = log_symmetry(env, states)? else { return Ok(()) };
+    let keys = env.keys(states);
     // For each parent and class of children: the number of moves, and one child of the class.
     let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
-    for (k, (&row, key)) in rows.iter().zip(&keys_after).enumerate() {
-        transitions.entry((row, key)).or_insert((0, k)).0 += 1;
+    for (k, (&row, key)) in forward.rows.iter().zip(&forward.keys_after).enumerate() {
+        if forward.is_whole[row] && !forward.exit[k] {
+            transitions.entry((row, key)).or_insert((0, k)).0 += 1;
+        }
     }
     let apart = transitions.len().div_ceil(budget.states.max(1)).max(1);
     let pairs: Vec<(usize, usize, usize)> =
         transitions.into_iter().step_by(apart).map(|((row, _), (n, k))| (row, n, k)).collect();
     // Limits the number of parents in memory.
     for pairs in pairs.chunks(BATCH) {
-        let children = after.select(&pairs.iter().map(|&(_, _, k)| k).collect::<Vec<_>>());
+        let children = forward.after.select(&pairs.iter().map(|&(_, _, k)| k).collect::<Vec<_>>());
         let Some(of_child) = log_symmetry(env, &children)? else { return Ok(()) };
         let back = Moves::of(&env.masks(Direction::Backward, &children));
         let mut parents = children.select(&back.rows);
         env.step(Direction::Backward, &mut parents, &Slots(back.slots))?;
-        let mut n_back = vec![0; pairs.len()];
+        let mut n_backward = vec![0; pairs.len()];
         for (&place, key) in back.rows.iter().zip(env.keys(&parents)) {
-            n_back[place] += usize::from(key == keys[pairs[place].0]);
+            n_backward[place] += usize::from(key == keys[pairs[place].0]);
         }
-        for (place, &(row, n_forward, _)) in pairs.iter().enumerate() {
-            let n_backward = n_back[place];
-            let short = (n_forward as f64).ln() + of_child[place] - (n_backward as f64).ln() - of_parent[row];
+        for (place, (&(row, n_forward, _), n_backward)) in pairs.iter().zip(n_backward).enumerate() {
+            let (before, after) = (of_parent[row], of_child[place]);
+            let short = (n_forward as f64).ln() + after - (n_backward as f64).ln() - before;
             if short.abs() <= 1e-6 {
                 continue;
             }
-            let detail = format!(
-                "{n_forward} moves forward from {} to {}, {n_backward} back; log |Aut| less that of the initial state {} and {}{}",
-                describe_state(env, &states, row),
-                describe_state(env, &children, place),
-                of_parent[row],
-                of_child[place],
-                if env.merges_isomorphic() { remedy(short.exp()) } else { String::new() }
-            );
-            let law = "N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states";
-            return Err(Error::contract(law, detail));
+            let parent = describe_state(env, states, row);
+            let child = describe_state(env, &children, place);
+            let remedy = if env.merges_isomorphic() { remedy(short.exp()) } else { String::new() };
+            return Err(Error::contract(
+                "N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states",
+                format!(
+                    "{n_forward} moves forward from {parent} to {child}, {n_backward} back; log |Aut| less that of the \
+                     initial state {before} and {after}{remedy}"
+                ),
+            ));
         }
     }
     Ok(())

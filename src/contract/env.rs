@@ -47,27 +47,14 @@ pub fn check_env<E: EnumerableEnv>(env: &E, budget: Budget<'_>, rng: &mut Rng) -
 /// # Errors
 /// [`Error::Contract`] for masks of a wrong shape, and for a walk that comes back to a state.
 pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<E::States> {
-    let n_starts = (env.n_instances() as usize).clamp(1, budget.walks.max(1));
-    let mut visited = env.initial(&instances_in_turn(env, n_starts));
-    let mut places: HashMap<E::Key, usize> = env.keys(&visited).into_iter().zip(0..).collect();
-    let mut states = env.initial(&instances_in_turn(env, budget.walks));
-    let mut walks: Vec<usize> = (0..budget.walks).collect();
-    let keys = env.keys(&states);
+    let mut visited = env.initial(&[]);
+    let mut places: HashMap<E::Key, usize> = HashMap::new();
     // The states of each walk.
-    let mut passed: HashSet<(usize, usize)> =
-        keys.iter().zip(&walks).filter_map(|(key, &walk)| Some((walk, *places.get(key)?))).collect();
+    let mut passed: HashSet<(usize, usize)> = HashSet::new();
+    let mut states = env.initial(&instances_in_turn(env, budget.walks.max(1)));
+    let mut walks: Vec<usize> = (0..states.len()).collect();
     let mut entries = 0;
-    for step in 0..budget.steps {
-        let masks = env.masks(Direction::Forward, &states);
-        check_shape(&masks, states.len(), Direction::Forward)?;
-        entries += masks.legal.len();
-        let (going, moves) = random_moves(&masks, rng);
-        if going.is_empty() || step >= MIN_STEPS && entries > budget.entries {
-            break;
-        }
-        states = states.select(&going);
-        walks = going.iter().map(|&row| walks[row]).collect();
-        env.step(Direction::Forward, &mut states, &moves)?;
+    for step in 0.. {
         let mut new = Vec::new();
         for (row, key) in env.keys(&states).into_iter().enumerate() {
             let next = places.len();
@@ -81,6 +68,17 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng
             }
         }
         visited.append(states.select(&new));
+        let masks = env.masks(Direction::Forward, &states);
+        check_shape(&masks, states.len(), Direction::Forward)?;
+        entries += masks.legal.len();
+        let (going, moves) = random_moves(&masks, rng);
+        let is_spent = step == budget.steps || step >= MIN_STEPS && entries > budget.entries;
+        if going.is_empty() || is_spent {
+            break;
+        }
+        states = states.select(&going);
+        walks = going.iter().map(|&row| walks[row]).collect();
+        env.step(Direction::Forward, &mut states, &moves)?;
     }
     Ok(visited)
 }
@@ -88,14 +86,9 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng
 /// Returns the states that the budget allows, from the first to the last ones.
 pub(super) fn select_examined<E: EnumerableEnv>(env: &E, visited: E::States, budget: &Budget<'_>) -> E::States {
     let last = visited.len() - 1;
-    let mut n = visited.len().min(budget.states);
-    if !budget.is_complete() {
-        let slots = env.masks(Direction::Forward, &visited.select(&[last])).legal.len().max(1);
-        n = n.min((budget.entries / slots.saturating_mul(budget.moves)).max(MIN_STATES));
-    }
-    if n == visited.len() {
-        return visited;
-    }
+    let slots = env.masks(Direction::Forward, &visited.select(&[last])).legal.len().max(1);
+    let affordable = (budget.entries / slots).max(MIN_STATES);
+    let n = visited.len().min(budget.states).min(affordable);
     let spread: Vec<usize> = (0..n).map(|k| k * last / n.saturating_sub(1).max(1)).collect();
     visited.select(&spread)
 }
@@ -111,12 +104,12 @@ pub(super) fn check_states<E: EnumerableEnv>(
     for rows in batches(env, states, budget.moves) {
         budget.call_watch()?;
         let states = states.select(&rows);
-        let forward = Expansion::new(env, &states, Direction::Forward, budget.moves)?;
-        let backward = Expansion::new(env, &states, Direction::Backward, budget.moves)?;
+        let forward = Expansion::new(env, &states, Direction::Forward, budget)?;
+        let backward = Expansion::new(env, &states, Direction::Backward, budget)?;
         check_masks(env, &states, &forward, &backward)?;
-        check_forward(env, &states, &forward)?;
+        check_forward(env, &states, &forward, budget)?;
         check_backward(env, &states, &backward)?;
-        check_counts(env, &states, budget)?;
+        check_counts(env, &states, &forward, budget)?;
         if budget.is_complete() {
             check_forms(env, &states)?;
         }
@@ -129,24 +122,18 @@ pub(super) fn check_states<E: EnumerableEnv>(
 
 /// Returns the rows in turn, in batches whose moves lead to states of a bounded number of mask entries.
 pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, max_moves: usize) -> Vec<Vec<usize>> {
-    let mut out: Vec<Vec<usize>> = Vec::new();
-    let mut entries = BATCH_ENTRIES;
+    let mut out = Vec::new();
     for start in (0..states.len()).step_by(BATCH) {
         let rows: Vec<usize> = (start..states.len().min(start + BATCH)).collect();
         let states = states.select(&rows);
         let masks = [Direction::Forward, Direction::Backward].map(|direction| env.masks(direction, &states));
-        for (k, row) in rows.into_iter().enumerate() {
-            let slots: usize = masks.iter().map(|masks| masks.row(k).len()).sum();
-            let moves: usize = masks.iter().map(|masks| masks.n_legal(k).min(max_moves)).sum();
-            match out.last_mut() {
-                Some(batch) if batch.len() < BATCH && entries + slots * moves <= BATCH_ENTRIES => batch.push(row),
-                _ => {
-                    entries = 0;
-                    out.push(vec![row]);
-                }
-            }
-            entries += slots * moves;
+        let mut most = 1;
+        for row in 0..rows.len() {
+            let slots: usize = masks.iter().map(|masks| masks.row(row).len()).sum();
+            let moves: usize = masks.iter().map(|masks| masks.n_legal(row).min(max_moves)).sum();
+            most = most.max(slots * moves);
         }
+        out.extend(rows.chunks((BATCH_ENTRIES / most).clamp(1, BATCH)).map(<[usize]>::to_vec));
     }
     out
 }
@@ -162,21 +149,21 @@ fn check_masks<E: EnumerableEnv>(
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
     for row in 0..states.len() {
-        let fail = |law| Err(Error::contract(law, describe_state(env, states, row)));
-        if is_initial[row] != (initial_keys[row] == keys[row]) {
-            return fail("`is_initial` says which states are the initial one");
-        }
-        if is_initial[row] != (backward.masks.n_legal(row) == 0) {
-            return fail("every state but the initial one has a legal backward move, and that one has none");
-        }
+        let require = |holds: bool, law| match holds {
+            true => Ok(()),
+            false => Err(Error::contract(law, describe_state(env, states, row))),
+        };
+        let is_first = is_initial[row];
+        require(is_first == (initial_keys[row] == keys[row]), "`is_initial` says which states are the initial one")?;
+        let law = "every state but the initial one has a legal backward move, and that one has none";
+        require(is_first == (backward.masks.n_legal(row) == 0), law)?;
         if exits.is_some() && forward.masks.n_legal(row) == 0 {
             return Err(dead_end(env, states, row));
         }
     }
-    for (k, &row) in forward.rows.iter().enumerate().filter(|(k, _)| forward.exit[*k]) {
-        if exits.as_ref().map(|slots| slots.0[row]) != Some(forward.slots.0[k]) {
-            return Err(forward.broken(env, states, k, "`exit_actions` names the exit, the last forward slot"));
-        }
+    for (k, &row) in forward.rows.iter().enumerate() {
+        let is_named = !forward.exit[k] || exits.as_ref().is_some_and(|slots| slots.0[row] == forward.slots.0[k]);
+        forward.require(is_named, env, states, k, "`exit_actions` names the exit, the last forward slot")?;
     }
     let n = states.len();
     let reversed: Vec<usize> = (0..n).rev().collect();

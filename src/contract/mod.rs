@@ -69,7 +69,8 @@ pub struct Budget<'a> {
     pub walks: usize,
     /// The largest number of steps of a walk: 32 if quick.
     pub steps: usize,
-    /// The largest number of states that are examined: 48 if quick.
+    /// The largest number of states that are examined: 48 if quick. A reward, which may be slow, is evaluated
+    /// again for a third as many objects.
     pub states: usize,
     /// The largest number of moves per state and direction that are made and undone: 3 if quick.
     pub moves: usize,
@@ -81,8 +82,6 @@ pub struct Budget<'a> {
     pub followed: usize,
     /// The number of random labellings that each graph is compared with: 1 if quick, 8 if thorough.
     pub labellings: usize,
-    /// The largest number of objects whose reward is evaluated again: 16 if quick.
-    pub objects: usize,
     /// A function that is called after every few hundred states and may end the check by an error, for
     /// instance if a user interrupts it.
     pub watch: Option<&'a dyn Fn() -> Result<()>>,
@@ -92,17 +91,7 @@ impl<'a> Budget<'a> {
     /// Samples: what a trainer checks before its first step.
     #[must_use]
     pub fn quick() -> Self {
-        Self {
-            walks: 32,
-            steps: 32,
-            states: 48,
-            moves: 3,
-            entries: 1 << 19,
-            followed: 0,
-            labellings: 1,
-            objects: 16,
-            watch: None,
-        }
+        Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, labellings: 1, watch: None }
     }
 
     /// Everything that 100 random walks visit, for tests.
@@ -117,7 +106,6 @@ impl<'a> Budget<'a> {
             entries: all,
             followed: 5_000,
             labellings: 8,
-            objects: all,
             watch: None,
         }
     }

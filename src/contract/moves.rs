@@ -1,5 +1,6 @@
 //! The laws of single moves: what they do, and what undoes them.
 
+use super::Budget;
 use crate::env::{
     Direction, EnumerableEnv, Masks, Rows, Slots, Step, dead_end, describe_move, describe_state, first_other,
 };
@@ -8,6 +9,8 @@ use crate::{Error, Result};
 /// Legal moves of some states in one direction, and their outcome.
 pub(super) struct Expansion<E: EnumerableEnv> {
     pub(super) masks: Masks,
+    /// True for each state whose legal moves are all made.
+    pub(super) is_whole: Vec<bool>,
     /// The state of each move.
     pub(super) rows: Vec<usize>,
     pub(super) slots: Slots,
@@ -19,19 +22,22 @@ pub(super) struct Expansion<E: EnumerableEnv> {
     step: Step<Slots>,
     /// The masks of the other direction in the states that the moves lead to.
     masks_after: Masks,
-    /// True if there are more legal moves.
-    is_partial: bool,
+    /// The advice in messages.
+    remedy: &'static str,
 }
 
 impl<E: EnumerableEnv> Expansion<E> {
-    /// Makes at most `max_moves` moves of each state.
-    pub(super) fn new(env: &E, states: &E::States, direction: Direction, max_moves: usize) -> Result<Self> {
+    /// Makes all moves of the first states, and some moves of each other state, as the budget allows.
+    pub(super) fn new(env: &E, states: &E::States, direction: Direction, budget: &Budget<'_>) -> Result<Self> {
         let masks = env.masks(direction, states);
         check_shape(&masks, states.len(), direction)?;
+        let mut is_whole = Vec::new();
         let mut rows = Vec::new();
         let mut slots = Slots(Vec::new());
         for row in 0..states.len() {
-            let apart = masks.n_legal(row).div_ceil(max_moves).max(1);
+            let n_legal = masks.n_legal(row);
+            is_whole.push(n_legal <= budget.moves || rows.len() + n_legal <= budget.total_moves());
+            let apart = if is_whole[row] { 1 } else { n_legal.div_ceil(budget.moves.max(1)) };
             // Neighbouring states make other moves.
             for slot in masks.legal_slots(row).skip(row % apart).step_by(apart) {
                 rows.push(row);
@@ -49,129 +55,136 @@ impl<E: EnumerableEnv> Expansion<E> {
         let masks_after = env.masks(direction.opposite(), &after);
         check_shape(&masks_after, n, direction.opposite())?;
         let keys_after = env.keys(&after);
-        let is_partial = max_moves < usize::MAX;
-        Ok(Self { masks, rows, slots, exit, after, keys_after, step, masks_after, is_partial })
+        let remedy = if budget.is_complete() { "" } else { " (`contract::check_env` can examine every move)" };
+        Ok(Self { masks, is_whole, rows, slots, exit, after, keys_after, step, masks_after, remedy })
     }
 
-    pub(super) fn broken(&self, env: &E, states: &E::States, k: usize, law: &'static str) -> Error {
+    /// Refuses a move that breaks a law.
+    pub(super) fn require(&self, holds: bool, env: &E, states: &E::States, k: usize, law: &'static str) -> Result<()> {
+        if holds {
+            return Ok(());
+        }
         let step = describe_move(env, self.masks.direction, states, self.rows[k], self.slots.0[k]);
         let to = describe_state(env, &self.after, k);
-        let remedy = if self.is_partial { " (`contract::check_env` examines every move)" } else { "" };
-        Error::contract(law, format!("{step}, which leads to {to}{remedy}"))
+        Err(Error::contract(law, format!("{step}, which leads to {to}{}", self.remedy)))
+    }
+
+    /// Checks that the reverses of the moves other than the exit are legal, and undo them.
+    fn check_reverses(&self, env: &E, states: &E::States) -> Result<()> {
+        let direction = self.masks.direction;
+        let [is_legal, restores] = match direction {
+            Direction::Forward => [
+                "the reverse of a legal forward move is a legal backward move of the child",
+                "undoing a forward move restores the state",
+            ],
+            Direction::Backward => [
+                "the reverse of a legal backward move is a legal forward move of the parent",
+                "redoing a backward move restores the state",
+            ],
+        };
+        let inner: Vec<usize> = (0..self.rows.len()).filter(|&k| !self.exit[k]).collect();
+        for &k in &inner {
+            let reverse = self.step.reverse.0[k];
+            let legal = self.masks_after.row(k).get(reverse as usize) == Some(&true);
+            self.require(legal && !self.masks_after.is_exit(k, reverse), env, states, k, is_legal)?;
+        }
+        let after = self.after.select(&inner);
+        let mut again = after.clone();
+        let undone = env.step(direction.opposite(), &mut again, &self.step.reverse.select(&inner))?;
+        let rows: Vec<usize> = inner.iter().map(|&k| self.rows[k]).collect();
+        if let Some(i) = first_other(env, &again, &states.select(&rows)) {
+            return self.require(false, env, states, inner[i], restores);
+        }
+        if direction == Direction::Backward {
+            return Ok(());
+        }
+        let masks = env.masks(direction, &again);
+        for (i, &k) in inner.iter().enumerate() {
+            let redo = undone.reverse.0[i];
+            let legal = masks.row(i).get(redo as usize) == Some(&true);
+            self.require(legal, env, states, k, "the reverse of a move's reverse is a legal forward move")?;
+            let is_same = env.merges_isomorphic() || redo == self.slots.0[k];
+            let law = "where nodes are labelled, the reverse of a move's reverse is the move";
+            self.require(is_same, env, states, k, law)?;
+        }
+        env.step(direction, &mut again, &undone.reverse)?;
+        match first_other(env, &again, &after) {
+            None => Ok(()),
+            Some(i) => self.require(false, env, states, inner[i], "redoing an undone move leads to the same state"),
+        }
     }
 }
 
 pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Result<()> {
+    let Masks { blocks, slot_ptr, legal, has_exit, .. } = masks;
     let slots = |row: usize| -> usize {
-        masks.blocks.iter().map(|block| (block.row_ptr[row + 1] - block.row_ptr[row]) * block.width).sum()
+        blocks.iter().map(|block| (block.row_ptr[row + 1] - block.row_ptr[row]) * block.width).sum()
     };
     let is_whole = masks.direction == direction
-        && masks.slot_ptr.len() == n + 1
-        && masks.slot_ptr.first() == Some(&0)
-        && masks.slot_ptr.last() == Some(&masks.legal.len())
-        && masks.blocks.iter().all(|block| block.row_ptr.len() == n + 1 && block.row_ptr[0] == 0)
-        && !(masks.has_exit && direction == Direction::Backward)
-        && (0..n).all(|row| masks.slot_ptr[row + 1] == masks.slot_ptr[row] + slots(row));
+        && slot_ptr.len() == n + 1
+        && slot_ptr[0] == 0
+        && slot_ptr[n] == legal.len()
+        && blocks.iter().all(|block| block.row_ptr.len() == n + 1 && block.row_ptr[0] == 0)
+        && !(*has_exit && direction == Direction::Backward)
+        && (0..n).all(|row| slot_ptr[row + 1] == slot_ptr[row] + slots(row));
     if is_whole {
         return Ok(());
     }
-    let detail = format!(
-        "{direction} masks of {n} states: {} offsets, {} slots, direction {}, exit {}",
-        masks.slot_ptr.len(),
-        masks.legal.len(),
-        masks.direction,
-        masks.has_exit
-    );
-    let law = "masks hold one entry per slot of each block of each state, in the direction asked for";
-    Err(Error::contract(law, detail))
+    let (n_offsets, n_slots, found) = (slot_ptr.len(), legal.len(), masks.direction);
+    Err(Error::contract(
+        "masks hold one entry per slot of each block of each state, in the direction asked for",
+        format!(
+            "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit {has_exit}"
+        ),
+    ))
 }
 
 /// Checks that forward moves change the state, are done where they end, and are undone and redone by their
 /// reverses.
-pub(super) fn check_forward<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansion<E>) -> Result<()> {
+pub(super) fn check_forward<E: EnumerableEnv>(
+    env: &E,
+    states: &E::States,
+    forward: &Expansion<E>,
+    budget: &Budget<'_>,
+) -> Result<()> {
     let keys = env.keys(states);
-    let fail = |k: usize, law| Err(forward.broken(env, states, k, law));
+    let masks = env.masks(Direction::Forward, &forward.after);
     for (k, &row) in forward.rows.iter().enumerate() {
+        let require = |holds, law| forward.require(holds, env, states, k, law);
+        let (exit, is_done) = (forward.exit[k], forward.step.done[k]);
         let is_changed = forward.keys_after[k] != keys[row];
-        if forward.step.exit[k] != forward.exit[k] {
-            return fail(k, "`step` reports as an exit what the masks have as the exit slot");
+        require(forward.step.exit[k] == exit, "`step` reports as an exit what the masks have as the exit slot")?;
+        if exit {
+            require(!is_changed && is_done, "the exit leaves the state as it is, and is done")?;
+            continue;
         }
-        if forward.exit[k] && (is_changed || !forward.step.done[k]) {
-            return fail(k, "the exit leaves the state as it is, and is done");
+        require(is_changed, "a move other than the exit changes the state")?;
+        if !is_done && masks.n_legal(k) == 0 {
+            return Err(dead_end(env, &forward.after, k));
         }
-        if !forward.exit[k] && !is_changed {
-            return fail(k, "a move other than the exit changes the state");
-        }
+        let law = "a forward step is done at the exit, and where no forward move is legal";
+        require(!is_done || masks.n_legal(k) == 0, law)?;
     }
-    // The moves other than the exit.
-    let inner: Vec<usize> = (0..forward.rows.len()).filter(|&k| !forward.exit[k]).collect();
-    let rows: Vec<usize> = inner.iter().map(|&k| forward.rows[k]).collect();
-    let slots = forward.slots.select(&inner);
-    let reverse = forward.step.reverse.select(&inner);
-    let after = forward.after.select(&inner);
-    let onward = env.masks(Direction::Forward, &after);
-    for (i, &k) in inner.iter().enumerate() {
-        let is_done = forward.step.done[k];
-        let has_moves = onward.n_legal(i) > 0;
-        if !is_done && !has_moves {
-            return Err(dead_end(env, &after, i));
-        }
-        if is_done && has_moves {
-            return fail(k, "a forward step is done at the exit, and where no forward move is legal");
-        }
-        if forward.masks_after.row(k).get(reverse.0[i] as usize) != Some(&true) {
-            return fail(k, "the reverse of a legal forward move is a legal backward move of the child");
-        }
-    }
-    let mut again = after.clone();
-    let undone = env.step(Direction::Backward, &mut again, &reverse)?;
-    if let Some(i) = first_other(env, &again, &states.select(&rows)) {
-        return fail(inner[i], "undoing a forward move restores the state");
-    }
-    let onward = env.masks(Direction::Forward, &again);
-    let is_initial = env.is_initial(&again);
-    for (i, &k) in inner.iter().enumerate() {
-        let redo = undone.reverse.0[i];
-        if undone.done[i] != is_initial[i] {
-            return fail(k, "a backward step is done at the initial state and nowhere else");
-        }
-        if onward.row(i).get(redo as usize) != Some(&true) {
-            return fail(k, "the reverse of a move's reverse is a legal forward move");
-        }
-        if !env.merges_isomorphic() && redo != slots.0[i] {
-            return fail(k, "where nodes are labelled, the reverse of a move's reverse is the move");
-        }
-    }
-    env.step(Direction::Forward, &mut again, &undone.reverse)?;
-    if let Some(i) = first_other(env, &again, &after) {
-        return fail(inner[i], "redoing an undone move leads to the same state");
-    }
-    if forward.is_partial {
+    forward.check_reverses(env, states)?;
+    if !budget.is_complete() {
         return Ok(());
     }
-    let child_keys = env.child_keys(states, &rows, &slots)?;
-    match inner.iter().enumerate().find(|&(i, &k)| child_keys.get(i) != Some(&forward.keys_after[k])) {
-        None => Ok(()),
-        Some((_, &k)) => fail(k, "`child_keys` gives the key of the state that `step` leads to"),
+    let inner: Vec<usize> = (0..forward.rows.len()).filter(|&k| !forward.exit[k]).collect();
+    let rows: Vec<usize> = inner.iter().map(|&k| forward.rows[k]).collect();
+    let child_keys = env.child_keys(states, &rows, &forward.slots.select(&inner))?;
+    for (i, &k) in inner.iter().enumerate() {
+        let law = "`child_keys` gives the key of the state that `step` leads to";
+        forward.require(child_keys.get(i) == Some(&forward.keys_after[k]), env, states, k, law)?;
     }
+    Ok(())
 }
 
 /// Checks that backward moves are redone by their reverses, and are done at the initial state.
 pub(super) fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expansion<E>) -> Result<()> {
-    let fail = |k: usize, law| Err(backward.broken(env, states, k, law));
+    backward.check_reverses(env, states)?;
     for (k, is_initial) in env.is_initial(&backward.after).into_iter().enumerate() {
-        let redo = backward.step.reverse.0[k];
-        if backward.masks_after.row(k).get(redo as usize) != Some(&true) || backward.masks_after.is_exit(k, redo) {
-            return fail(k, "the reverse of a legal backward move is a legal forward move of the parent");
-        }
-        if backward.step.done[k] != is_initial {
-            return fail(k, "a backward step is done at the initial state and nowhere else");
-        }
+        let law = "a backward step is done at the initial state and nowhere else";
+        backward.require(backward.step.done[k] == is_initial, env, states, k, law)?;
     }
-    let mut again = backward.after.clone();
-    env.step(Direction::Forward, &mut again, &backward.step.reverse)?;
-    match first_other(env, &again, &states.select(&backward.rows)) {
-        None => Ok(()),
-        Some(k) => fail(k, "redoing a backward move restores the state"),
-    }
+    Ok(())
 }

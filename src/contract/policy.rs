@@ -21,25 +21,6 @@ pub(crate) fn next_check(step: usize) -> usize {
     CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
 }
 
-/// A part of a policy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
-    Forward,
-    Backward,
-    /// The P_F that the objective is relative to, if the policy has one.
-    Prior,
-}
-
-impl Part {
-    fn direction(self) -> Direction {
-        if self == Self::Backward { Direction::Backward } else { Direction::Forward }
-    }
-
-    fn describe(self) -> String {
-        if self == Self::Prior { "of the prior".to_owned() } else { self.direction().to_string() }
-    }
-}
-
 /// States, and one action of each.
 struct StateActions<E: Env> {
     states: E::States,
@@ -72,25 +53,34 @@ struct PartCheck<'a, E> {
     env: &'a E,
     policy: &'a dyn Policy<E>,
     conditions: Option<&'a Tensor>,
-    part: Part,
+    /// The part of the policy: P_F, P_B or the prior, the P_F that the objective is relative to.
+    part: Quantity,
     /// The size of the policy's logits ([`logit_size`]).
     size: f64,
 }
 
 impl<E: ReplayEnv> PartCheck<'_, E> {
+    fn direction(&self) -> Direction {
+        if self.part == Quantity::LogPb { Direction::Backward } else { Direction::Forward }
+    }
+
+    fn describe(&self) -> String {
+        if self.part == Quantity::LogPrior { "of the prior".to_owned() } else { self.direction().to_string() }
+    }
+
     /// Returns the log-probability of each action, evaluated in one batch under the conditions from row
     /// `first` on.
     fn log_probs(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
-        let n = sample.len();
-        let conditions = self.conditions.map(|c| c.f_narrow(0, first as i64, n as i64)).transpose()?;
+        let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
+        let conditions = self.conditions.map(narrow).transpose()?;
         tch::no_grad(|| {
-            let evaluate = |wants| self.policy.evaluate(self.env, &sample.states, conditions.as_ref(), wants);
+            let values = self.policy.evaluate(self.env, &sample.states, conditions.as_ref(), self.part.into())?;
             let dist = match self.part {
-                Part::Forward => evaluate(Quantities::PF)?.pf,
-                Part::Backward => evaluate(Quantities::PB)?.pb,
-                Part::Prior => evaluate(Quantity::LogPrior.into())?.prior,
+                Quantity::LogPb => values.pb,
+                Quantity::LogPrior => values.prior,
+                _ => values.pf,
             };
-            log_probs(dist, &sample.actions, n)
+            log_probs(dist, sample)
         })
     }
 
@@ -99,7 +89,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     fn check_independence(&self, sample: &StateActions<E>, together: &[f64]) -> Result<()> {
         let offsets: Vec<usize> = (0..=sample.len()).collect();
         let alone = |row: usize| self.log_probs(&sample.select(&[row]), row);
-        let words = |row: usize| format!("in {} ({})", sample.describe(row), self.part.describe());
+        let words = |row: usize| format!("in {} ({})", sample.describe(row), self.describe());
         check_alone(&offsets, together, self.size, alone, words)
     }
 
@@ -111,49 +101,45 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
             return Ok(());
         };
         let twins: Vec<usize> = (sample.len()..both.len()).collect();
-        let actions = symmetry.translate(self.part.direction(), &both, &classes, &twins, &sample.actions, true)?;
+        let actions = symmetry.translate(self.direction(), &both, &classes, &twins, &sample.actions, true)?;
         let renamed = StateActions { states: both.select(&twins), actions };
         let law = "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                    (leave node identity, the order of nodes and chance out of the network)";
-        self.compare(law, values, &self.log_probs(&renamed, 0)?, |k| {
+        let words = |k| {
             let twin = format!("in the same under other labels, {}", renamed.describe(k));
-            [format!("in {}", sample.describe(k)), twin]
-        })
+            (format!("in {}", sample.describe(k)), twin)
+        };
+        self.compare(law, values, &self.log_probs(&renamed, 0)?, words)
     }
 
     /// Checks that the policy's form on the host, which roll-outs use, gives the policy's own values.
     fn check_host(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
         // Only roll-outs without conditions are made on the host, and none by a prior.
-        if self.conditions.is_some() || self.part == Part::Prior {
+        if self.conditions.is_some() || self.part == Quantity::LogPrior {
             return Ok(());
         }
-        let Some(on_host) = self.policy.on_host(self.part.direction()) else { return Ok(()) };
+        let Some(on_host) = self.policy.on_host(self.direction()) else { return Ok(()) };
         let dist = on_host.distribution(self.env, &sample.states)?;
-        let host_values = log_probs(Some(dist), &sample.actions, sample.len())?;
-        let law = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, `Torso::on_host`) gives what it gives \
-                   itself, up to rounding";
-        self.compare(law, values, &host_values, |k| {
-            ["itself".into(), format!("on the host, in {}", sample.describe(k))]
-        })
+        let law = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, `Torso::on_host`) \
+                   gives what it gives itself, up to rounding";
+        let words = |k| ("itself".to_owned(), format!("on the host, in {}", sample.describe(k)));
+        self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
 
-    /// Refuses log-probabilities that differ; `describe` tells where both come from.
+    /// Refuses log-probabilities that differ; `words` tells where both come from.
     fn compare(
         &self,
         law: &'static str,
         values: &[f64],
         others: &[f64],
-        describe: impl Fn(usize) -> [String; 2],
+        words: impl Fn(usize) -> (String, String),
     ) -> Result<()> {
-        for (k, (value, other)) in values.iter().zip(others).enumerate() {
-            if !equal_up_to_rounding(*value, *other, self.size) {
-                let ([here, there], part) = (describe(k), self.part.describe());
-                let detail =
-                    format!("the log-probability ({part}) of one action is {value} {here}, and {other} {there}");
-                return Err(Error::contract(law, detail));
-            }
-        }
-        Ok(())
+        let differs = |k: &usize| !equal_up_to_rounding(values[*k], others[*k], self.size);
+        let Some(k) = (0..values.len()).find(differs) else { return Ok(()) };
+        let (value, other, part) = (values[k], others[k], self.describe());
+        let (here, there) = words(k);
+        let detail = format!("the log-probability ({part}) of one action is {value} {here}, and {other} {there}");
+        Err(Error::contract(law, detail))
     }
 }
 
@@ -175,39 +161,34 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
         forward.states.append(states.clone());
         forward.actions.append(actions.clone());
         let step = env.step(Direction::Forward, &mut states, &actions)?;
-        let staying = |leaves: &[bool]| -> Vec<usize> { all.iter().copied().filter(|&row| !leaves[row]).collect() };
-        let moved = staying(&step.exit);
+        let moved: Vec<usize> = all.iter().copied().filter(|&row| !step.exit[row]).collect();
         backward.states.append(states.select(&moved));
         backward.actions.append(step.reverse.select(&moved));
-        states = states.select(&staying(&step.done));
+        let live: Vec<usize> = all.into_iter().filter(|&row| !step.done[row]).collect();
+        states = states.select(&live);
     }
-    if backward.len() == 0 {
-        return Err(Error::missing(
-            "a trainer",
-            "an environment with something to build, and no move leads on from its initial state",
-            "start from a graph with more nodes, say, or give it a type of action that fits the initial state",
-        ));
+    if backward.len() > 0 {
+        return Ok([forward.distinct_sample(budget.states), backward.distinct_sample(budget.states)]);
     }
-    Ok([forward.distinct_sample(budget.states), backward.distinct_sample(budget.states)])
+    Err(Error::missing(
+        "a trainer",
+        "an environment with something to build, and no move leads on from its initial state",
+        "start from a graph with more nodes, say, or give it a type of action that fits the initial state",
+    ))
 }
 
-/// Returns the log-probability of an action of each state; 0 if there is no such distribution.
+/// Returns the log-probability of each action; 0 if there is no such distribution.
 ///
 /// # Errors
 /// [`Error::NonFinite`] for a value that is NaN, which differs from itself.
-fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -> Result<Vec<f64>> {
-    let Some(dist) = dist else { return Ok(vec![0.0; n]) };
-    let all: Vec<usize> = (0..n).collect();
-    let values = to_host(&dist.log_prob(&all, actions)?);
-    match values.iter().position(|value| value.is_nan()) {
-        None => Ok(values),
-        Some(row) => Err(Error::non_finite(
-            "log-probability that the policy gives",
-            row,
-            values[row],
-            "let the network give finite numbers for every state: look for a division by 0, the mean of no nodes or the logarithm of 0 say",
-        )),
-    }
+fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> Result<Vec<f64>> {
+    let Some(dist) = dist else { return Ok(vec![0.0; sample.len()]) };
+    let all: Vec<usize> = (0..sample.len()).collect();
+    let values = to_host(&dist.log_prob(&all, &sample.actions)?);
+    let Some(row) = values.iter().position(|value| value.is_nan()) else { return Ok(values) };
+    let remedy = "let the network give finite numbers for every state: look for a division by 0, the mean of no nodes or \
+                  the logarithm of 0 say";
+    Err(Error::non_finite("log-probability that the policy gives", row, values[row], remedy))
 }
 
 /// Checks the laws of a policy and its prior on states of random walks: it evaluates each state by itself, is
@@ -234,26 +215,26 @@ pub fn check_policy<E: ReplayEnv>(
 ) -> Result<bool> {
     let [forward, backward] = random_states(env, &budget, rng)?;
     let n = forward.len().max(backward.len());
-    let drawn = conditions.map(|source| source.draw(n, rng)).transpose()?;
-    let conditions = drawn.map(|drawn| Conditions::checked(drawn, n)).transpose()?;
-    let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);
+    let draw = |source: &dyn ConditionSource| Conditions::checked(source.draw(n, rng)?, n);
+    let drawn = conditions.map(draw).transpose()?;
+    let conditions = drawn.as_ref().map(|Conditions(tensor)| tensor);
     if conditions.is_none() {
         let evaluated = tch::no_grad(|| policy.evaluate(env, &env.initial(&[0]), None, Quantities::PF));
         if let Err(Error::Missing { .. } | Error::Shape { .. }) = evaluated {
             return Ok(false);
         }
     }
-    for part in [Part::Forward, Part::Backward, Part::Prior] {
-        let sample = if part == Part::Backward { &backward } else { &forward };
+    for part in [Quantity::LogPf, Quantity::LogPb, Quantity::LogPrior] {
+        let sample = if part == Quantity::LogPb { &backward } else { &forward };
         if sample.len() == 0 {
             continue;
         }
         budget.call_watch()?;
-        let uniform = PartCheck { env, policy: &env.uniform(), conditions: None, part, size: 0.0 };
-        let uniform_values = uniform.log_probs(sample, 0)?;
-        let mut check = PartCheck { env, policy, conditions, part, size: 0.0 };
+        let mut check = PartCheck { env, policy: &env.uniform(), conditions: None, part, size: 0.0 };
+        let uniform = check.log_probs(sample, 0)?;
+        check = PartCheck { policy, conditions, ..check };
         let values = check.log_probs(sample, 0)?;
-        check.size = logit_size(&values, &uniform_values);
+        check.size = logit_size(&values, &uniform);
         check.check_independence(sample, &values)?;
         check.check_equivariance(sample, &values)?;
         check.check_host(sample, &values)?;

@@ -47,10 +47,8 @@ pub(super) struct Search<E: EnumerableEnv> {
     /// The examined states, and behind them the states found.
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// The backward move by which each state behind the examined ones was found: state and slot.
-    found_by: Vec<(u32, u32)>,
-    /// The state and the parent of each backward move.
-    moves: Vec<(u32, u32)>,
+    /// The state, the parent and the slot of each backward move.
+    moves: Vec<(u32, u32, u32)>,
     /// The number of states whose moves were added.
     done: usize,
 }
@@ -58,7 +56,7 @@ pub(super) struct Search<E: EnumerableEnv> {
 impl<E: EnumerableEnv> Search<E> {
     pub(super) fn new(env: &E, examined: E::States) -> Self {
         let index = env.keys(&examined).into_iter().zip(0..).collect();
-        Self { n_examined: examined.len(), states: examined, index, found_by: Vec::new(), moves: Vec::new(), done: 0 }
+        Self { n_examined: examined.len(), states: examined, index, moves: Vec::new(), done: 0 }
     }
 
     /// Adds the backward moves of the next states.
@@ -69,10 +67,9 @@ impl<E: EnumerableEnv> Search<E> {
             let next = self.index.len() as u32;
             let parent = *self.index.entry(key.clone()).or_insert(next);
             if parent == next {
-                self.found_by.push((child, backward.slots.0[k]));
                 new.push(k);
             }
-            self.moves.push((child, parent));
+            self.moves.push((child, parent, backward.slots.0[k]));
         }
         self.states.append(backward.after.select(&new));
         self.done += states.len();
@@ -91,34 +88,32 @@ impl<E: EnumerableEnv> Search<E> {
             let next = self.states.select(&next);
             for rows in batches(env, &next, budget.moves) {
                 let states = next.select(&rows);
-                let backward = Expansion::new(env, &states, Direction::Backward, budget.moves)?;
-                let initial = env.is_initial(&states);
-                if let Some(row) = (0..states.len()).find(|&row| backward.masks.n_legal(row) == 0 && !initial[row]) {
-                    return Err(self.broken(env, self.done + row, NO_MOVE));
-                }
+                let backward = Expansion::new(env, &states, Direction::Backward, budget)?;
                 check_backward(env, &states, &backward)?;
                 self.add(&states, &backward);
             }
             budget.call_watch()?;
         }
         if let Some(state) = self.first_lost(env) {
-            return Err(self.broken(env, state, "from which backward moves lead round and round"));
+            let lost = self.states.select(&[state]);
+            let is_stuck = env.masks(Direction::Backward, &lost).n_legal(0) == 0;
+            let why = if is_stuck { NO_MOVE } else { "from which backward moves lead round and round" };
+            let by = self.moves.iter().find(|&&(_, parent, _)| parent as usize == state);
+            let from = by.map(|&(child, _, slot)| (&self.states, child as usize, slot));
+            return Err(no_way_back(env, from, &describe_state(env, &lost, 0), why));
         }
         // No state is its own ancestor: walks may end before they come round.
-        let mut ends = vec![0; self.states.len() + 1];
-        self.moves.iter().for_each(|&(child, _)| ends[child as usize + 1] += 1);
-        for state in 0..self.states.len() {
-            ends[state + 1] += ends[state];
-        }
-        let parents: Vec<u32> = self.moves.iter().map(|&(_, parent)| parent).collect();
-        topological(&ends, &parents)?;
+        let start = |state: usize| self.moves.partition_point(|&(child, ..)| (child as usize) < state);
+        let starts: Vec<usize> = (0..=self.states.len()).map(start).collect();
+        let parents: Vec<u32> = self.moves.iter().map(|&(_, parent, _)| parent).collect();
+        topological(&starts, &parents)?;
         Ok(WaysBack::All { states: self.states.len() })
     }
 
     /// Returns the first state from which no way back comes to the initial state.
     fn first_lost(&self, env: &E) -> Option<usize> {
         let mut children = vec![Vec::new(); self.states.len()];
-        self.moves.iter().for_each(|&(child, parent)| children[parent as usize].push(child));
+        self.moves.iter().for_each(|&(child, parent, _)| children[parent as usize].push(child));
         let mut leads_back = env.is_initial(&self.states);
         let mut open: Vec<usize> = (0..leads_back.len()).filter(|&row| leads_back[row]).collect();
         while let Some(parent) = open.pop() {
@@ -129,12 +124,6 @@ impl<E: EnumerableEnv> Search<E> {
             }
         }
         leads_back.iter().position(|leads_back| !leads_back)
-    }
-
-    fn broken(&self, env: &E, state: usize, why: &str) -> Error {
-        let from = state.checked_sub(self.n_examined).and_then(|k| self.found_by.get(k));
-        let from = from.map(|&(child, slot)| (&self.states, child as usize, slot));
-        no_way_back(env, from, &describe_state(env, &self.states, state), why)
     }
 
     fn sample_walks(&self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {

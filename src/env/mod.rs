@@ -34,7 +34,7 @@ pub(crate) use listing::{check_listed, first_other, has_more_states};
 pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
 pub(crate) use messages::{KEEP_BACK, dead_end, describe_move, describe_state};
-pub(crate) use moves::{CHUNK, InnerMoves, Moves, random_moves};
+pub(crate) use moves::{CHUNK, Moves, random_moves};
 pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub(crate) use state_graph::EXIT;

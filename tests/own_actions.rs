@@ -1,7 +1,7 @@
 //! What an author of an action type is told: a part of the initial graph that is taken away, alike nodes that come at once.
 
 use gfn::contract::{Budget, check_graph_env};
-use gfn::env::{Direction, Env, StateGraph};
+use gfn::env::{Direction, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView,
     Head, Move, Node, Semantics,

@@ -13,14 +13,9 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Contract`] naming two states whose counts are wrong; errors of steps and of the symmetry.
-pub(super) fn check_counts<E: EnumerableEnv>(
-    env: &E,
-    states: &E::States,
-    forward: &Expansion<E>,
-    budget: &Budget<'_>,
-) -> Result<()> {
+pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget: &Budget<'_>) -> Result<()> {
+    let (env, states) = (forward.env, forward.states);
     let Some(of_parent) = log_symmetry(env, states)? else { return Ok(()) };
-    let keys = env.keys(states);
     // For each parent and class of children: the number of moves, and one child of the class.
     let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
     for (k, (&row, key)) in forward.rows.iter().zip(&forward.keys_after).enumerate() {
@@ -40,7 +35,7 @@ pub(super) fn check_counts<E: EnumerableEnv>(
         env.step(Direction::Backward, &mut parents, &Slots(back.slots))?;
         let mut n_backward = vec![0; pairs.len()];
         for (&place, key) in back.rows.iter().zip(env.keys(&parents)) {
-            n_backward[place] += usize::from(key == keys[pairs[place].0]);
+            n_backward[place] += usize::from(key == forward.keys[pairs[place].0]);
         }
         for (place, (&(row, n_forward, _), n_backward)) in pairs.iter().zip(n_backward).enumerate() {
             let (before, after) = (of_parent[row], of_child[place]);

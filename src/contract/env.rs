@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::counts::check_counts;
-use super::moves::{Expansion, check_backward, check_forward, check_shape};
+use super::moves::{Expansion, check_shape};
 use super::ways_back::Search;
 use super::{Budget, Coverage};
 use crate::env::{Direction, EnumerableEnv, Forms, Rows, dead_end, describe_state, instances_in_turn, random_moves};
@@ -106,14 +106,14 @@ pub(super) fn check_states<E: EnumerableEnv>(
         let states = states.select(&rows);
         let forward = Expansion::new(env, &states, Direction::Forward, budget)?;
         let backward = Expansion::new(env, &states, Direction::Backward, budget)?;
-        check_masks(env, &states, &forward, &backward)?;
-        check_forward(env, &states, &forward, budget)?;
-        check_backward(env, &states, &backward)?;
-        check_counts(env, &states, &forward, budget)?;
+        check_masks(&forward, &backward)?;
+        forward.check_forward(budget)?;
+        backward.check_backward()?;
+        check_counts(&forward, budget)?;
         if budget.is_complete() {
             check_forms(env, &states)?;
         }
-        search.add(&states, &backward);
+        search.add(&backward);
     }
     // The caller's stream doesn't depend on the number of ways back.
     let ways_back = search.finish(env, budget, &mut rng.clone().split())?;
@@ -138,13 +138,8 @@ pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, max_moves: 
     out
 }
 
-fn check_masks<E: EnumerableEnv>(
-    env: &E,
-    states: &E::States,
-    forward: &Expansion<E>,
-    backward: &Expansion<E>,
-) -> Result<()> {
-    let keys = env.keys(states);
+fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansion<'_, E>) -> Result<()> {
+    let (env, states, keys) = (forward.env, forward.states, &forward.keys);
     let initial_keys = env.keys(&env.initial(&env.instances(states)));
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
@@ -163,7 +158,7 @@ fn check_masks<E: EnumerableEnv>(
     }
     for (k, &row) in forward.rows.iter().enumerate() {
         let is_named = !forward.exit[k] || exits.as_ref().is_some_and(|slots| slots.0[row] == forward.slots.0[k]);
-        forward.require(is_named, env, states, k, "`exit_actions` names the exit, the last forward slot")?;
+        forward.require(is_named, k, "`exit_actions` names the exit, the last forward slot")?;
     }
     let n = states.len();
     let reversed: Vec<usize> = (0..n).rev().collect();

@@ -49,7 +49,6 @@ pub use action_type::check_action_type;
 pub use env::check_env;
 pub use graph::check_graph_env;
 pub use policy::check_policy;
-pub(crate) use policy::next_check;
 pub use reward::check_reward;
 pub use ways_back::{Coverage, WaysBack};
 
@@ -80,8 +79,6 @@ pub struct Budget<'a> {
     /// The largest number of states from which all backward moves are followed. From more, backward walks are
     /// sampled. 0 if quick, 5,000 if thorough.
     pub followed: usize,
-    /// The number of random labellings that each graph is compared with: 1 if quick, 8 if thorough.
-    pub labellings: usize,
     /// A function that is called after every few hundred states and may end the check by an error, for
     /// instance if a user interrupts it.
     pub watch: Option<&'a dyn Fn() -> Result<()>>,
@@ -91,23 +88,14 @@ impl<'a> Budget<'a> {
     /// Samples: what a trainer checks before its first step.
     #[must_use]
     pub fn quick() -> Self {
-        Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, labellings: 1, watch: None }
+        Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, watch: None }
     }
 
     /// Everything that 100 random walks visit, for tests.
     #[must_use]
     pub fn thorough() -> Self {
         let all = usize::MAX;
-        Self {
-            walks: 100,
-            steps: all,
-            states: all,
-            moves: all,
-            entries: all,
-            followed: 5_000,
-            labellings: 8,
-            watch: None,
-        }
+        Self { walks: 100, steps: all, states: all, moves: all, entries: all, followed: 5_000, watch: None }
     }
 
     /// Replaces the number of random walks.

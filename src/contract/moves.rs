@@ -7,7 +7,10 @@ use crate::env::{
 use crate::{Error, Result};
 
 /// Legal moves of some states in one direction, and their outcome.
-pub(super) struct Expansion<E: EnumerableEnv> {
+pub(super) struct Expansion<'a, E: EnumerableEnv> {
+    pub(super) env: &'a E,
+    pub(super) states: &'a E::States,
+    pub(super) keys: Vec<E::Key>,
     pub(super) masks: Masks,
     /// True for each state whose legal moves are all made.
     pub(super) is_whole: Vec<bool>,
@@ -26,9 +29,9 @@ pub(super) struct Expansion<E: EnumerableEnv> {
     remedy: &'static str,
 }
 
-impl<E: EnumerableEnv> Expansion<E> {
+impl<'a, E: EnumerableEnv> Expansion<'a, E> {
     /// Makes all moves of the first states, and some moves of each other state, as the budget allows.
-    pub(super) fn new(env: &E, states: &E::States, direction: Direction, budget: &Budget<'_>) -> Result<Self> {
+    pub(super) fn new(env: &'a E, states: &'a E::States, direction: Direction, budget: &Budget<'_>) -> Result<Self> {
         let masks = env.masks(direction, states);
         check_shape(&masks, states.len(), direction)?;
         let mut is_whole = Vec::new();
@@ -56,22 +59,67 @@ impl<E: EnumerableEnv> Expansion<E> {
         check_shape(&masks_after, n, direction.opposite())?;
         let keys_after = env.keys(&after);
         let remedy = if budget.is_complete() { "" } else { " (`contract::check_env` can examine every move)" };
-        Ok(Self { masks, is_whole, rows, slots, exit, after, keys_after, step, masks_after, remedy })
+        let keys = env.keys(states);
+        Ok(Self { env, states, keys, masks, is_whole, rows, slots, exit, after, keys_after, step, masks_after, remedy })
     }
 
-    /// Refuses a move that breaks a law.
-    pub(super) fn require(&self, holds: bool, env: &E, states: &E::States, k: usize, law: &'static str) -> Result<()> {
+    /// Refuses move `k` if a law doesn't hold.
+    pub(super) fn require(&self, holds: bool, k: usize, law: &'static str) -> Result<()> {
         if holds {
             return Ok(());
         }
-        let step = describe_move(env, self.masks.direction, states, self.rows[k], self.slots.0[k]);
-        let to = describe_state(env, &self.after, k);
+        let step = describe_move(self.env, self.masks.direction, self.states, self.rows[k], self.slots.0[k]);
+        let to = describe_state(self.env, &self.after, k);
         Err(Error::contract(law, format!("{step}, which leads to {to}{}", self.remedy)))
     }
 
-    /// Checks that the reverses of the moves other than the exit are legal, and undo them.
-    fn check_reverses(&self, env: &E, states: &E::States) -> Result<()> {
-        let direction = self.masks.direction;
+    /// Checks that forward moves change the state, are done where they end, and are undone and redone by
+    /// their reverses.
+    pub(super) fn check_forward(&self, budget: &Budget<'_>) -> Result<()> {
+        let masks = self.env.masks(Direction::Forward, &self.after);
+        for (k, &row) in self.rows.iter().enumerate() {
+            let (exit, is_done) = (self.exit[k], self.step.done[k]);
+            let is_changed = self.keys_after[k] != self.keys[row];
+            let law = "`step` reports as an exit what the masks have as the exit slot";
+            self.require(self.step.exit[k] == exit, k, law)?;
+            if exit {
+                self.require(!is_changed && is_done, k, "the exit leaves the state as it is, and is done")?;
+                continue;
+            }
+            self.require(is_changed, k, "a move other than the exit changes the state")?;
+            if !is_done && masks.n_legal(k) == 0 {
+                return Err(dead_end(self.env, &self.after, k));
+            }
+            let law = "a forward step is done at the exit, and where no forward move is legal";
+            self.require(!is_done || masks.n_legal(k) == 0, k, law)?;
+        }
+        let inner = self.check_reverses()?;
+        if !budget.is_complete() {
+            return Ok(());
+        }
+        let rows: Vec<usize> = inner.iter().map(|&k| self.rows[k]).collect();
+        let child_keys = self.env.child_keys(self.states, &rows, &self.slots.select(&inner))?;
+        for (i, k) in inner.into_iter().enumerate() {
+            let law = "`child_keys` gives the key of the state that `step` leads to";
+            self.require(child_keys.get(i) == Some(&self.keys_after[k]), k, law)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that backward moves are redone by their reverses, and are done at the initial state.
+    pub(super) fn check_backward(&self) -> Result<()> {
+        self.check_reverses()?;
+        for (k, is_initial) in self.env.is_initial(&self.after).into_iter().enumerate() {
+            let law = "a backward step is done at the initial state and nowhere else";
+            self.require(self.step.done[k] == is_initial, k, law)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the reverses of the moves other than the exit are legal, and undo them. Returns these
+    /// moves.
+    fn check_reverses(&self) -> Result<Vec<usize>> {
+        let (env, direction) = (self.env, self.masks.direction);
         let [is_legal, restores] = match direction {
             Direction::Forward => [
                 "the reverse of a legal forward move is a legal backward move of the child",
@@ -83,35 +131,34 @@ impl<E: EnumerableEnv> Expansion<E> {
             ],
         };
         let inner: Vec<usize> = (0..self.rows.len()).filter(|&k| !self.exit[k]).collect();
+        let rows: Vec<usize> = inner.iter().map(|&k| self.rows[k]).collect();
         for &k in &inner {
             let reverse = self.step.reverse.0[k];
             let legal = self.masks_after.row(k).get(reverse as usize) == Some(&true);
-            self.require(legal && !self.masks_after.is_exit(k, reverse), env, states, k, is_legal)?;
+            self.require(legal && !self.masks_after.is_exit(k, reverse), k, is_legal)?;
         }
         let after = self.after.select(&inner);
         let mut again = after.clone();
         let undone = env.step(direction.opposite(), &mut again, &self.step.reverse.select(&inner))?;
-        let rows: Vec<usize> = inner.iter().map(|&k| self.rows[k]).collect();
-        if let Some(i) = first_other(env, &again, &states.select(&rows)) {
-            return self.require(false, env, states, inner[i], restores);
+        if let Some(i) = first_other(env, &again, &self.states.select(&rows)) {
+            self.require(false, inner[i], restores)?;
         }
         if direction == Direction::Backward {
-            return Ok(());
+            return Ok(inner);
         }
         let masks = env.masks(direction, &again);
         for (i, &k) in inner.iter().enumerate() {
             let redo = undone.reverse.0[i];
             let legal = masks.row(i).get(redo as usize) == Some(&true);
-            self.require(legal, env, states, k, "the reverse of a move's reverse is a legal forward move")?;
+            self.require(legal, k, "the reverse of a move's reverse is a legal forward move")?;
             let is_same = env.merges_isomorphic() || redo == self.slots.0[k];
-            let law = "where nodes are labelled, the reverse of a move's reverse is the move";
-            self.require(is_same, env, states, k, law)?;
+            self.require(is_same, k, "where nodes are labelled, the reverse of a move's reverse is the move")?;
         }
         env.step(direction, &mut again, &undone.reverse)?;
-        match first_other(env, &again, &after) {
-            None => Ok(()),
-            Some(i) => self.require(false, env, states, inner[i], "redoing an undone move leads to the same state"),
+        if let Some(i) = first_other(env, &again, &after) {
+            self.require(false, inner[i], "redoing an undone move leads to the same state")?;
         }
+        Ok(inner)
     }
 }
 
@@ -137,54 +184,4 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
             "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit {has_exit}"
         ),
     ))
-}
-
-/// Checks that forward moves change the state, are done where they end, and are undone and redone by their
-/// reverses.
-pub(super) fn check_forward<E: EnumerableEnv>(
-    env: &E,
-    states: &E::States,
-    forward: &Expansion<E>,
-    budget: &Budget<'_>,
-) -> Result<()> {
-    let keys = env.keys(states);
-    let masks = env.masks(Direction::Forward, &forward.after);
-    for (k, &row) in forward.rows.iter().enumerate() {
-        let require = |holds, law| forward.require(holds, env, states, k, law);
-        let (exit, is_done) = (forward.exit[k], forward.step.done[k]);
-        let is_changed = forward.keys_after[k] != keys[row];
-        require(forward.step.exit[k] == exit, "`step` reports as an exit what the masks have as the exit slot")?;
-        if exit {
-            require(!is_changed && is_done, "the exit leaves the state as it is, and is done")?;
-            continue;
-        }
-        require(is_changed, "a move other than the exit changes the state")?;
-        if !is_done && masks.n_legal(k) == 0 {
-            return Err(dead_end(env, &forward.after, k));
-        }
-        let law = "a forward step is done at the exit, and where no forward move is legal";
-        require(!is_done || masks.n_legal(k) == 0, law)?;
-    }
-    forward.check_reverses(env, states)?;
-    if !budget.is_complete() {
-        return Ok(());
-    }
-    let inner: Vec<usize> = (0..forward.rows.len()).filter(|&k| !forward.exit[k]).collect();
-    let rows: Vec<usize> = inner.iter().map(|&k| forward.rows[k]).collect();
-    let child_keys = env.child_keys(states, &rows, &forward.slots.select(&inner))?;
-    for (i, &k) in inner.iter().enumerate() {
-        let law = "`child_keys` gives the key of the state that `step` leads to";
-        forward.require(child_keys.get(i) == Some(&forward.keys_after[k]), env, states, k, law)?;
-    }
-    Ok(())
-}
-
-/// Checks that backward moves are redone by their reverses, and are done at the initial state.
-pub(super) fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expansion<E>) -> Result<()> {
-    backward.check_reverses(env, states)?;
-    for (k, is_initial) in env.is_initial(&backward.after).into_iter().enumerate() {
-        let law = "a backward step is done at the initial state and nowhere else";
-        backward.require(backward.step.done[k] == is_initial, env, states, k, law)?;
-    }
-    Ok(())
 }

@@ -12,15 +12,6 @@ use crate::rollout::ReplayEnv;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// Steps before which policy and reward are checked again: training may have enlarged what the first check
-/// couldn't tell from rounding.
-const CHECKED_AGAIN: [usize; 2] = [10, 100];
-
-/// Returns the step before which the next check is due, after a check before `step`.
-pub(crate) fn next_check(step: usize) -> usize {
-    CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
-}
-
 /// States, and one action of each.
 struct StateActions<E: Env> {
     states: E::States,

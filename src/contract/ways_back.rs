@@ -5,10 +5,8 @@ use std::collections::HashMap;
 
 use super::Budget;
 use super::env::{BATCH, batches};
-use super::moves::{Expansion, check_backward};
-use crate::env::{
-    Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves, topological,
-};
+use super::moves::Expansion;
+use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves};
 use crate::{Error, Result, Rng};
 
 /// The largest number of backward walks that are sampled from each examined state.
@@ -60,7 +58,7 @@ impl<E: EnumerableEnv> Search<E> {
     }
 
     /// Adds the backward moves of the next states.
-    pub(super) fn add(&mut self, states: &E::States, backward: &Expansion<E>) {
+    pub(super) fn add(&mut self, backward: &Expansion<'_, E>) {
         let mut new = Vec::new();
         for (k, key) in backward.keys_after.iter().enumerate() {
             let child = (self.done + backward.rows[k]) as u32;
@@ -72,61 +70,26 @@ impl<E: EnumerableEnv> Search<E> {
             self.moves.push((child, parent, backward.slots.0[k]));
         }
         self.states.append(backward.after.select(&new));
-        self.done += states.len();
+        self.done += backward.states.len();
     }
 
     /// Follows backward moves until no state is new, or samples backward walks if there are too many states.
     pub(super) fn finish(mut self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
-        loop {
-            if self.states.len() > budget.followed {
-                return self.sample_walks(env, budget, rng);
-            }
+        while self.states.len() <= budget.followed {
             if self.done == self.states.len() {
-                break;
+                self.check_ends(env)?;
+                return Ok(WaysBack::All { states: self.states.len() });
             }
             let next: Vec<usize> = (self.done..self.states.len().min(self.done + BATCH)).collect();
             let next = self.states.select(&next);
             for rows in batches(env, &next, budget.moves) {
                 let states = next.select(&rows);
                 let backward = Expansion::new(env, &states, Direction::Backward, budget)?;
-                check_backward(env, &states, &backward)?;
-                self.add(&states, &backward);
+                backward.check_backward()?;
+                self.add(&backward);
             }
             budget.call_watch()?;
         }
-        if let Some(state) = self.first_lost(env) {
-            let lost = self.states.select(&[state]);
-            let is_stuck = env.masks(Direction::Backward, &lost).n_legal(0) == 0;
-            let why = if is_stuck { NO_MOVE } else { "from which backward moves lead round and round" };
-            let by = self.moves.iter().find(|&&(_, parent, _)| parent as usize == state);
-            let from = by.map(|&(child, _, slot)| (&self.states, child as usize, slot));
-            return Err(no_way_back(env, from, &describe_state(env, &lost, 0), why));
-        }
-        // No state is its own ancestor: walks may end before they come round.
-        let start = |state: usize| self.moves.partition_point(|&(child, ..)| (child as usize) < state);
-        let starts: Vec<usize> = (0..=self.states.len()).map(start).collect();
-        let parents: Vec<u32> = self.moves.iter().map(|&(_, parent, _)| parent).collect();
-        topological(&starts, &parents)?;
-        Ok(WaysBack::All { states: self.states.len() })
-    }
-
-    /// Returns the first state from which no way back comes to the initial state.
-    fn first_lost(&self, env: &E) -> Option<usize> {
-        let mut children = vec![Vec::new(); self.states.len()];
-        self.moves.iter().for_each(|&(child, parent, _)| children[parent as usize].push(child));
-        let mut leads_back = env.is_initial(&self.states);
-        let mut open: Vec<usize> = (0..leads_back.len()).filter(|&row| leads_back[row]).collect();
-        while let Some(parent) = open.pop() {
-            for &child in &children[parent] {
-                if !std::mem::replace(&mut leads_back[child as usize], true) {
-                    open.push(child as usize);
-                }
-            }
-        }
-        leads_back.iter().position(|leads_back| !leads_back)
-    }
-
-    fn sample_walks(&self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
         let n_walks = WALKS_BACK.min(budget.moves);
         let rows: Vec<usize> = (0..self.n_examined).flat_map(|row| vec![row; n_walks]).collect();
         for rows in rows.chunks(BATCH) {
@@ -134,6 +97,37 @@ impl<E: EnumerableEnv> Search<E> {
             budget.call_watch()?;
         }
         Ok(WaysBack::Drawn { walks: rows.len() })
+    }
+
+    /// Checks that only the initial state has no backward move, and that backward moves lead in no cycle.
+    fn check_ends(&self, env: &E) -> Result<()> {
+        let n = self.states.len();
+        let mut n_parents = vec![0; n];
+        let mut children = vec![Vec::new(); n];
+        for &(child, parent, _) in &self.moves {
+            n_parents[child as usize] += 1;
+            children[parent as usize].push(child as usize);
+        }
+        let is_initial = env.is_initial(&self.states);
+        // States whose ancestors all lead back.
+        let mut open: Vec<usize> = (0..n).filter(|&state| n_parents[state] == 0).collect();
+        let stuck = open.iter().copied().find(|&state| !is_initial[state]);
+        while let Some(parent) = open.pop() {
+            for &child in &children[parent] {
+                n_parents[child] -= 1;
+                if n_parents[child] == 0 {
+                    open.push(child);
+                }
+            }
+        }
+        let why = if stuck.is_some() { NO_MOVE } else { "from which backward moves lead round and round" };
+        let mut found_first = (self.n_examined..n).chain(0..self.n_examined);
+        let Some(state) = stuck.or_else(|| found_first.find(|&state| n_parents[state] > 0)) else {
+            return Ok(());
+        };
+        let by = self.moves.iter().find(|&&(_, parent, _)| parent as usize == state);
+        let from = by.map(|&(child, _, slot)| (&self.states, child as usize, slot));
+        Err(no_way_back(env, from, &describe_state(env, &self.states, state), why))
     }
 }
 

@@ -16,7 +16,7 @@ pub use action::{
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 use env::raise;
 pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, ReducedGraph, Scaffold};
-pub(crate) use env::{ReducedStates, check_reduced, contains, derived_backward, misfit};
+pub(crate) use env::{ReducedStates, check_reduced, contains, misfit};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, NamedGraph, read_graphs, write_graphs};
 pub use reward::PerGraph;
 pub use state::{Adjacency, Attributes, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};

@@ -233,6 +233,15 @@ impl TrainEnv for VectorEnv {
     }
 }
 
+/// Steps before which policy and reward are checked again: training may have enlarged what the first check
+/// couldn't tell from rounding.
+const CHECKED_AGAIN: [usize; 2] = [10, 100];
+
+/// Returns the step before which the next check is due, after a check before `step`.
+pub(super) fn next_check(step: usize) -> usize {
+    CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
+}
+
 /// The arguments of [`Trainer::new`].
 pub(super) struct TrainerParts<E: Env> {
     pub(super) env: E,

@@ -8,12 +8,12 @@ use tch::Tensor;
 
 use super::checkpoint::Attachments;
 use super::companions::Companions;
-use super::context::TrainerParts;
+use super::context::{TrainerParts, next_check};
 use super::gradients::{self, BatchScores, SingleTransitions, check_batch, check_transitions, start_log_z};
 use super::replicas::check_equal_tasks;
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainEnv, TrainerConfig};
-use crate::contract::{Budget, check_policy, check_reward, next_check};
+use crate::contract::{Budget, check_policy, check_reward};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward};
 use crate::error::Warning;
@@ -115,9 +115,7 @@ impl<E: TrainEnv> Trainer<E> {
             Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
             None => None,
         };
-        // The checks have a random stream of their own.
         let is_checked = check_policy(&env, &policy, None, Budget::quick(), &mut Rng::seeded(0))?;
-        let next_check = if is_checked { next_check(0) } else { 0 };
         let group = Box::new(Replica::alone());
         let conditions = None;
         let average = None;
@@ -130,7 +128,7 @@ impl<E: TrainEnv> Trainer<E> {
             rng,
             // The keys come from the system, and forked processes inherit them. Nothing else depends on this number.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
-            next_check,
+            next_check: if is_checked { next_check(0) } else { 0 },
             latest: None,
             description: Value::Null,
             note: Value::Null,
@@ -237,8 +235,7 @@ impl<E: TrainEnv> Trainer<E> {
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
-            let rng = &mut Rng::seeded(*step as u64);
-            check_policy(env, policy, conditions.as_deref(), Budget::quick(), rng)?;
+            check_policy(env, policy, conditions.as_deref(), Budget::quick(), &mut Rng::seeded(*step as u64))?;
             self.next_check = next_check(*step);
         }
         // Consumes no random numbers unless the network has noisy layers.

@@ -13,7 +13,7 @@ mod schema;
 
 use std::sync::Arc;
 
-pub(crate) use backward::{contains, derived_backward};
+pub(crate) use backward::contains;
 pub use move_mask::MoveMask;
 pub use reduced::ReducedGraph;
 pub(crate) use reduced::{ReducedStates, check_reduced};

@@ -9,8 +9,8 @@ use crate::env::{Direction, DiscreteEnv, Env, Moves, Rows, Slots, describe_move}
 use crate::graph::{BackwardRule, GraphEnv, GraphState, GraphStates, check_reduced, contains, labelled_key};
 use crate::{Error, Result, Rng};
 
-/// The number of random labellings that each graph is compared with.
-const LABELLINGS: usize = 8;
+/// The largest number of random labellings that each graph is compared with.
+const MAX_LABELLINGS: usize = 8;
 
 /// Checks the laws of a graph environment: those of [`check_env`](super::check_env), and those that only
 /// graphs have. [`contract`](crate::contract) lists them.
@@ -34,12 +34,14 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
         let states = visited.select(rows);
         states.graphs().iter().try_for_each(|graph| env.schema().check_graph(graph))?;
         check_initial_kept(env, &states)?;
-        check_reduced(env, &states)?;
-        check_by_type(env, &states)?;
-        for _ in 0..LABELLINGS {
+        // Of few states, more labellings are tried.
+        let n_labellings = (budget.states.saturating_mul(2) / states.len()).clamp(1, MAX_LABELLINGS);
+        for _ in 0..n_labellings {
             budget.call_watch()?;
             check_relabelled(env, &states, budget.total_moves(), &mut labels)?;
         }
+        check_reduced(env, &states)?;
+        check_by_type(env, &states)?;
     }
     let coverage = check_states(env, &visited, &budget, rng)?;
     match visited.graphs().iter().find(|graph| !env.rules().is_reachable(graph)) {

@@ -1,7 +1,7 @@
 //! The laws of environments, action types, policies and rewards.
 //!
 //! A violation trains a wrong distribution, mostly without any other error. Each law is written once. A
-//! trainer checks samples ([`Budget::quick`], milliseconds) before its first step; policies and rewards again
+//! trainer checks samples ([`Budget::quick`]) before its first step; policies and rewards again
 //! after ten and a hundred steps. Authors check all that random walks visit ([`Budget::thorough`]) in their
 //! tests.
 //!
@@ -111,7 +111,10 @@ impl<'a> Budget<'a> {
     }
 
     fn call_watch(&self) -> Result<()> {
-        self.watch.map_or(Ok(()), |watch| watch())
+        match self.watch {
+            Some(watch) => watch(),
+            None => Ok(()),
+        }
     }
 
     /// Returns true if every move of the examined states is made.

@@ -9,7 +9,7 @@ use super::moves::Expansion;
 use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves};
 use crate::{Error, Result, Rng};
 
-/// The largest number of backward walks that are sampled from each examined state.
+/// The number of backward walks that are sampled from each examined state; 1 if the budget is limited.
 const WALKS_BACK: usize = 4;
 /// The largest number of steps of a backward walk.
 const MAX_STEPS: usize = 100_000;
@@ -90,7 +90,7 @@ impl<E: EnumerableEnv> Search<E> {
             }
             budget.call_watch()?;
         }
-        let n_walks = WALKS_BACK.min(budget.moves);
+        let n_walks = if budget.is_complete() { WALKS_BACK } else { 1 };
         let rows: Vec<usize> = (0..self.n_examined).flat_map(|row| vec![row; n_walks]).collect();
         for rows in rows.chunks(BATCH) {
             walk_back(env, self.states.select(rows), rng)?;

@@ -191,7 +191,7 @@ impl<E: Env> Context<E> {
 )]
 pub trait TrainEnv: ReplayEnv + 'static {
     /// Checks the laws of the environment. A trainer calls it once, before its first step. Graph environments
-    /// and environments over vectors check samples, in milliseconds ([`Budget::quick`]). The default checks
+    /// and environments over vectors check samples, in a fraction of a second ([`Budget::quick`]). The default checks
     /// nothing.
     ///
     /// # Errors

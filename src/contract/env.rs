@@ -144,9 +144,8 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
     for row in 0..states.len() {
-        let require = |holds: bool, law| match holds {
-            true => Ok(()),
-            false => Err(Error::contract(law, describe_state(env, states, row))),
+        let require = |holds: bool, law| {
+            if holds { Ok(()) } else { Err(Error::contract(law, describe_state(env, states, row))) }
         };
         let is_first = is_initial[row];
         require(is_first == (initial_keys[row] == keys[row]), "`is_initial` says which states are the initial one")?;

@@ -1,5 +1,6 @@
 //! An action type of your own: matchings, sets of edges that share no node, built edge by edge. Each edge doubles the reward.
 
+use gfn::contract::check_action_type;
 use gfn::env::{Direction, StateGraph};
 use gfn::graph::PerGraph;
 use gfn::graph::{
@@ -12,7 +13,6 @@ use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::testing::check_action_type;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 

@@ -1,5 +1,6 @@
 //! An environment of your own: directed acyclic graphs, by a rule that takes away what `AddEdge` would allow.
 
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::PerGraph;
 use gfn::graph::{ActionSet, AddEdge, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
@@ -9,7 +10,6 @@ use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
@@ -34,7 +34,7 @@ fn main() -> Result<()> {
         // Any edge of an acyclic graph can have come last: the action type's own way back is exact, and fast.
         .with_backward(BackwardRule::ByType);
     // The author's part of the contract: steps, masks and the way back agree.
-    check_graph_env(&env, 50, &mut rng)?;
+    check_graph_env(&env, Budget::thorough(), &mut rng)?;
     // 2 for each edge of the path 0 -> 1 -> 2 -> 3, -1 for any other.
     let reward = PerGraph(|graph: &GraphState| graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum());
     let space = StateGraph::build(&env, 1_000)?;

@@ -1,12 +1,12 @@
 //! An environment of your own on vectors: permutations, written item by item; R is e to the number of items in their place.
 
+use gfn::contract::{Budget, check_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules, VectorStates};
 use gfn::metrics::Distances;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::run::Fit;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::testing::check_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
@@ -43,7 +43,7 @@ impl VectorRules for Permutations {
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let env = VectorEnv::new(Permutations);
-    check_env(&env, 100, &mut rng)?;
+    check_env(&env, Budget::thorough(), &mut rng)?;
     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64).collect())
     };

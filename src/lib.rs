@@ -26,7 +26,8 @@
 //! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
 //! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
 //! | [`experiment`] | from an environment and a reward to a trained, exactly evaluated policy, by settings that have defaults |
-//! | [`testing`] | checkers for your own environments and action types (feature `testing`) |
+//! | [`contract`] | the laws of environments, action types, policies and rewards, for your own tests |
+//! | [`examples`] | small environments to try things on |
 //! | [`prelude`] | what most programs name, for one `use` |
 //!
 //! # Features
@@ -36,7 +37,6 @@
 //! | feature | is |
 //! |---|---|
 //! | `signals` | [`run::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
-//! | `testing` | the room [`testing`] |
 //!
 //! # A run
 //!
@@ -61,6 +61,7 @@ mod direction;
 pub mod distribution;
 pub mod env;
 pub mod error;
+pub mod examples;
 pub mod experiment;
 pub mod graph;
 pub mod group;
@@ -80,8 +81,6 @@ mod rows;
 pub mod run;
 pub mod runtime;
 pub mod tensor;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -2,10 +2,10 @@
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 use gfn::env::VectorEnv;
+use gfn::examples::Chain;
 use gfn::nn::{EstimatorsConfig, Parameters};
 use gfn::objective::{Advantage, PolicyGradient};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::testing::Chain;
 use gfn::train::{AverageFor, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
@@ -75,7 +75,7 @@ fn a_run_that_samples_by_its_average_resumes_exactly() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let reward = |states: &gfn::testing::Positions, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
+    let reward = |states: &gfn::examples::Positions, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         Ok(vec![0.0; states.0.len()])
     };
     let objective = || PolicyGradient::new(Advantage::Gae { lambda: 0.7 }).unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::trainers::{Folder, Setting, bytes, colored_graphs, files, ring, state, steps};
 use gfn::env::{Rows, VectorStates};
+use gfn::examples::word_env;
 use gfn::graph::{GraphEnv, GraphKind};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
@@ -13,7 +14,6 @@ use gfn::objective::{
 };
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::word_env;
 use gfn::train::{Checkpoint, ReplayPath, TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;

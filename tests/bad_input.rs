@@ -4,6 +4,7 @@
 use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+use gfn::examples::Triangles;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reversed, Semantics,
 };
@@ -15,7 +16,6 @@ use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 use gfn::runtime::DeviceKind;
-use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

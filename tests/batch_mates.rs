@@ -5,11 +5,11 @@ use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Rows, StateGraph, VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::graph::{GraphKind, GraphState, PerGraph};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig, NormKind};
 use gfn::objective::{DetailedBalance, LogPartitionVariance, Quantities};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};

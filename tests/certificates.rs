@@ -1,9 +1,9 @@
 //! Certificates and judgements against the truth: bounds that hold, intervals that cover, and policies that get no clean report.
 
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph, VectorEnv, VectorStates};
+use gfn::examples::Triangles;
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor};
 use gfn::policy::UniformPolicy;
-use gfn::testing::Triangles;
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_judge::{Budget, Finding, Judgement, Limit, certify, log_probs, subset_distance};

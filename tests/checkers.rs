@@ -1,12 +1,13 @@
 //! The public checkers: they pass what is right, and name what is broken.
 
 use crate::spaces::ColouredGraphs;
+use gfn::contract::{Budget, check_action_type, check_env, check_graph_env};
 use gfn::env::Direction;
+use gfn::examples::{Chain, Triangles};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphRules,
     GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
-use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
 use gfn::{Result, Rng};
 
 /// No graph has more edges: a restriction of the forward moves.
@@ -45,9 +46,9 @@ fn rng() -> Rng {
 
 #[test]
 fn right_environments_pass() {
-    check_env(&Chain::new(12), 30, &mut rng()).unwrap();
-    check_graph_env(&Triangles::env(), 30, &mut rng()).unwrap();
-    check_graph_env(&ColouredGraphs::of(5), 40, &mut rng()).unwrap();
+    check_env(&Chain::new(12), Budget::thorough().with_walks(30), &mut rng()).unwrap();
+    check_graph_env(&Triangles::env(), Budget::thorough().with_walks(30), &mut rng()).unwrap();
+    check_graph_env(&ColouredGraphs::of(5), Budget::thorough().with_walks(40), &mut rng()).unwrap();
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let grown = ActionSet::new(semantics)
@@ -58,7 +59,7 @@ fn right_environments_pass() {
             // A scaffold of one edge, which stays.
             let mut initial = GraphState::with_nodes(kind, 2);
             initial.add_edge(0, 1, Edge::default()).unwrap();
-            check_graph_env(&parts(grown, initial, 4), 6, &mut rng()).unwrap();
+            check_graph_env(&parts(grown, initial, 4), Budget::thorough().with_walks(6), &mut rng()).unwrap();
         }
         // Dismantling: the full graph loses its edges.
         let mut full = GraphState::with_nodes(GraphKind::Undirected, 4);
@@ -69,7 +70,7 @@ fn right_environments_pass() {
         let shrinking = ActionSet::new(semantics).with(fewer);
         // `contains` holds the initial graph whole going back, so by type.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
-        check_env(&env, 20, &mut rng()).unwrap();
+        check_env(&env, Budget::thorough().with_walks(20), &mut rng()).unwrap();
     }
 }
 
@@ -90,11 +91,11 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
             .unwrap();
         env.with_backward(rule)
     };
-    check_graph_env(&capped(usize::MAX, BackwardRule::ByType), 30, &mut rng()).unwrap();
+    check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()).unwrap();
     // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
-    let found = message(check_env(&capped(2, BackwardRule::ByType), 30, &mut rng()));
+    let found = message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
-    check_graph_env(&capped(2, BackwardRule::Derived), 30, &mut rng()).unwrap();
+    check_graph_env(&capped(2, BackwardRule::Derived), Budget::thorough().with_walks(30), &mut rng()).unwrap();
 }
 
 /// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.
@@ -113,7 +114,7 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
     };
     for attached in [true, false] {
         for rule in [BackwardRule::Derived, BackwardRule::ByType] {
-            check_graph_env(&of_types(rule, attached), 20, &mut rng()).unwrap();
+            check_graph_env(&of_types(rule, attached), Budget::thorough().with_walks(20), &mut rng()).unwrap();
         }
     }
     let mut marked = Node::of_class(1);
@@ -149,7 +150,7 @@ fn an_environment_that_leaves_no_way_back_is_caught() {
     let env = GraphEnv::new(Lying, actions, GraphState::with_nodes(kind, 3))
         .and_then(|env| env.with_schema(schema(kind, 3)))
         .unwrap();
-    let found = message(check_graph_env(&env, 30, &mut rng()));
+    let found = message(check_graph_env(&env, Budget::thorough().with_walks(30), &mut rng()));
     assert!(found.contains("every state but the initial one has a legal backward move"), "{found}");
 }
 
@@ -161,7 +162,7 @@ fn a_schema_that_is_too_small_is_caught() {
         let env = GraphEnv::new(Free, actions.clone(), GraphState::new(kind))
             .and_then(|env| env.with_schema(schema))
             .unwrap();
-        check_graph_env(&env, 30, &mut rng())
+        check_graph_env(&env, Budget::thorough().with_walks(30), &mut rng())
     };
     check(schema(kind, 3)).unwrap();
     assert!(message(check(GraphSchema { node_classes: 1, ..schema(kind, 3) })).contains("schema"));
@@ -228,7 +229,7 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
         // And inside of an environment.
         let actions = ActionSet::new(Semantics::Labelled).with(broken);
         let env = parts(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
-        assert!(check_env(&env, 10, &mut rng()).is_err(), "{broken:?}");
+        assert!(check_env(&env, Budget::thorough().with_walks(10), &mut rng()).is_err(), "{broken:?}");
     }
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         let right: [&dyn GraphActionType; 7] = [
@@ -250,10 +251,9 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
 #[test]
 fn whoever_watches_ends_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };
-    let found = gfn::testing::check_env_watched(&Chain::new(12), 30, &mut rng(), &mut || Err(enough()));
+    let found = check_env(&Chain::new(12), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
     assert!(found.unwrap_err().to_string().contains("enough of them"));
-    let found =
-        gfn::testing::check_graph_env_watched(&gfn::testing::Triangles::env(), 30, &mut rng(), &mut || Err(enough()));
+    let found = check_graph_env(&Triangles::env(), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
     assert!(found.unwrap_err().to_string().contains("enough of them"));
     let points = gfn::env::Reals::from_flat(1, (0..20).map(f64::from).collect()).unwrap();
     let mut left = 5;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gfn::condition::ConditionSource;
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
@@ -12,7 +13,6 @@ use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{

@@ -1,9 +1,9 @@
 //! Containers: what is picked, drawn, joined and asked of them, and that trajectories look the same whichever way they were sampled.
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
+use gfn::examples::{Chain, Positions};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::{Chain, Positions};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use tch::{Device, Kind, Tensor};

@@ -1,18 +1,19 @@
 //! What is found before the first step: masks that contradict the environment, schemas that no graph keeps to, slots that 32 bits
 //! can't number.
 
+use gfn::contract::{Budget, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, StateGraph, Step, VectorEnv, VectorRules,
     VectorStates,
 };
+use gfn::examples::Triangles;
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Free, GraphActionType, GraphBatch, GraphEnv, GraphKind,
     GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, PerGraph, Semantics,
 };
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
-use gfn::testing::{Triangles, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Tensor};
@@ -88,7 +89,8 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
         assert!(matches!(error, Error::Config { .. }), "{error}");
         assert!(error.to_string().contains("attributes in a schema is 8, expected at most 7"), "{error}");
     }
-    check_graph_env(&of_schema(with(7, 7), 3, 1).unwrap(), 5, &mut Rng::seeded(0)).unwrap();
+    check_graph_env(&of_schema(with(7, 7), 3, 1).unwrap(), Budget::thorough().with_walks(5), &mut Rng::seeded(0))
+        .unwrap();
     // A batch encoded by hand reads what isn't there as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);

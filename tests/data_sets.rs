@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::trainers::Folder;
 use gfn::env::{DiscreteEnv, EnumerableEnv, VectorEnv};
+use gfn::examples::Chain;
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::Chain;
 use gfn::{Error, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::hypergrid::HyperGrid;

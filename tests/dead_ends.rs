@@ -1,12 +1,13 @@
 //! Rules that leave an unfinished state without any move are refused in plain words, and so is an environment with nothing to build.
 
+use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules};
+use gfn::examples::{Chain, Positions};
 use gfn::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphRules, GraphState, MoveMask, PerGraph, Semantics};
 use gfn::metrics::pruned_distribution;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
-use gfn::testing::{Chain, Positions, check_env, check_graph_env};
 use gfn::train::TrainEnv;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -84,7 +85,7 @@ fn exact_figures_refuse_dead_ends() {
     for result in [
         StateGraph::build(&env, 100).map(|_| ()),
         pruned_distribution(&env, &UniformPolicy, 1e-9, 100).map(|_| ()),
-        check_graph_env(&env, 10, &mut Rng::seeded(0)).map(|_| ()),
+        check_graph_env(&env, Budget::thorough().with_walks(10), &mut Rng::seeded(0)).map(|_| ()),
     ] {
         assert!(matches!(result, Err(Error::Contract { .. })), "{result:?}");
         told(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
@@ -93,7 +94,7 @@ fn exact_figures_refuse_dead_ends() {
     for has_exit in [true, false] {
         let one = VectorEnv::new(Pairs { letters: 1, has_exit });
         told(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
-        told(check_env(&one, 10, &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
+        told(check_env(&one, Budget::thorough().with_walks(10), &mut Rng::seeded(0)), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
     }
 }
 
@@ -110,7 +111,7 @@ fn states_that_end_without_an_exit_are_no_dead_ends() {
     for has_exit in [true, false] {
         let env = VectorEnv::new(Pairs { letters: 3, has_exit });
         assert_eq!(StateGraph::build(&env, 100).unwrap().ends().len(), 6);
-        check_env(&env, 10, &mut Rng::seeded(0)).unwrap();
+        check_env(&env, Budget::thorough().with_walks(10), &mut Rng::seeded(0)).unwrap();
         let pruned = pruned_distribution(&env, &UniformPolicy, 0.0, 100).unwrap();
         assert!((pruned.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12 && pruned.probs.len() == 6);
     }

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::error::Warning;
 use gfn::graph::PerGraph;
@@ -13,7 +14,6 @@ use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
 use gfn::run::{Fit, OnWarning, Record, Warnings};
-use gfn::testing::{check_action_type, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use tch::{Device, Kind};
@@ -65,7 +65,7 @@ fn the_action_type_and_its_environment_are_sound() {
     let env = Subdivisions::env(5).unwrap();
     let space = StateGraph::build(&env, 1_000).unwrap();
     check_action_type(&Subdivide { max_nodes: 5 }, Semantics::UpToIsomorphism, space.states().graphs()).unwrap();
-    check_graph_env(&env, 50, &mut Rng::seeded(0)).unwrap();
+    check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)).unwrap();
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! A checkpoint says what it is of, and a run resumes from none but its own kind.
 use gfn::error::Warning;
+use gfn::examples::Triangles;
 use gfn::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphState, PerGraph, Semantics};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::run::{Fit, OnWarning};
-use gfn::testing::Triangles;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng, graph::GraphStates};
 use serde::{Deserialize, Serialize};

@@ -2,6 +2,7 @@
 //! what is sampled backwards is a forward trajectory.
 
 use crate::gallery::{Check, each_graph_env, grid, log_r};
+use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows, VectorEnv};
 use gfn::env::{Child, StateGraph};
@@ -16,7 +17,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
-use gfn::testing::{check_env, check_graph_env};
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
@@ -47,7 +47,8 @@ struct Checkers;
 
 impl Check for Checkers {
     fn check(&self, name: &str, env: &GraphEnv) {
-        check_graph_env(env, 40, &mut Rng::seeded(0)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        check_graph_env(env, Budget::thorough().with_walks(40), &mut Rng::seeded(0))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 
@@ -55,7 +56,8 @@ impl Check for Checkers {
 fn checkers_pass() {
     each_graph_env(&Checkers);
     for (ndim, height) in [(1, 2), (2, 5), (3, 4)] {
-        check_env(&HyperGrid::new(ndim, height).unwrap().env(), 40, &mut Rng::seeded(0)).unwrap();
+        check_env(&HyperGrid::new(ndim, height).unwrap().env(), Budget::thorough().with_walks(40), &mut Rng::seeded(0))
+            .unwrap();
     }
 }
 

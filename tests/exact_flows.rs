@@ -1,9 +1,11 @@
 //! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
 
 use crate::spaces::ColouredGraphs;
+use gfn::contract::{Budget, check_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
+use gfn::examples::{Chain, Positions, Triangles};
 use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
 use gfn::objective::{
@@ -14,7 +16,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};
 use gfn::rollout::Sampler;
-use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};
 use tch::Tensor;
 
@@ -222,7 +223,7 @@ impl EnumerableEnv for Ladder {
 
 #[test]
 fn states_without_a_way_on_keep_their_mass_where_nothing_exits() {
-    check_env(&Ladder, 50, &mut Rng::seeded(0)).unwrap();
+    check_env(&Ladder, Budget::thorough().with_walks(50), &mut Rng::seeded(0)).unwrap();
     check(&Ladder, chain_reward);
     let graph = StateGraph::build(&Ladder, 100).unwrap();
     let ends: Vec<u32> = graph.ends().iter().map(|&state| graph.states().0[state]).collect();

@@ -1,13 +1,13 @@
 //! Exact distributions, flows and distances against float64 dynamic programming on grids (`golden/exact_distributions.json`).
 
 use gfn::Result;
+use gfn::contract::{Budget, check_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::Quantities;
 use gfn::policy::{Evaluation, Policy};
-use gfn::testing::check_env;
 use serde::Deserialize;
 use tch::{Kind, Tensor};
 
@@ -148,7 +148,7 @@ fn grids_agree_with_dynamic_programming() {
     assert_eq!(golden.cases.len(), 6);
     for case in golden.cases {
         let env = Grid { ndim: case.ndim, height: case.height };
-        check_env(&env, 10, &mut gfn::Rng::seeded(0)).unwrap();
+        check_env(&env, Budget::thorough().with_walks(10), &mut gfn::Rng::seeded(0)).unwrap();
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.len(), case.logits.len());
         // Cell -> index in the state graph.

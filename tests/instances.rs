@@ -1,5 +1,6 @@
 //! Environments of several initial graphs: each instance has trajectories, states and a distribution of its own.
 
+use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, Env, Reward, StateGraph, VectorEnv, VectorRules, VectorStates};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
@@ -11,8 +12,7 @@ use gfn::objective::{DetailedBalance, LogPartitionVariance, ModifiedDetailedBala
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::testing::{check_env, check_graph_env};
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::{TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -45,7 +45,7 @@ fn trainer(objective: impl Objective + 'static) -> Trainer<Edges> {
 #[test]
 fn instances_keep_their_numbers_all_the_way() {
     let env = env();
-    check_graph_env(&env, 60, &mut Rng::seeded(0)).unwrap();
+    check_graph_env(&env, Budget::thorough().with_walks(60), &mut Rng::seeded(0)).unwrap();
     let sampler = Sampler::new(&env, &UniformPolicy);
     let sampled = sampler.forward(64, &mut Rng::seeded(1)).unwrap();
     let instances = env.instances(sampled.terminal_states());
@@ -148,7 +148,7 @@ fn instances_that_lead_to_the_same_graph_are_refused() {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, bare.clone()).unwrap();
     let env = env.with_instances(vec![bare, joined]).unwrap();
-    let error = env.check_contract().unwrap_err().to_string();
+    let error = env.check_laws().unwrap_err().to_string();
     assert!(error.contains("instances 0 and 1 lead to") || error.contains("instances 1 and 0 lead to"), "{error}");
 }
 
@@ -169,7 +169,7 @@ fn an_instance_that_leads_to_where_another_starts_is_refused() {
             let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).at_most(most));
             let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, n) };
             let env = GraphEnv::new(Free, actions, start(0, false)).and_then(|env| env.with_schema(schema)).unwrap();
-            env.with_instances(vec![start(class, true), start(0, false)]).unwrap().check_contract()
+            env.with_instances(vec![start(class, true), start(0, false)]).unwrap().check_laws()
         };
         check(1).unwrap();
         let error = check(0).unwrap_err().to_string();
@@ -253,8 +253,8 @@ fn trajectories_start_where_the_rules_say() {
     let states = env.initial(&[1, 0, 1]);
     assert_eq!((states.values(), env.instances(&states)), ([3u16, 1, 0, 0, 3, 1].as_slice(), vec![1, 0, 1]));
     assert_eq!(env.is_initial(&VectorStates::from_rows([[3, 0], [3, 1], [0, 0]])), [false, true, true]);
-    check_env(&env, 20, &mut Rng::seeded(0)).unwrap();
-    env.check_contract().unwrap();
+    check_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(0)).unwrap();
+    env.check_laws().unwrap();
     for instance in 0..2 {
         assert_eq!(StateGraph::build_of(&env, instance, 10).unwrap().len(), 4);
     }

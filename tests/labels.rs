@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::Env;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
@@ -12,8 +13,7 @@ use gfn::objective::Quantities;
 use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::check_graph_env;
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::{TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
@@ -79,18 +79,27 @@ fn rules_that_see_labels_are_refused_by_name() {
         let back = of(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
         let rules = "out of the rules";
         told(
-            edges.check_contract(),
+            edges.check_laws(),
             &[rules, "forward slot", "add_edge", "is legal; in the same under other labels it isn't"],
         );
-        told(checked(check_graph_env(&edges, 30, &mut Rng::seeded(0))), &[rules, "add_edge"]);
-        told(exits.check_contract(), &[rules, "exit"]);
-        told(checked(check_graph_env(&exits, 30, &mut Rng::seeded(0))), &[rules, "exit"]);
-        told(checked(check_graph_env(&back, 30, &mut Rng::seeded(0))), &[rules, "backward slot", "add_node"]);
+        told(
+            checked(check_graph_env(&edges, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
+            &[rules, "add_edge"],
+        );
+        told(exits.check_laws(), &[rules, "exit"]);
+        told(
+            checked(check_graph_env(&exits, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
+            &[rules, "exit"],
+        );
+        told(
+            checked(check_graph_env(&back, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
+            &[rules, "backward slot", "add_node"],
+        );
     }
     // Where labels mean something rules may look at them.
-    of(ByLabel, Semantics::Labelled, 9).check_contract().unwrap();
-    of(ExitByLabel, Semantics::Labelled, 9).check_contract().unwrap();
-    of(Free, Semantics::UpToIsomorphism, 9).check_contract().unwrap();
+    of(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
+    of(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
+    of(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
 }
 
 /// The initial nodes 0 and 1 are told apart: rules may look at them.
@@ -105,11 +114,11 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
             .unwrap();
         env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
-    env().check_contract().unwrap();
-    check_graph_env(&env(), 30, &mut Rng::seeded(0)).unwrap();
+    env().check_laws().unwrap();
+    check_graph_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
     // Alike, they may be looked at as long as a symmetry changes nothing; the first alone is a label again.
     let alike = env().with_scaffold(Scaffold::Alike).unwrap();
-    alike.check_contract().unwrap();
+    alike.check_laws().unwrap();
     struct First;
     impl GraphRules for First {
         fn can_exit(&self, graph: &GraphState) -> bool {
@@ -118,9 +127,9 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
         }
     }
     let first = env().with_rules(|_| First);
-    first.check_contract().unwrap();
+    first.check_laws().unwrap();
     told(
-        env().with_rules(|_| First).with_scaffold(Scaffold::Alike).unwrap().check_contract(),
+        env().with_rules(|_| First).with_scaffold(Scaffold::Alike).unwrap().check_laws(),
         &["out of the rules", "exit"],
     );
 }

@@ -1,8 +1,10 @@
 //! A P_B that leaks: backward moves lead to states that no forward move reaches. Checkers, exact flows and trainers refuse it.
 
+use gfn::contract::{Budget, WaysBack, check_env, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
+use gfn::examples::Positions;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node,
     Semantics,
@@ -11,7 +13,6 @@ use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
-use gfn::testing::{Positions, WaysBack, check_env, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
@@ -65,15 +66,15 @@ fn the_checkers_follow_every_way_back() {
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
         let env = Grown::of(5, rule, false);
         for found in [
-            message(check_env(&env, 100, &mut Rng::seeded(0))),
-            message(check_graph_env(&env, 100, &mut Rng::seeded(0))),
+            message(check_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0))),
+            message(check_graph_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0))),
         ] {
             check_words(&found);
             assert!(found.contains("has itself a way back to the initial state"), "{found}");
         }
     }
     let env = Grown::of(5, BackwardRule::Derived, true);
-    let coverage = check_graph_env(&env, 100, &mut Rng::seeded(0)).unwrap();
+    let coverage = check_graph_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0)).unwrap();
     let WaysBack::All { states } = coverage.ways_back else { panic!("{coverage:?}") };
     assert!(states >= coverage.visited && states <= StateGraph::build(&env, 1000).unwrap().len());
 }
@@ -82,7 +83,7 @@ fn the_checkers_follow_every_way_back() {
 fn where_there_are_too_many_states_ways_back_are_drawn() {
     // Walks end in the corner, from which all of the 8,000 cells are on a way back.
     let env = HyperGrid::new(3, 20).unwrap().env();
-    let coverage = check_env(&env, 12, &mut Rng::seeded(0)).unwrap();
+    let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
     let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
     assert_eq!(walks, 4 * coverage.visited);
 }
@@ -129,7 +130,7 @@ fn a_roll_out_that_meets_a_leak_names_the_checker() {
     let edges = GraphStates::from(vec![edge; 50]);
     let error = Sampler::new(&env, &UniformPolicy).backward(&edges, &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::NoLegalAction { direction: Direction::Backward, .. }), "{error}");
-    assert!(error.to_string().contains("testing::check_graph_env"), "{error}");
+    assert!(error.to_string().contains("contract::check_graph_env"), "{error}");
 }
 
 /// Positions 0 to 3 by steps of one; from 3 one can go back to 10 and 11 as well, which lead to each other.
@@ -192,7 +193,7 @@ impl EnumerableEnv for Round {
 
 #[test]
 fn ways_back_that_go_round_are_found() {
-    let found = message(check_env(&Round, 5, &mut Rng::seeded(0)));
+    let found = message(check_env(&Round, Budget::thorough().with_walks(5), &mut Rng::seeded(0)));
     let words =
         "backward slot 1 (move 1) of position 3 leads to position 10, from which backward moves lead round and round";
     assert!(found.contains(words), "{found}");

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::spaces::ColouredGraphs;
+use gfn::contract::{Budget, check_env};
 use gfn::env::{Cached, Clipped, EnumerableEnv, Reward, Rows, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates, Node, canonical_key};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_probs, estimate_log_z};
@@ -12,7 +13,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::{Acceptance, Container, LocalSearch, Sampler};
 use gfn::tensor::to_host;
-use gfn::testing::check_env;
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use tch::Tensor;
@@ -72,8 +72,8 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
 
 #[test]
 fn the_checker_counts_forms() {
-    check_env(&swapped(false), 30, &mut Rng::seeded(0)).unwrap();
-    let error = check_env(&swapped(true), 30, &mut Rng::seeded(0)).unwrap_err();
+    check_env(&swapped(false), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
+    let error = check_env(&swapped(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains("log_multiplicity"), "{error}");
 }
 

@@ -6,6 +6,7 @@ use crate::nets::{
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::env::StateGraph;
+use gfn::examples::Triangles;
 use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
@@ -20,7 +21,6 @@ use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
-use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

@@ -1,5 +1,6 @@
 //! Moves that add or remove two nodes at once: checkers pass, walks taken backwards are replayed, a wrong account of the nodes is refused.
 
+use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
     ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphView,
@@ -8,7 +9,6 @@ use gfn::graph::{
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Container;
 use gfn::rollout::Sampler;
-use gfn::testing::{check_action_type, check_graph_env};
 use gfn::{Error, Result, Rng};
 
 /// What an [`AddPair`] says of the nodes that it removes.
@@ -124,7 +124,7 @@ fn graphs(env: &GraphEnv) -> Vec<GraphState> {
 #[test]
 fn checkers_pass() {
     let env = growing(Says::Both);
-    check_graph_env(&env, 20, &mut Rng::seeded(1)).unwrap();
+    check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(1)).unwrap();
     let pairs = AddPair { max_nodes: 8, says: Says::Both };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         check_action_type(&pairs, semantics, &graphs(&env)).unwrap();

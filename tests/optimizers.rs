@@ -2,13 +2,13 @@
 
 use gfn::Rng;
 use gfn::env::StateGraph;
+use gfn::examples::Triangles;
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::metrics::Distances;
 use gfn::nn::{GraphNet, GraphNetConfig, Group, Parameters};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{Optimizer, Schedule, Sgd, SgdConfig};
 use gfn::policy::GraphPolicy;
-use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
 use tch::nn::OptimizerConfig;
 use tch::{Device, Kind, Tensor};

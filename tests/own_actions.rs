@@ -1,11 +1,12 @@
 //! What an author of an action type is told: a part of the initial graph that is taken away, alike nodes that come at once.
 
-use gfn::env::{Direction, Env, StateGraph};
+use gfn::contract::{Budget, check_graph_env};
+use gfn::env::{Direction, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView,
     Head, Move, Node, Semantics,
 };
-use gfn::testing::check_graph_env;
+use gfn::train::TrainEnv;
 use gfn::{Error, Result, Rng};
 
 const KIND: GraphKind = GraphKind::Undirected;
@@ -85,8 +86,8 @@ impl GraphActionType for Subdivide {
 fn taking_a_part_of_the_initial_graph_away_is_named() {
     let env = env(set().with(Subdivide).with(AddEdge::new(1)), 5, triangle());
     let words = ["doesn't come back", "forward slot", "which has all of the initial graph", "start from less"];
-    told(check_graph_env(&env, 50, &mut Rng::seeded(0)), &words);
-    told(env.check_contract(), &words);
+    told(check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)), &words);
+    told(env.check_laws(), &words);
 }
 
 /// Adds a triangle to the empty graph; the way back has so many columns, which all do the same.
@@ -124,10 +125,10 @@ fn alike_nodes_that_come_at_once_need_a_way_back_for_each_symmetry() {
     let words =
         ["6 times as many moves back", "so many columns in its backward block", "adds several alike nodes at once"];
     let wrong = env(set().with(AddTriangle { columns: 1 }), 4, GraphState::new(KIND));
-    told(check_graph_env(&wrong, 5, &mut Rng::seeded(0)), &words);
-    told(wrong.check_contract(), &words);
+    told(check_graph_env(&wrong, Budget::thorough().with_walks(5), &mut Rng::seeded(0)), &words);
+    told(wrong.check_laws(), &words);
     let right = env(set().with(AddTriangle { columns: 6 }), 4, GraphState::new(KIND));
-    right.check_contract().unwrap();
-    check_graph_env(&right, 5, &mut Rng::seeded(0)).unwrap();
+    right.check_laws().unwrap();
+    check_graph_env(&right, Budget::thorough().with_walks(5), &mut Rng::seeded(0)).unwrap();
     assert_eq!(StateGraph::build(&right, 10).unwrap().len(), 2);
 }

@@ -1,13 +1,13 @@
 //! A custom loop of the methods of `Trainer::step`: it makes the same steps, bit for bit.
 
 use gfn::env::{VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::nn::{MlpConfig, Parameters};
 use gfn::objective::{Objective, TrajectoryBalance};
 use gfn::optim::{Adam, Optimizer, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler};
-use gfn::testing::word_env;
 use gfn::train::{AverageFor, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use gfn::env::{Env, Rows, Slots, VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::{AugmentedTrajectoryBalance, Objective, PolicyGradient, Scores, TrajectoryBalance};
 use gfn::objective::{Quantity, Values};
@@ -11,7 +12,6 @@ use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Trajectories};
-use gfn::testing::word_env;
 use gfn::train::{AverageFor, BatchRequest, Companion, Context, Persist, Source, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Intrinsic, IntrinsicConfig};

@@ -1,8 +1,8 @@
 //! A buffer that draws by a rule of one's own.
 
 use gfn::Error;
+use gfn::examples::Chain;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, Stored};
-use gfn::testing::Chain;
 
 use crate::replay_priorities::{check_draws, config, env, walks};
 

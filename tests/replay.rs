@@ -1,12 +1,12 @@
 //! The replay buffer: what it keeps, what leaves, how it draws, and that a checkpoint brings it back.
 
 use gfn::env::{EnumerableEnv, Rows, Slots};
+use gfn::examples::{Chain, Positions};
 use gfn::graph::GraphEnv;
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::{Trajectories, Walks};
-use gfn::testing::{Chain, Positions};
 use gfn::{Error, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use gfn::Rng;
 use gfn::env::Slots;
+use gfn::examples::{Chain, Positions};
 use gfn::policy::{Features, StateFeatures};
 use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Trajectories, Walks};
-use gfn::testing::{Chain, Positions};
 
 fn env() -> Chain {
     Chain::new(100)

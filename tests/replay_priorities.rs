@@ -2,6 +2,7 @@
 //! conditions; terminal states alone.
 
 use gfn::env::{Slots, VectorStates};
+use gfn::examples::{Chain, Positions};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
@@ -10,7 +11,6 @@ use gfn::optim::AdamConfig;
 use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
 use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler, Trajectories, Walks};
-use gfn::testing::{Chain, Positions};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};

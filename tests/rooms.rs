@@ -31,7 +31,7 @@ const ROOMS: [&str; 27] = [
     "contract",
     "train",
     "run",
-    "testing",
+    "examples",
     "experiment",
     "prelude",
 ];
@@ -62,7 +62,7 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("contract", 248),
     ("train", 2_893),
     ("run", 1_552),
-    ("testing", 701),
+    ("examples", 701),
     ("experiment", 187),
     ("prelude", 20),
 ];

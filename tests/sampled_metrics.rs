@@ -3,11 +3,11 @@
 use crate::spaces::ColouredGraphs;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, Rows, VectorKey, VectorStates};
+use gfn::examples::Triangles;
 use gfn::graph::{GraphState, GraphStates};
 use gfn::metrics::{Correlation, ExactPolicy, ModeTracker, estimate_log_probs};
 use gfn::policy::{Policy, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::Triangles;
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::Tensor;

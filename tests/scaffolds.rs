@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{EnumerableEnv, Env, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, CanonicalKey, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
@@ -11,7 +12,6 @@ use gfn::metrics::{Distances, ExactPolicy, estimate_log_probs, estimate_log_z, e
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{GraphPolicy, UniformPolicy};
-use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
@@ -80,7 +80,7 @@ fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
     for [env, told_apart] in asked.into_iter().chain(by_default) {
         let scaffold = env.initial_graphs()[0].clone();
         assert_eq!((env.scaffold(), told_apart.scaffold()), (Scaffold::Alike, Scaffold::ToldApart));
-        check_graph_env(&env, 60, &mut Rng::seeded(0)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(60), &mut Rng::seeded(0)).unwrap();
         let (alike, apart) =
             (StateGraph::build(&env, 10_000).unwrap(), StateGraph::build(&told_apart, 10_000).unwrap());
         let mut places = HashMap::new();

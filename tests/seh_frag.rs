@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows, Slots, VectorStates};
+use gfn::examples::word_env;
 use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{SubTrajectoryBalance, Weighting};
@@ -12,7 +13,6 @@ use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
-use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_extras::condition::{

@@ -1,8 +1,10 @@
 //! Policies that read sequences: sampling step by step and scoring in one pass say the same.
 use gfn::Rng;
+use gfn::contract::{Budget, check_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::score;
@@ -11,7 +13,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
 use gfn::policy::{HostPolicy, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 use gfn::rollout::Sampler;
-use gfn::testing::{check_env, word_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::sequence::TokenSequence;
 use tch::{Device, Kind, Tensor};
@@ -92,7 +93,7 @@ fn apart(a: &Tensor, b: &Tensor) -> f64 {
 
 #[test]
 fn the_environment_of_these_tests_keeps_its_contract() {
-    check_env(&env(), 30, &mut Rng::seeded(0)).unwrap();
+    check_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
 }
 
 /// Step by step and in one pass, in both kinds; and each way is the one that is meant to be tested.

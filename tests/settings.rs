@@ -3,6 +3,7 @@
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env};
+use gfn::examples::word_env;
 use gfn::graph::PerGraph;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
@@ -16,7 +17,6 @@ use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
-use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::Ring;

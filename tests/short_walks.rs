@@ -6,11 +6,11 @@ use crate::trainers::Folder;
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Env, Masks, Slots, Step};
+use gfn::examples::{Chain, Positions};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
-use gfn::testing::{Chain, Positions};
 
 /// A chain that remembers how many states were asked of it at most.
 struct Asked(Chain, AtomicUsize);

@@ -3,6 +3,7 @@
 use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
+use gfn::examples::Triangles;
 use gfn::graph::PerGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::metrics::{Distances, modes_found};
@@ -15,7 +16,6 @@ use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::testing::Triangles;
 use gfn::train::{TrainEnv, Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::{Ring, RingReward};

@@ -1,6 +1,7 @@
 //! Updates on single transitions, and rewards that are flat at first.
 
 use gfn::env::{StateGraph, VectorEnv, VectorStates};
+use gfn::examples::{Triangles, word_env};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig, Parameters};
@@ -12,7 +13,6 @@ use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Sampler};
-use gfn::testing::{Triangles, word_env};
 use gfn::train::{Trainer, TrainerConfig, TransitionBatches};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};

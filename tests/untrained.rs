@@ -3,6 +3,7 @@
 use crate::nets::{CONVS, KINDS, configs};
 use gfn::Rng;
 use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
+use gfn::examples::word_env;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
 };
@@ -14,7 +15,6 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
-use gfn::testing::word_env;
 use tch::{Device, Kind};
 
 /// How far a log-probability may be from that of the uniform policy: a factor of 12.

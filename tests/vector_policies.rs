@@ -2,6 +2,7 @@
 use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
@@ -13,7 +14,6 @@ use gfn::policy::{
     SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,
 };
 use gfn::rollout::Sampler;
-use gfn::testing::word_env;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use tch::{Device, Kind, Tensor};
 

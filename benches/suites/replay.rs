@@ -3,10 +3,10 @@
 
 use criterion::{BatchSize, Criterion};
 use gfn::env::{VectorEnv, VectorStates};
+use gfn::examples::{Chain, word_env};
 use gfn::policy::{Features, StateFeatures, UniformPolicy};
 use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Walks};
-use gfn::testing::{Chain, word_env};
 use gfn::{Result, Rng};
 
 use super::{elements, slow_group};

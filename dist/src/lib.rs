@@ -5,7 +5,7 @@
 //! say). Trainers train as one in them as on threads:
 //!
 //! ```
-//! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+//! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
 //! use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 //! use gfn::run::Fit;
 //! use gfn::train::{Trainer, TrainerConfig};

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::noted::NotedGradients;
 use gfn::env::{VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::group::Group;
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::{
@@ -12,7 +13,6 @@ use gfn::objective::{
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::DataSource;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::word_env;
 use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dist::ProcessGroup;

@@ -22,12 +22,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gfn::env::{VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::group::{Group, replicate};
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::run::{Ended, Fit};
-use gfn::testing::word_env;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dist::{Launch, ProcessGroup, Store};

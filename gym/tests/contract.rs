@@ -2,10 +2,10 @@
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
+use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{Edge, GraphKind, GraphState, Semantics};
 use gfn::policy::UniformPolicy;
-use gfn::testing::{check_env, check_graph_env};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth, PerGraph};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward, RewardKind};
@@ -19,7 +19,7 @@ fn rings() {
     {
         let ring = Ring::new(n, kind).unwrap();
         let env = ring.env().clone();
-        check_graph_env(&env, 30, &mut Rng::seeded(1)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(30), &mut Rng::seeded(1)).unwrap();
         let reward = RingReward::default();
         let (states, _, log_z) = enumerate(&env, &reward).unwrap();
         assert_eq!(states as f64, ring.n_states());
@@ -33,7 +33,7 @@ fn triangles() {
         for classes in [1, 2, 5] {
             let triangles = Triangle::new(kind, classes).unwrap();
             let env = triangles.env().clone();
-            check_graph_env(&env, 30, &mut Rng::seeded(2)).unwrap();
+            check_graph_env(&env, Budget::thorough().with_walks(30), &mut Rng::seeded(2)).unwrap();
             let reward = TriangleReward::default();
             let (states, _, log_z) = enumerate(&env, &reward).unwrap();
             assert_eq!(states as f64, triangles.n_states());
@@ -48,7 +48,7 @@ fn colored_graphs() {
     for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
         let colored = ColoredGraphs::new(max_nodes).unwrap();
         let env = colored.env().clone();
-        check_graph_env(&env, 20, &mut Rng::seeded(3)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(3)).unwrap();
         for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
             let (n_states, n_moves, _) = enumerate(&env, &reward).unwrap();
             let graph = StateGraph::build(&env, 1000).unwrap();
@@ -59,7 +59,7 @@ fn colored_graphs() {
         }
     }
     let with_exit = ColoredGraphs::with_empty(3).unwrap().into_env();
-    check_graph_env(&with_exit, 20, &mut Rng::seeded(3)).unwrap();
+    check_graph_env(&with_exit, Budget::thorough().with_walks(20), &mut Rng::seeded(3)).unwrap();
 }
 
 /// Terminal probabilities of a uniform policy for N = 3 as hand-derived: all 16 states.
@@ -83,7 +83,7 @@ fn hyper_grids() {
     for (ndim, height) in [(1, 2), (2, 8), (3, 5), (4, 4)] {
         let grid = HyperGrid::new(ndim, height).unwrap();
         let env = grid.env();
-        check_env(&env, 50, &mut Rng::seeded(4)).unwrap();
+        check_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(4)).unwrap();
         let reward = OriginalReward::standard(&grid).unwrap();
         let (states, _, log_z) = enumerate(&env, &reward).unwrap();
         assert_eq!(states as u64, grid.n_states());
@@ -132,7 +132,7 @@ fn graph_building_reaches_every_graph_within_its_limits() {
     for (config, states) in cases {
         let growth = GraphBuilding::new(config).unwrap();
         let env = growth.env().clone();
-        check_graph_env(&env, 30, &mut Rng::seeded(5)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(30), &mut Rng::seeded(5)).unwrap();
         assert_eq!(enumerate(&env, &reward).unwrap().0, states, "{:?}", growth.config());
     }
 }
@@ -150,11 +150,11 @@ fn graph_building_keeps_its_contract_from_any_start() {
                 let base = GraphBuildingConfig::new(kind, 4);
                 let config = GraphBuildingConfig { growth, semantics, max_edges, initial, ..base.clone() };
                 let env = GraphBuilding::new(config).unwrap().into_env();
-                check_graph_env(&env, 20, &mut Rng::seeded(6)).unwrap();
+                check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(6)).unwrap();
                 enumerate(&env, &reward).unwrap();
                 let config = GraphBuildingConfig { max_nodes: 3, growth, semantics, node_classes: 2, ..base };
                 let env = GraphBuilding::new(config).unwrap().into_env();
-                check_graph_env(&env, 20, &mut Rng::seeded(7)).unwrap();
+                check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(7)).unwrap();
                 enumerate(&env, &reward).unwrap();
             }
         }

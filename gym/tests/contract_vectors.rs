@@ -2,6 +2,7 @@
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
+use gfn::contract::{Budget, check_env};
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
@@ -10,7 +11,6 @@ use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalanc
 use gfn::objective::{Scores, score};
 use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::check_env;
 use gfn_gym::bit_sequence::{
     BitSequence, HammingReward, NonAutoregressiveBitSequence, PrependAppendBitSequence, motif_tilings,
 };
@@ -28,7 +28,7 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     features: (usize, usize),
     expected: (u64, u64, f64),
 ) {
-    check_env(env, 40, &mut Rng::seeded(1)).unwrap();
+    check_env(env, Budget::thorough().with_walks(40), &mut Rng::seeded(1)).unwrap();
     let (states, moves, log_z) = enumerate(env, reward).unwrap();
     assert_eq!((states as u64, moves as u64), (expected.0, expected.1));
     assert!((log_z - expected.2).abs() < 1e-9, "log Z {log_z}, not {}", expected.2);
@@ -281,5 +281,5 @@ fn phylogenetic_trees() {
         assert!(listed.iter().all(|state| state.is_some_and(|state| graph.can_end(state))));
     }
     // Too many to list, and still a contract.
-    check_env(&PhyloTree::new(12).unwrap().env(), 20, &mut Rng::seeded(6)).unwrap();
+    check_env(&PhyloTree::new(12).unwrap().env(), Budget::thorough().with_walks(20), &mut Rng::seeded(6)).unwrap();
 }

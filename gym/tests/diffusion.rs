@@ -167,7 +167,7 @@ fn steps_that_make_no_sense_are_refused() {
     assert!(steps.sample(&[0], &epsilon, &mut rng).unwrap_err().to_string().contains("epsilon"));
     let biased = Exploration::none().with_exit_bias(1.0).unwrap();
     assert!(steps.sample(&[0], &biased, &mut rng).unwrap_err().to_string().contains("exit_bias"));
-    let chain = gfn::testing::Chain::new(3);
+    let chain = gfn::examples::Chain::new(3);
     let noisy = Exploration::none().with_noise(0.1).unwrap();
     let uniform = gfn::policy::UniformPolicy;
     let error = Sampler::new(&chain, &uniform).exploration(noisy).forward(2, &mut rng).unwrap_err();

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use gfn::Rng;
+use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, Env, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::policy::UniformPolicy;
-use gfn::testing::{check_action_type, check_graph_env};
 use gfn_gym::graph_problems::{GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi};
 use gfn_solver::{greedy, improved};
 
@@ -54,7 +54,7 @@ fn brute_force(problem: Problem, graph: &GraphState) -> BTreeSet<(u32, usize)> {
 fn environments_keep_their_contract() {
     for problem in Problem::ALL {
         let env = env(problem);
-        check_graph_env(&env, 120, &mut Rng::seeded(1)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(120), &mut Rng::seeded(1)).unwrap();
         for instance in (0..env.n_instances()).step_by(7) {
             let space = StateGraph::build_of(&env, instance, 1_000).unwrap();
             check_action_type(&MarkNode(problem), env.actions().semantics(), space.states().graphs()).unwrap();

@@ -83,7 +83,7 @@ struct WeightedSamples<S> {
 /// that prefers some ways to build an object isn't accused of that.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// use gfn_judge::{Budget, certify};
 /// let env = Chain::new(4);
 /// let flat = |states: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };

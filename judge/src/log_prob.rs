@@ -45,7 +45,7 @@ impl LogProb {
 /// states, where it has several).
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// let found = gfn_judge::log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
 /// // One of three actions exits, and there is one path: it is known without error.
 /// assert!((found[0].log_p.estimate + 3f64.ln()).abs() < 1e-6 && found[0].bias < 1e-12);

@@ -34,8 +34,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
-    ("`testing::check_env` (of graphs `testing::check_graph_env`)", "`check` of the environment"),
-    ("`testing::check_env`", "`check` of the environment"),
+    ("`contract::check_env` (of graphs `contract::check_graph_env`)", "`check` of the environment"),
+    ("`contract::check_env`", "`check` of the environment"),
     (
         "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)",
         "train by `fit`, which has them",

@@ -1,8 +1,129 @@
-//! The laws that policies and rewards must obey, checked before and during training.
+//! The laws of environments, action types, policies and rewards.
+//!
+//! A violation trains a wrong distribution, mostly without any other error. Each law is written once. A
+//! trainer checks samples ([`Budget::quick`]) before its first step; policies and rewards again
+//! after ten and a hundred steps. Authors check all that random walks visit ([`Budget::thorough`]) in their
+//! tests.
+//!
+//! | law | what it guards against | checked by |
+//! |---|---|---|
+//! | masks have one entry per slot of each block | logits of other actions | [`check_env`] |
+//! | masks of a state don't depend on its batch | trajectories that can't be replayed | [`check_env`] |
+//! | exactly the initial state has no backward move; `is_initial` names it | backward trajectories that end elsewhere | [`check_env`] |
+//! | an unfinished state has a move or the exit | roll-outs that get stuck | [`check_env`] |
+//! | `exit`, `done`, `exit_actions` agree with the masks | wrong terminal states | [`check_env`] |
+//! | a move changes the state; its reverse is legal, restores the state, and is reversed by the move | a P_B of other transitions | [`check_env`] |
+//! | backward moves are legal, and redone by their reverses | reward mass on moves that are never made | [`check_env`] |
+//! | backward moves lead to the initial state | reward mass that P_B leaks | [`check_env`] |
+//! | moves lead in no cycle | flows that aren't defined | [`check_env`] |
+//! | N_forward \|Aut(child)\| = N_backward \|Aut(parent)\| | wrong corrections for symmetry | [`check_env`] |
+//! | `child_keys` are the keys of children (thorough) | wrong exact distributions | [`check_env`] |
+//! | `forms` are as many as `log_multiplicity` counts (thorough) | objects counted several times | [`check_env`] |
+//! | settings are possible, graphs keep to the schema | slots or attributes that networks can't encode | [`check_graph_env`] |
+//! | no two instances lead to the same graph | flows of two instances in one state | [`check_graph_env`] |
+//! | a removed part of the initial graph doesn't come back | graphs without a way back | [`check_graph_env`] |
+//! | moves are at nodes that `GraphRules::reduced` keeps | logits of nodes that are left out | [`check_graph_env`] |
+//! | backward masks by type are those that derivation finds | reward mass on moves that are never made | [`check_graph_env`] |
+//! | up to isomorphism legality doesn't depend on labels | states that are no classes | [`check_graph_env`] |
+//! | `GraphRules::is_reachable` holds for graphs that are built | missing backward moves | [`check_graph_env`] |
+//! | slots encode moves; moves and reverses undo each other; `removed_nodes` lists nodes in order | broken action types, on graphs of your choice | [`check_action_type`] |
+//! | a policy evaluates each state by itself | batch normalisation, dropout | [`check_policy`] |
+//! | up to isomorphism a policy is equivariant | networks that see labels | [`check_policy`] |
+//! | roll-outs on the host use the trained policy | sampling from another policy | [`check_policy`] |
+//! | up to isomorphism a reward doesn't depend on labels | objects with several rewards | [`check_reward`] |
+//!
+//! The laws of a graph environment include those of [`check_env`]. An error is
+//! [`Error::Contract`](crate::Error::Contract) and names the law, the state and the move. A continuous
+//! environment has no masks to check.
 
+mod action_type;
+mod counts;
+mod env;
+mod graph;
+mod moves;
 mod policy;
 mod reward;
+mod ways_back;
 
+pub use action_type::check_action_type;
+pub use env::check_env;
+pub use graph::check_graph_env;
 pub use policy::check_policy;
-pub(crate) use policy::next_check;
-pub(crate) use reward::check_reward;
+pub use reward::check_reward;
+pub use ways_back::{Coverage, WaysBack};
+
+use crate::Result;
+
+/// The number of states, moves and objects that a check examines.
+///
+/// ```
+/// use gfn::{contract::{Budget, check_env}, examples::Chain, Rng};
+/// check_env(&Chain::new(9), Budget::quick(), &mut Rng::seeded(0))?;
+/// check_env(&Chain::new(9), Budget::thorough().with_walks(500), &mut Rng::seeded(0))?;
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
+    /// The number of random walks: 32 if quick, 100 if thorough.
+    pub walks: usize,
+    /// The largest number of steps of a walk: 32 if quick.
+    pub steps: usize,
+    /// The largest number of states that are examined: 48 if quick. A reward, which may be slow, is evaluated
+    /// again for a third as many objects.
+    pub states: usize,
+    /// The largest number of moves per state and direction that are made and undone: 3 if quick.
+    pub moves: usize,
+    /// The largest number of mask entries: more end the walks after two steps, and leave eight states to
+    /// examine. 2^19 if quick.
+    pub entries: usize,
+    /// The largest number of states from which all backward moves are followed. From more, backward walks are
+    /// sampled. 0 if quick, 5,000 if thorough.
+    pub followed: usize,
+    /// A function that is called after every few hundred states and may end the check by an error, for
+    /// instance if a user interrupts it.
+    pub watch: Option<&'a dyn Fn() -> Result<()>>,
+}
+
+impl<'a> Budget<'a> {
+    /// Samples: what a trainer checks before its first step.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, watch: None }
+    }
+
+    /// Everything that 100 random walks visit, for tests.
+    #[must_use]
+    pub fn thorough() -> Self {
+        let all = usize::MAX;
+        Self { walks: 100, steps: all, states: all, moves: all, entries: all, followed: 5_000, watch: None }
+    }
+
+    /// Replaces the number of random walks.
+    #[must_use]
+    pub fn with_walks(self, walks: usize) -> Self {
+        Self { walks, ..self }
+    }
+
+    /// Calls `watch` after every few hundred states.
+    #[must_use]
+    pub fn with_watch(self, watch: &'a dyn Fn() -> Result<()>) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    fn call_watch(&self) -> Result<()> {
+        match self.watch {
+            Some(watch) => watch(),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if every move of the examined states is made.
+    fn is_complete(&self) -> bool {
+        self.moves == usize::MAX
+    }
+
+    /// Returns the largest number of moves in all.
+    fn total_moves(&self) -> usize {
+        self.moves.saturating_mul(self.states)
+    }
+}

@@ -1,66 +1,90 @@
-//! A reward says the same of an object under any labels.
+//! The law of rewards: a reward is the same for an object under any labels.
 
 use std::collections::HashSet;
 
+use super::Budget;
 use crate::env::{Reward, Rows};
-use crate::rollout::ReplayEnv;
-use crate::rollout::Trajectories;
+use crate::rollout::{ReplayEnv, Trajectories};
 use crate::tensor::index_tensor;
 use crate::{Error, Result, Rng};
 
-/// Most objects that a reward is asked about again: it may be slow.
-const ASKED: usize = 16;
-/// Labellings that are tried: some change nothing that a reward looks at.
-const LABELLINGS: usize = 128;
-/// Allowed difference of a log-reward, per unit of its size if that is above 1: a network in single precision sums in another order.
+/// The smallest number of labellings that are tried: some change nothing that a reward depends on.
+const MIN_LABELLINGS: usize = 128;
+/// Allowed difference of a log-reward, per unit of its size if that is above 1: a network in single precision
+/// sums in another order.
 const TOLERANCE: f64 = 1e-4;
 
-/// Asks the reward about some objects of a batch, whose first trajectories are fresh, under other labels, where labels mean nothing. A reward that also says another
-/// number of the same object, asked again, isn't refused: what differs isn't the labels.
+/// Checks that a reward doesn't depend on labels, if labels mean nothing in the environment.
+///
+/// It evaluates some objects of the batch's first `n` trajectories again under other
+/// labels. A batch without recorded log-rewards passes. So does a reward that returns another number for the
+/// same labels, too: the difference isn't due to labels.
+///
+/// ```
+/// use gfn::contract::{Budget, check_reward};
+/// use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphState, PerGraph, Semantics};
+/// use gfn::{Rng, policy::UniformPolicy, rollout::Sampler};
+/// let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+/// let env = GraphEnv::free(actions, GraphState::undirected(0))?;
+/// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+/// let batch = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(0))?;
+/// let log_rewards = batch.log_rewards(&reward)?;
+/// let batch = batch.with_log_rewards(log_rewards)?;
+/// check_reward(&env, &reward, &batch, 64, Budget::thorough())?;
+/// # Ok::<(), gfn::Error>(())
+/// ```
 ///
 /// # Errors
-/// [`Error::Contract`] for a reward that depends on labels; those of the reward.
-pub(crate) fn check_reward<E: ReplayEnv>(
+/// [`Error::Contract`] for a reward that depends on labels; errors of the reward.
+pub fn check_reward<E: ReplayEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
     batch: &Trajectories<E>,
-    fresh: usize,
+    n: usize,
+    budget: Budget<'_>,
 ) -> Result<()> {
-    let (objects, Some(known)) = (batch.terminal_states(), batch.recorded_log_rewards()) else { return Ok(()) };
-    // More than are asked about: other labels change nothing in some. All objects come before any comes
+    let Some(known) = batch.recorded_log_rewards() else { return Ok(()) };
+    let objects = batch.terminal_states();
+    let n_objects = budget.states / 3;
+    // Other labels change nothing in some objects, so more are tried. Each object comes once before any comes
     // again.
-    let distinct = objects.group().first.into_iter().filter(|&row| row < fresh);
-    let distinct: Vec<usize> = distinct.take(2 * ASKED).collect();
-    let tried: Vec<usize> = distinct.into_iter().cycle().take(LABELLINGS).collect();
+    let distinct = objects.group().first.into_iter().filter(|&row| row < n);
+    let distinct: Vec<usize> = distinct.take(2 * n_objects).collect();
+    let n_tried = MIN_LABELLINGS.max(4 * distinct.len());
+    let tried: Vec<usize> = distinct.into_iter().cycle().take(n_tried).collect();
     let Some((both, _)) = env.symmetry().relabelled(&objects.select(&tried), &mut Rng::seeded(0)) else {
         return Ok(());
     };
-    let (of, n) = (both.group().of, tried.len());
-    let mut twins = HashSet::new();
-    let is_new = |&k: &usize| of[k] != of[n + k] && twins.insert(of[n + k]);
-    let changed: Vec<usize> = (0..n).filter(is_new).take(ASKED).collect();
+    let group = both.group().of;
+    let mut new = HashSet::new();
+    let is_new = |&k: &usize| group[k] != group[tried.len() + k] && new.insert(group[tried.len() + k]);
+    let changed: Vec<usize> = (0..tried.len()).filter(is_new).take(n_objects).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
     let rows: Vec<usize> = changed.iter().map(|&k| tried[k]).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
     let conditions = batch.conditions().map(|c| c.index_select(0, &index_tensor(&rows, c.device())));
-    let ask = |states: &E::States| reward.log_reward(states, conditions.as_ref());
-    let twins = both.select(&changed.iter().map(|&k| n + k).collect::<Vec<_>>());
-    let said = ask(&twins)?;
-    let differ = |one: f64, other: f64| (one - other).abs() > TOLERANCE * one.abs().max(1.0);
-    let differing = |said: &[f64]| rows.iter().zip(said).position(|(&row, &said)| differ(known[row], said));
-    let Some(k) = differing(&said) else { return Ok(()) };
-    let (mine, words) = (objects.select(&rows), |states: &E::States| states.describe(k).unwrap_or_default());
-    if differing(&ask(&mine)?).is_some() {
+    let first_differing = |states: &E::States| -> Result<Option<(usize, f64)>> {
+        let values = reward.log_reward(states, conditions.as_ref())?;
+        let differs = |(k, value): &(usize, f64)| {
+            let expected = known[rows[*k]];
+            (expected - value).abs() > TOLERANCE * expected.abs().max(1.0)
+        };
+        Ok(values.into_iter().enumerate().take(rows.len()).find(differs))
+    };
+    let twins = both.select(&changed.iter().map(|&k| tried.len() + k).collect::<Vec<_>>());
+    let Some((k, value)) = first_differing(&twins)? else { return Ok(()) };
+    let originals = objects.select(&rows);
+    if first_differing(&originals)?.is_some() {
         return Ok(());
     }
+    let words = |states: &E::States| states.describe(k).unwrap_or_default();
     Err(Error::contract(
         "up to isomorphism a reward doesn't depend on labels (leave the numbers and the order of nodes out of it)",
         format!(
-            "log R is {} of {}, and {} of the same under other labels, {}",
+            "log R is {} of {}, and {value} of the same under other labels, {}",
             known[rows[k]],
-            words(&mine),
-            said[k],
+            words(&originals),
             words(&twins)
         ),
     ))

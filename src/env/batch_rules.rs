@@ -165,6 +165,7 @@ mod tests {
         assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
         // (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.
         assert_eq!(spaces[1].len(), 7);
-        crate::testing::check_env(&batched, 50, &mut Rng::seeded(0)).unwrap();
+        crate::contract::check_env(&batched, crate::contract::Budget::thorough().with_walks(50), &mut Rng::seeded(0))
+            .unwrap();
     }
 }

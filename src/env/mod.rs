@@ -15,9 +15,10 @@
 //! [`GraphEnv`](crate::graph::GraphEnv) from [`GraphRules`](crate::graph::GraphRules).
 
 mod batch_rules;
-mod checks;
 mod instances;
+mod listing;
 mod measure;
+mod messages;
 mod moves;
 mod reward;
 mod state_graph;
@@ -28,17 +29,12 @@ mod vector_rules;
 
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use checks::Steps;
-pub use checks::check_walks;
-pub(crate) use checks::{
-    KEEP_BACK, MAX_STEPS_BACK, Walked, check_counts, check_listed, dead_end, describe_move, describe_state,
-    has_more_states, random_moves, walk_back,
-};
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
+pub(crate) use listing::{check_listed, first_other, has_more_states};
 pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
-pub(crate) use moves::{CHUNK, InnerMoves, Moves};
+pub(crate) use messages::{KEEP_BACK, dead_end, describe_move, describe_state};
+pub(crate) use moves::{CHUNK, Moves, random_moves};
 pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub(crate) use state_graph::EXIT;
@@ -47,11 +43,6 @@ use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
-// Items that only `testing` uses.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use checks::no_way_back;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use topological::topological;
 
 use crate::Result;
 pub use crate::direction::Direction;
@@ -130,19 +121,6 @@ pub trait Env: Send + Sync {
     /// Returns the rules that tell which states are one object. By default each state is a different object.
     fn symmetry(&self) -> &dyn Symmetry<Self::States, Self::Actions> {
         &NoSymmetry
-    }
-
-    /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
-    /// trainer calls it once, before its first step. The default checks nothing.
-    ///
-    /// Graph environments and environments of [`VectorRules`] check that each move has a reverse, that backward trajectories reach the
-    /// initial state, and that there is no cycle. Graph environments also check settings, masks, labels and counts of moves. This takes
-    /// milliseconds and finds faults that show in many states; [`testing`](crate::testing) has the thorough checks.
-    ///
-    /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) naming the check and the state, [`Error::Config`](crate::Error::Config) for settings.
-    fn check_contract(&self) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The legal forward moves of many states, as one flat list.
 
 use super::{Masks, Slots};
+use crate::Rng;
 
 /// The number of states that a policy or an environment handles at once.
 pub(crate) const CHUNK: usize = 2048;
@@ -41,4 +42,17 @@ pub(crate) struct InnerMoves {
     pub(crate) places: Vec<usize>,
     pub(crate) rows: Vec<usize>,
     pub(crate) slots: Slots,
+}
+
+/// One uniformly drawn legal move other than the exit for each state that has any: the rows of these states, and the slots.
+pub(crate) fn random_moves(masks: &Masks, rng: &mut Rng) -> (Vec<usize>, Slots) {
+    let (mut rows, mut slots) = (Vec::new(), Vec::new());
+    for row in 0..masks.len() {
+        let options: Vec<u32> = masks.legal_slots(row).filter(|&slot| !masks.is_exit(row, slot)).collect();
+        if !options.is_empty() {
+            rows.push(row);
+            slots.push(options[rng.below(options.len())]);
+        }
+    }
+    (rows, Slots(slots))
 }

@@ -34,7 +34,7 @@ pub enum Child {
 /// representative of each class. One state graph serves any number of policies and rewards.
 ///
 /// ```
-/// use gfn::{env::StateGraph, policy::UniformPolicy, testing::Triangles};
+/// use gfn::{env::StateGraph, policy::UniformPolicy, examples::Triangles};
 /// let env = Triangles::env();
 /// let graph = StateGraph::build(&env, 1_000)?;
 /// assert_eq!(graph.len(), 8);
@@ -91,7 +91,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// error of `watch` ends it, for example if a user interrupts.
     ///
     /// ```
-    /// use gfn::{Error, env::StateGraph, testing::Triangles};
+    /// use gfn::{Error, env::StateGraph, examples::Triangles};
     /// let enough = |_| Err(Error::config("states", "more", "none"));
     /// assert!(StateGraph::build_watched(&Triangles::env(), 0, 1_000, enough).is_err());
     /// ```
@@ -316,9 +316,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::examples::{Chain, Positions, Triangles};
     use crate::graph::{ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
     use crate::policy::UniformPolicy;
-    use crate::testing::{Chain, Positions, Triangles};
 
     #[test]
     fn children_are_listed_slot_by_slot() {

@@ -77,10 +77,6 @@ impl Env for VectorEnv {
     fn symmetry(&self) -> &dyn Symmetry<VectorStates, Slots> {
         self.0.symmetry()
     }
-
-    fn check_contract(&self) -> Result<()> {
-        self.0.check_contract()
-    }
 }
 
 impl DiscreteEnv for VectorEnv {

@@ -1,14 +1,10 @@
 //! Rules of environments over vectors of small integers. The author implements the moves of one vector; the library makes batches of them.
 
 use super::{
-    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey, VectorStates,
-    check_walks, restrict,
+    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey, VectorStates, restrict,
 };
 use crate::distribution::GraphActionCategorical;
 use crate::{Error, Result};
-
-/// The largest number of vector entries that a check before training tries in all, which bounds its time.
-const LOOKED_AT: usize = 1 << 18;
 
 /// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv) implements.
 ///
@@ -178,13 +174,6 @@ impl<R: VectorRules> Env for RulesEnv<R> {
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
         self.0.has_exit().then(|| Slots(vec![self.0.n_moves(Direction::Forward) as u32; states.len()]))
     }
-
-    fn check_contract(&self) -> Result<()> {
-        // The cost of finding a vector's moves: each may be tried on a copy.
-        let cost = self.0.n_moves(Direction::Forward).saturating_mul(self.0.width()).max(1);
-        let (steps, n) = ((LOOKED_AT / cost).clamp(2, 32), (LOOKED_AT / cost).clamp(8, 128));
-        check_walks(self, steps, n)
-    }
 }
 
 impl<R: VectorRules> DiscreteEnv for RulesEnv<R> {
@@ -303,7 +292,8 @@ mod tests {
             }
             assert_eq!(env.masks(Direction::Backward, &states).legal, [false, true, true]);
             assert_eq!(env.masks(Direction::Forward, &states.select(&[])).len(), 0);
-            crate::testing::check_env(&env, 20, &mut Rng::seeded(0)).unwrap();
+            crate::contract::check_env(&env, crate::contract::Budget::thorough().with_walks(20), &mut Rng::seeded(0))
+                .unwrap();
         }
     }
 

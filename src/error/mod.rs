@@ -280,11 +280,11 @@ fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
             "the rules leave an unfinished state without any move and without the exit: allow one of both there, or forbid the moves \
-             that lead there (`testing::check_env` names the state)"
+             that lead there (`contract::check_env` names the state)"
         }
         Direction::Backward => {
             "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives to it; \
-             `testing::check_env` (of graphs `testing::check_graph_env`) follows every way back and names the move to be left out"
+             `contract::check_env` (of graphs `contract::check_graph_env`) follows every way back and names the move to be left out"
         }
     }
 }

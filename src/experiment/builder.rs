@@ -125,7 +125,7 @@ impl Experiment {
     ///
     /// ```
     /// use gfn::prelude::*;
-    /// use gfn::{replay::{Draw, Eviction, ReplayBuffer, ReplayConfig}, testing::Triangles};
+    /// use gfn::{replay::{Draw, Eviction, ReplayBuffer, ReplayConfig}, examples::Triangles};
     /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
     /// let best = ReplayConfig { capacity: 100, eviction: Eviction::BestReward, draw: Draw::Uniform };
     /// let mut trainer = Experiment::new(Triangles::env(), reward)

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::prelude::*;
-/// use gfn::testing::Triangles;
+/// use gfn::examples::Triangles;
 /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
 /// let exact = Experiment::new(Triangles::env(), reward).steps(100).train()?.exact(100)?;
 /// assert_eq!(exact.space.states().graphs()[exact.most_probable(1)[0]].n_edges(), 3);

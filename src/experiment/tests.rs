@@ -2,6 +2,7 @@ use tch::{Device, Kind};
 
 use super::*;
 use crate::env::{Env, StateGraph};
+use crate::examples::Triangles;
 use crate::graph::{
     ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, PerGraph, Semantics,
 };
@@ -12,7 +13,6 @@ use crate::optim::{AdamConfig, Schedule};
 use crate::policy::{GraphPolicy, WithPrior};
 use crate::rollout::Sampler;
 use crate::run::Fit;
-use crate::testing::Triangles;
 use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 

@@ -9,7 +9,7 @@ use crate::{Result, Rng};
 ///
 /// ```
 /// use gfn::prelude::*;
-/// use gfn::testing::Triangles;
+/// use gfn::examples::Triangles;
 /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
 /// let mut trained = Experiment::new(Triangles::env(), reward).steps(5).train()?;
 /// for graph in trained.sample(3)?.graphs() {

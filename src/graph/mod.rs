@@ -16,10 +16,7 @@ pub use action::{
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 use env::raise;
 pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, ReducedGraph, Scaffold};
-pub(crate) use env::{ReducedStates, misfit};
-// What only `testing` takes from here.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_reduced, check_relabelled, check_settings};
+pub(crate) use env::{ReducedStates, check_reduced, contains, misfit};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, NamedGraph, read_graphs, write_graphs};
 pub use reward::PerGraph;
 pub use state::{Adjacency, Attributes, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};

@@ -60,7 +60,7 @@ impl Default for MlpPolicyConfig {
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
-/// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
+/// use gfn::{Rng, env::{Env, Rows}, examples::Chain};
 /// # struct Plain;
 /// # impl<S: Rows> StateFeatures<S> for Plain {
 /// #     fn width(&self) -> usize { 1 }
@@ -144,7 +144,7 @@ impl<F> MlpPolicy<F> {
     ///
     /// ```
     /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
-    /// use gfn::{env::VectorEnv, testing::word_env};
+    /// use gfn::{env::VectorEnv, examples::word_env};
     /// let env = word_env(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };

@@ -6,7 +6,7 @@ use crate::Result;
 ///
 /// ```
 /// use gfn::policy::{ByNumber, MultiHead, MlpPolicy, MlpPolicyConfig};
-/// use gfn::{testing::word_env, Rng};
+/// use gfn::{examples::word_env, Rng};
 /// let env = word_env(2, 2);
 /// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;

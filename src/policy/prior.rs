@@ -12,7 +12,7 @@ use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 ///
 /// ```
 /// use gfn::policy::{Policy, UniformPolicy, WithPrior};
-/// use gfn::testing::Chain;
+/// use gfn::examples::Chain;
 /// let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
 /// assert!(Policy::<Chain>::parameters(&policy).is_none());
 /// ```

@@ -50,7 +50,7 @@ impl StateFeatures<VectorStates> for ByNumber {
 /// One-hot of a state's index among all states, for any environment that can be enumerated.
 ///
 /// ```
-/// use gfn::{env::StateGraph, policy::{ByIndex, Features, StateFeatures}, testing::{Chain, Positions}};
+/// use gfn::{env::StateGraph, policy::{ByIndex, Features, StateFeatures}, examples::{Chain, Positions}};
 /// let env = Chain::new(5);
 /// let features = ByIndex::new(env, StateGraph::build(&env, 100)?);
 /// assert_eq!(features.width(), 5);

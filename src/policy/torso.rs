@@ -13,7 +13,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::{nn::{Linear, Scope}, policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, VectorTorso}};
-/// use gfn::{Result, Rng, env::Env, objective::Quantities, testing::word_env};
+/// use gfn::{Result, Rng, env::Env, objective::Quantities, examples::word_env};
 /// use tch::{Device, Kind, Tensor};
 /// /// One hidden layer on the one-hot entries of a word of five letters, three values each.
 /// #[derive(Debug)]
@@ -100,10 +100,10 @@ mod tests {
     use super::*;
     use crate::Rng;
     use crate::env::{Direction, Env, VectorEnv, VectorStates};
+    use crate::examples::word_env;
     use crate::nn::{BackwardPolicy, Scope};
     use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
     use crate::quantity::Quantity;
-    use crate::testing::word_env;
 
     /// What a torso is to be: zeros of so many rows more than there are states, and of this width, which it says is 4.
     #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
 /// use gfn::replay::{Diversity, Draw, Eviction, ReplayBuffer, ReplayConfig};
-/// use gfn::testing::{Chain, Positions};
+/// use gfn::examples::{Chain, Positions};
 /// struct Place;
 /// impl StateFeatures<Positions> for Place {
 ///     fn width(&self) -> usize {

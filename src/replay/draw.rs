@@ -95,7 +95,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// Absolute values are stored, and for an entry that was drawn several times the last one.
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
+    /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
     /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
     /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
     /// let draw = Draw::LossPrioritised { exponent: 0.6 };

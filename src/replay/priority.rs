@@ -32,7 +32,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// a run resumes with the one that it is given.
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
+    /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
     /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig, Stored};
     /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
     /// let config = ReplayConfig { capacity: 10, eviction: Eviction::Fifo, draw: Draw::Own };

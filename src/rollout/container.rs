@@ -26,7 +26,7 @@ pub(crate) mod parts {
 /// [`StatesContainer`](super::StatesContainer), can be selected and sampled from.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, testing::Chain, Rng};
+/// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::Chain, Rng};
 /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut rng)?;
 /// let mut some = trajectories.select(2..5)?;

@@ -84,7 +84,7 @@ impl<E: Env> Sampler<'_, E> {
     /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, testing::{Chain, Positions}, Rng};
+    /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, examples::{Chain, Positions}, Rng};
     /// let env = Chain::new(5);
     /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
     ///     Ok(s.0.iter().map(|&x| f64::from(x)).collect())

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// can then be used with the trainer like any other.
 ///
 /// ```
-/// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, testing::Chain};
+/// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, examples::Chain};
 /// let env = Chain::new(3);
 /// let states = env.initial(&[0]);
 /// assert!(env.check_actions(&states, &Slots(vec![0])).is_ok());

@@ -20,7 +20,7 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 /// trajectories, bit for bit, whatever the number of rayon threads.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
+/// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
 /// let env = Chain::new(3);
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
 /// assert_eq!(trajectories.len(), 8);

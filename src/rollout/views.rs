@@ -12,7 +12,7 @@ use crate::env::{Env, Reward, Rows, log_rewards};
 /// those of several batches, join the trajectories.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, testing::Chain, Rng};
+/// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::Chain, Rng};
 /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(5, &mut rng)?;
 /// let some = trajectories.transitions().sample(3, &mut rng)?;
@@ -29,7 +29,7 @@ pub struct Transitions<'a, E: Env> {
 /// [`Container`](super::Container) selects and samples them.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, testing::{Chain, Positions}, Rng};
+/// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::{Chain, Positions}, Rng};
 /// let env = Chain::new(4);
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(0))?;
 /// let states = trajectories.visited_states();

@@ -41,7 +41,7 @@ impl Ended {
 /// name, so several observers with a state need different names (`named`).
 ///
 /// ```
-/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles, Rng};
+/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles, Rng};
 /// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
 /// use gfn::run::{EarlyStop, Ended, Fit, Goal, MetricsFile, Metrics, Validation};
 /// use gfn::train::{Trainer, TrainerConfig};

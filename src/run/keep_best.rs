@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// value is saved in checkpoints; if the folder is missing, a resumed run starts without a best value.
 ///
 /// ```
-/// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, testing::word_env, Rng};
+/// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, examples::word_env, Rng};
 /// use gfn::env::{Rows, VectorStates};
 /// use gfn::run::{Fit, Goal, KeepBest};
 /// use gfn::train::{Checkpoint, Trainer, TrainerConfig};

@@ -157,7 +157,7 @@ impl Record {
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// use gfn::run::{Ended, Fit, Record};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };

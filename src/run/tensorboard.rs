@@ -25,7 +25,7 @@ use crate::{Error, Result};
 /// folder of its own, and a resumed one the folder that it had.
 ///
 /// ```
-/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// use gfn::run::{Fit, TensorBoard};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
@@ -167,11 +167,11 @@ fn crc32c(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use crate::Rng;
+    use crate::examples::{Chain, Positions};
     use crate::io::replace::tests::folder;
     use crate::objective::LogPartitionVariance;
     use crate::policy::UniformPolicy;
     use crate::run::Fit;
-    use crate::testing::{Chain, Positions};
     use crate::train::{StepStats, TrainerConfig};
 
     /// The bytes that `RecordWriter` of TensorBoard 2.21 writes for the events of the test.

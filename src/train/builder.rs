@@ -162,7 +162,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::{env::{Reward, VectorStates}, testing::word_env, train::{Trainer, TrainerConfig}, Result, Rng};
+    /// use gfn::{env::{Reward, VectorStates}, examples::word_env, train::{Trainer, TrainerConfig}, Result, Rng};
     /// use tch::{Device, Kind, Tensor};
     /// struct Length;
     /// impl Reward<VectorStates> for Length {
@@ -203,7 +203,7 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// ```
     /// use gfn::group::replicate;
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
     /// use gfn::{run::Fit, train::{Trainer, TrainerConfig}};
     /// let trainer = replicate(2, |replica| {

@@ -5,6 +5,7 @@ use tch::Tensor;
 use super::companions::Averaged;
 use super::{Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
 use crate::condition::{ConditionSource, Conditions};
+use crate::contract::{Budget, check_env, check_graph_env};
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, VectorEnv, log_rewards};
 use crate::graph::GraphEnv;
@@ -189,6 +190,16 @@ impl<E: Env> Context<E> {
     note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
 )]
 pub trait TrainEnv: ReplayEnv + 'static {
+    /// Checks the laws of the environment. A trainer calls it once, before its first step. Graph environments
+    /// and environments over vectors check samples, in a fraction of a second ([`Budget::quick`]). The default checks
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) naming the law and the state; errors of the environment.
+    fn check_laws(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns the trainer's functions for this environment. An implementation with this very body, never inlined, has them compiled in its
     /// own crate.
     #[doc(hidden)]
@@ -198,6 +209,10 @@ pub trait TrainEnv: ReplayEnv + 'static {
 }
 
 impl TrainEnv for GraphEnv {
+    fn check_laws(&self) -> Result<()> {
+        check_graph_env(self, Budget::quick(), &mut Rng::seeded(0)).map(drop)
+    }
+
     #[inline(never)]
     fn trainer_code() -> TrainerCode<Self> {
         TrainerCode::new()
@@ -205,10 +220,26 @@ impl TrainEnv for GraphEnv {
 }
 
 impl TrainEnv for VectorEnv {
+    fn check_laws(&self) -> Result<()> {
+        let budget = Budget::quick();
+        // Each move of a vector may be tried on a copy.
+        let entries = budget.entries / self.width().max(1);
+        check_env(self, Budget { entries, ..budget }, &mut Rng::seeded(0)).map(drop)
+    }
+
     #[inline(never)]
     fn trainer_code() -> TrainerCode<Self> {
         TrainerCode::new()
     }
+}
+
+/// Steps before which policy and reward are checked again: training may have enlarged what the first check
+/// couldn't tell from rounding.
+const CHECKED_AGAIN: [usize; 2] = [10, 100];
+
+/// Returns the step before which the next check is due, after a check before `step`.
+pub(super) fn next_check(step: usize) -> usize {
+    CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
 }
 
 /// The arguments of [`Trainer::new`].

@@ -8,12 +8,12 @@ use tch::Tensor;
 
 use super::checkpoint::Attachments;
 use super::companions::Companions;
-use super::context::TrainerParts;
+use super::context::{TrainerParts, next_check};
 use super::gradients::{self, BatchScores, SingleTransitions, check_batch, check_transitions, start_log_z};
 use super::replicas::check_equal_tasks;
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainEnv, TrainerConfig};
-use crate::contract::{check_policy, check_reward, next_check};
+use crate::contract::{Budget, check_policy, check_reward};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward};
 use crate::error::Warning;
@@ -27,7 +27,7 @@ use crate::{Error, Result, Rng, runtime};
 /// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters.
 ///
 /// ```
-/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles,
+/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles,
 ///           train::{Trainer, TrainerConfig}, graph::GraphStates, Rng};
 /// let env = Triangles::env();
 /// let mut rng = Rng::seeded(0);
@@ -80,7 +80,7 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the objective compares with the mean of the
-    /// batch, and for an environment without any action; those of [`Env::check_contract`] and [`Adam::new`]; [`Error::Contract`] for a policy
+    /// batch, and for an environment without any action; those of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy
     /// whose probabilities for a state depend on other states of the batch, and for one that sees labels although states that differ only in
     /// labels are one object ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). The policy is evaluated on states of random walks,
     /// which have their own random stream. A policy that takes conditions is checked by the first step.
@@ -106,7 +106,7 @@ impl<E: TrainEnv> Trainer<E> {
         if config.transitions.is_some() {
             check_transitions(objective.as_ref(), &config)?;
         }
-        env.check_contract()?;
+        env.check_laws()?;
         if config.epsilon.is_none() {
             let explorable = objective.origin() == Origin::Any && E::Dist::MIXES_WITH_UNIFORM;
             config.epsilon = Some(if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) });
@@ -115,7 +115,7 @@ impl<E: TrainEnv> Trainer<E> {
             Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
             None => None,
         };
-        let next_check = if check_policy(&env, &policy, None, 0)? { next_check(0) } else { 0 };
+        let is_checked = check_policy(&env, &policy, None, Budget::quick(), &mut Rng::seeded(0))?;
         let group = Box::new(Replica::alone());
         let conditions = None;
         let average = None;
@@ -128,7 +128,7 @@ impl<E: TrainEnv> Trainer<E> {
             rng,
             // The keys come from the system, and forked processes inherit them. Nothing else depends on this number.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
-            next_check,
+            next_check: if is_checked { next_check(0) } else { 0 },
             latest: None,
             description: Value::Null,
             note: Value::Null,
@@ -171,7 +171,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// Draws the batch of the next step from all sources of the trainer.
     ///
     /// ```
-    /// use gfn::{env::{Rows, VectorEnv, VectorStates}, objective::TrajectoryBalance, testing::word_env, train::{Trainer, TrainerConfig}, Rng};
+    /// use gfn::{env::{Rows, VectorEnv, VectorStates}, objective::TrajectoryBalance, examples::word_env, train::{Trainer, TrainerConfig}, Rng};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy};
     /// use tch::{Device, Kind, Tensor};
     /// let env = word_env(2, 2);
@@ -219,7 +219,7 @@ impl<E: TrainEnv> Trainer<E> {
             context.restart_average()?;
         }
         if needs_reward_check && !sources.are_external(context) {
-            check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh)?;
+            check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh, Budget::quick())?;
         }
         progress.first_log_z = first_log_z;
         progress.stats.seconds[0] = started.elapsed().as_secs_f64();
@@ -235,7 +235,7 @@ impl<E: TrainEnv> Trainer<E> {
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
-            check_policy(env, policy, conditions.as_deref(), *step)?;
+            check_policy(env, policy, conditions.as_deref(), Budget::quick(), &mut Rng::seeded(*step as u64))?;
             self.next_check = next_check(*step);
         }
         // Consumes no random numbers unless the network has noisy layers.

@@ -2,6 +2,7 @@
 //! proportion to the reward: what the checkers pass is right.
 
 use crate::attack::{Runs, turn};
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates,
@@ -9,7 +10,6 @@ use gfn::graph::{
 };
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
-use gfn::testing::check_graph_env;
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
@@ -127,7 +127,7 @@ fn what_the_checkers_pass_samples_the_reward() {
             refused += 1;
             continue;
         };
-        match check_graph_env(&env, 10, &mut rng) {
+        match check_graph_env(&env, Budget::thorough().with_walks(10), &mut rng) {
             Err(_) => refused += 1,
             Ok(_) => match distance(&env) {
                 // What ten walks of the checkers don't come to, the exact policy does.

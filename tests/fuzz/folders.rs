@@ -7,10 +7,10 @@ use crate::attack::Target;
 use crate::readers::Scratch;
 use flate2::{Compression, write::GzEncoder};
 use gfn::Rng;
+use gfn::examples::Chain;
 use gfn::nn::Parameters;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::testing::Chain;
 use gfn::train::Checkpoint;
 #[cfg(feature = "descriptors")]
 use gfn_molecules::{AccessibilityTable, Patterns};

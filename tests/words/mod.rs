@@ -1,11 +1,11 @@
 //! Small policies and trainers on words, of which a test needs one step.
 
 use gfn::env::{VectorEnv, VectorStates};
+use gfn::examples::word_env;
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::Objective;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
-use gfn::testing::word_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};

@@ -41,7 +41,7 @@ impl Default for DistillationConfig {
 /// ```
 /// use gfn::policy::{ByNumber, Enumeration};
 /// use gfn_extras::explore::{DistillationConfig, Novelty, RandomDistillation};
-/// use gfn::{env::Env, testing::word_env, Rng};
+/// use gfn::{env::Env, examples::word_env, Rng};
 /// let env = word_env(2, 2);
 /// let config = DistillationConfig { outputs: 8, ..DistillationConfig::default() };
 /// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);

@@ -105,7 +105,7 @@ impl IntrinsicConfig {
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
-/// use gfn::{testing::word_env, Rng};
+/// use gfn::{examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// use gfn_extras::explore::{DistillationConfig, Intrinsic, IntrinsicConfig, RandomDistillation};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gfn::contract::check_policy;
+use gfn::contract::{Budget, check_policy};
 use gfn::env::Env;
 use gfn::objective::{Objective, Quantity, RegressionLoss, Scores, TrajectoryBalance, score};
 use gfn::optim::{Adam, AdamConfig};
@@ -88,7 +88,7 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
 /// instead of taking turns.
 ///
 /// ```
-/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::word_env, Rng};
+/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// use gfn_extras::explore::{Teacher, TeacherConfig};
@@ -126,7 +126,7 @@ impl<T> Teacher<T> {
             Error::missing("an adaptive teacher", "a policy with parameters", remedy)
         };
         let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;
-        let is_checked = check_policy(env, &policy, None, 0)?;
+        let is_checked = check_policy(env, &policy, None, Budget::quick(), &mut Rng::seeded(0))?;
         Ok(Self { policy, adam, config, is_checked })
     }
 
@@ -195,7 +195,9 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
             ));
         }
         if !self.is_checked {
-            self.is_checked = check_policy(&context.env, &self.policy, context.conditions.as_deref(), 0)?;
+            let conditions = context.conditions.as_deref();
+            let check_rng = &mut Rng::seeded(0);
+            self.is_checked = check_policy(&context.env, &self.policy, conditions, Budget::quick(), check_rng)?;
         }
         if let Some(parameters) = self.policy.parameters() {
             parameters.reset_noise(rng);

@@ -15,7 +15,7 @@ use gfn::{Error, Result, Rng};
 /// As the source of fresh trajectories ([`Trainer::with_fresh`]) it draws a head for each trajectory. [`thompson_step`] makes the training steps.
 ///
 /// ```
-/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, testing::word_env, Rng};
+/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Trainer, TrainerConfig};
 /// use gfn_extras::explore::{Thompson, thompson_step};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gfn::Rng;
+use gfn::contract::{Budget, check_action_type, check_env, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -11,7 +12,6 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::{check_action_type, check_env, check_graph_env};
 use gfn_dags::{AddArc, AdjacencyFeatures, BayesianStructure, MAX_NODES, StructureConfig, acyclic};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graph::NodeIndex;
@@ -31,8 +31,8 @@ fn with_knowledge() -> StructureConfig {
 fn the_contract_is_kept() {
     for config in [StructureConfig::new(1), StructureConfig::new(4), StructureConfig::new(9), with_knowledge()] {
         let env = BayesianStructure::new(config).unwrap().into_env();
-        check_env(&env, 30, &mut Rng::seeded(1)).unwrap();
-        check_graph_env(&env, 12, &mut Rng::seeded(2)).unwrap();
+        check_env(&env, Budget::thorough().with_walks(30), &mut Rng::seeded(1)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(2)).unwrap();
         let walks = Sampler::new(&env, &UniformPolicy).forward(6, &mut Rng::seeded(3)).unwrap();
         check_action_type(&AddArc, Semantics::Labelled, walks.states().graphs()).unwrap();
     }

@@ -148,7 +148,7 @@ fn environments_without_all_pairs_as_actions_are_refused() {
     let made = |env: &GraphEnv| EdgeTransformer::new(env, config(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let grown = ActionSet::new(Semantics::Labelled).with(AddNode::free(1, 3)).with(AddEdge::new(1));
     let grown = GraphEnv::free(grown, GraphState::directed(1)).unwrap();
-    for env in [gfn::testing::Triangles::env(), grown] {
+    for env in [gfn::examples::Triangles::env(), grown] {
         let message = made(&env).unwrap_err().to_string();
         assert!(message.contains("the environment of an edge transformer"), "{message}");
     }

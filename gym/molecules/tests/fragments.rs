@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots, StateGraph};
 use gfn::graph::{Attributes, Edge, GraphEnv, GraphKind, GraphState, Node, log_automorphisms};
 use gfn::metrics::{Distances, ExactPolicy};
@@ -12,7 +13,6 @@ use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::rollout::{Sampler, Trajectories};
-use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_molecules::fragments::{Fragment, FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Element, Molecule};
@@ -47,7 +47,7 @@ fn environments_keep_their_contract() {
             let env = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(corrects);
             // The large one has thousands of moves per state, each of which is made and undone.
             let walks = if library.max_stems() * library.fragments().len() > 100 { 1 } else { 6 };
-            check_graph_env(&env, walks, &mut Rng::seeded(1)).unwrap();
+            check_graph_env(&env, Budget::thorough().with_walks(walks), &mut Rng::seeded(1)).unwrap();
         }
     }
 }

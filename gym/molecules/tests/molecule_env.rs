@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::enumeration::enumerate;
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph};
 use gfn::graph::{CanonicalKey, GraphStates};
 use gfn::metrics::ExactPolicy;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
-use gfn::testing::check_graph_env;
 use gfn::{Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn_molecules::{
@@ -54,7 +54,7 @@ fn configs() -> Vec<MoleculeConfig> {
 fn environments_keep_their_contract() {
     for config in configs() {
         let env = MoleculeEnv::new(config).unwrap().into_env();
-        check_graph_env(&env, 20, &mut Rng::seeded(1)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(20), &mut Rng::seeded(1)).unwrap();
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates, canonical_key};
 use gfn::metrics::ExactPolicy;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
-use gfn::testing::check_graph_env;
 use gfn::{Result, Rng};
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv};
 use tch::Tensor;
@@ -24,7 +24,7 @@ fn environments_keep_their_contract() {
         MoleculeConfig { extra_valences: 2, ..with_stereo(&[Element::S, Element::P, Element::O, Element::C], 6) };
     for config in [with_stereo(&[Element::C, Element::F], 7), charged, hyper] {
         let env = MoleculeEnv::new(config).unwrap().into_env();
-        check_graph_env(&env, 12, &mut Rng::seeded(1)).unwrap();
+        check_graph_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(1)).unwrap();
     }
 }
 

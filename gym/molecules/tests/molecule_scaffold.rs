@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gfn::Rng;
+use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{GraphState, Scaffold};
 use gfn::metrics::Distances;
@@ -11,7 +12,6 @@ use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::rollout::Sampler;
-use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_molecules::fragments::{Fragment, FragmentError};
 use gfn_molecules::{
@@ -52,9 +52,19 @@ fn environments_with_scaffolds_keep_their_contract() {
         for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
             let mut config = config(marked(text), 5, treatment);
             config.charges = vec![(Element::N, 1), (Element::O, -1)];
-            check_graph_env(&MoleculeEnv::new(config.clone()).unwrap().into_env(), 3, &mut Rng::seeded(1)).unwrap();
+            check_graph_env(
+                &MoleculeEnv::new(config.clone()).unwrap().into_env(),
+                Budget::thorough().with_walks(3),
+                &mut Rng::seeded(1),
+            )
+            .unwrap();
             let limits = MoleculeConfig { max_ring_size: Some(9), max_rings: Some(3), extra_valences: 1, ..config };
-            check_graph_env(&MoleculeEnv::new(limits).unwrap().into_env(), 2, &mut Rng::seeded(2)).unwrap();
+            check_graph_env(
+                &MoleculeEnv::new(limits).unwrap().into_env(),
+                Budget::thorough().with_walks(2),
+                &mut Rng::seeded(2),
+            )
+            .unwrap();
         }
     }
 }

@@ -3,7 +3,6 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorEnv, VectorKey, VectorStates,
-    check_walks,
 };
 use gfn::{Error, Result};
 use numpy::{IntoPyArray, PyReadonlyArrayDyn};
@@ -244,10 +243,6 @@ impl Env for Called {
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
         self.has_exit.then(|| Slots(vec![self.n_moves[0] as u32; states.len()]))
-    }
-
-    fn check_contract(&self) -> Result<()> {
-        check_walks(self, 32, 128)
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! A backward action carries only what identifies the parent: removing an edge doesn't name its class. The library never
 //! matches on a kind: a type of your own, in any crate, is a [`GraphActionType`] like these (see
-//! `examples/custom_action_type.rs`, and [`testing::check_action_type`](crate::testing::check_action_type)).
+//! `examples/custom_action_type.rs`, and [`contract::check_action_type`](crate::contract::check_action_type)).
 
 mod add_edge;
 mod add_node;
@@ -59,7 +59,7 @@ pub(crate) fn reverse_move(
 /// For every graph and every forward move that [`mask`](Self::mask) allows, `apply` and then `apply` of the
 /// [`reverse`](Self::reverse) in the other direction restores the graph (labelled: exactly; up to isomorphism: up to
 /// relabelling), the reverse is among the backward moves of the child, and the reverse of the reverse is the move itself (up
-/// to isomorphism: a move to an isomorphic child). [`testing::check_action_type`](crate::testing::check_action_type) tests it.
+/// to isomorphism: a move to an isomorphic child). [`contract::check_action_type`](crate::contract::check_action_type) tests it.
 pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// A short name, for messages and for parameter names.
     fn name(&self) -> &str;

@@ -29,18 +29,6 @@ pub(super) fn fill(
     }
 }
 
-/// The legal backward slots of a graph, derived: what the masks of [`BackwardRule::ByType`] must agree with.
-pub(super) fn derived_backward(env: &GraphEnv, graph: &GraphState) -> Vec<bool> {
-    let mut out = Vec::new();
-    for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
-        let mut mask = vec![false; head.anchor.rows(graph) * head.width];
-        action_type.mask(Direction::Backward, env.actions().semantics(), graph.into(), &mut mask);
-        derive_backward(env, graph, kind, action_type, &mut mask);
-        out.append(&mut mask);
-    }
-    out
-}
-
 /// Keeps only those moves of `mask` that lead to a reachable parent in which the move back here is legal.
 fn derive_backward(
     env: &GraphEnv,
@@ -94,7 +82,7 @@ fn parent_permits(
 }
 
 /// `true` if `graph` still has everything that `initial` has.
-pub(super) fn contains(graph: &GraphState, initial: &GraphState) -> bool {
+pub(crate) fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     let kept = |then: Attributes, now: Attributes| {
         then.values().iter().zip(now.values()).all(|(then, now)| *then == 0 || then == now)
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::backward::fill;
-use super::{GraphEnv, GraphRules, classes, contract, relabel};
+use super::{GraphEnv, GraphRules, classes, relabel};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, Masks, Rows, Slots, Step, Symmetry, restrict,
@@ -96,10 +96,6 @@ impl Env for GraphEnv {
 
     fn symmetry(&self) -> &dyn Symmetry<GraphStates, Slots> {
         self
-    }
-
-    fn check_contract(&self) -> Result<()> {
-        contract::check_sampled(self)
     }
 }
 

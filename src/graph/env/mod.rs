@@ -2,7 +2,6 @@
 
 mod backward;
 mod classes;
-mod contract;
 mod dynamics;
 mod enumerable;
 mod move_mask;
@@ -14,9 +13,7 @@ mod schema;
 
 use std::sync::Arc;
 
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
-pub(crate) use contract::{check_fits, check_settings};
+pub(crate) use backward::contains;
 pub use move_mask::MoveMask;
 pub use reduced::ReducedGraph;
 pub(crate) use reduced::{ReducedStates, check_reduced};
@@ -26,6 +23,7 @@ pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
 pub(in crate::graph) use schema::raise;
 
+use crate::env::{Direction, Slots};
 use crate::graph::symmetry::symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
@@ -37,7 +35,7 @@ pub enum BackwardRule {
     /// initial graph, and allows the forward move. Right for any environment and any action type, and slow.
     Derived,
     /// The backward masks of the action types are exact as they stand, less what
-    /// [`GraphRules::restrict_backward`] forbids. [`testing::check_graph_env`](crate::testing::check_graph_env) compares them with
+    /// [`GraphRules::restrict_backward`] forbids. [`contract::check_graph_env`](crate::contract::check_graph_env) compares them with
     /// the derived ones.
     ByType,
 }
@@ -117,7 +115,7 @@ impl GraphEnv {
     /// numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
         let env = Self::assembled(Arc::new(rules), actions, initial);
-        check_settings(&env)?;
+        env.check_settings()?;
         env.check_initial()?;
         Ok(env)
     }
@@ -130,9 +128,24 @@ impl GraphEnv {
     /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to it.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
         let env = Self { schema, ..self };
-        check_settings(&env)?;
+        env.check_settings()?;
         env.check_initial()?;
         Ok(env)
+    }
+
+    /// Checks what can be known without a state: graphs can hold what the schema says, and slots can be numbered.
+    fn check_settings(&self) -> Result<()> {
+        let schema = self.schema();
+        schema.check()?;
+        self.actions().check()?;
+        if self.actions().types().len() == 1 {
+            let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
+            return Err(Error::config("the action types of a graph environment", "none beside the exit", expected));
+        }
+        for direction in [Direction::Forward, Direction::Backward] {
+            Slots::slot(self.actions().most_slots(direction, schema.kind, schema.max_nodes))?;
+        }
+        Ok(())
     }
 
     /// The same of parts that are known to fit.
@@ -172,7 +185,7 @@ impl GraphEnv {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
-        check_settings(&self)?;
+        self.check_settings()?;
         self.check_initial()?;
         self.backward = BackwardRule::Derived;
         let scaffold = self.scaffold();
@@ -236,7 +249,7 @@ impl GraphEnv {
                             from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
-        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))
+        self.initial.iter().try_for_each(|graph| self.schema.check_graph(graph))
     }
 
     /// The same, with its legal backward moves found in this way.
@@ -259,7 +272,7 @@ impl GraphEnv {
     /// ```
     /// use std::sync::Arc;
     /// use gfn::graph::{GraphRules, GraphState, MoveMask};
-    /// use gfn::testing::Triangles;
+    /// use gfn::examples::Triangles;
     ///
     /// /// A graph of one edge isn't finished.
     /// struct NoEdgeAlone(Arc<dyn GraphRules>);

@@ -195,6 +195,7 @@ const OF_NODES: &str = "where `GraphRules::reduced` reduces graphs, moves are of
 mod tests {
     use super::*;
     use crate::Rng;
+    use crate::contract::{Budget, check_graph_env};
     use crate::env::Rows;
     use crate::graph::{ActionSet, AddEdge, GraphRules, Semantics, SetNodeAttr};
     use crate::nn::{GraphNet, GraphNetConfig};
@@ -242,7 +243,7 @@ mod tests {
         for error in [
             check_reduced(&wrong, &states(&wrong)).unwrap_err(),
             policy.evaluate(&wrong, &states(&wrong), None, Quantities::PF).unwrap_err(),
-            crate::env::Env::check_contract(&wrong).unwrap_err(),
+            check_graph_env(&wrong, Budget::quick(), &mut Rng::seeded(0)).unwrap_err(),
         ] {
             let message = error.to_string();
             assert!(message.contains("leaves out") && message.contains("set_node_attr at node 0"), "{message}");
@@ -301,7 +302,7 @@ mod tests {
         }
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         let env = GraphEnv::new(Halved, actions, GraphState::undirected(4)).unwrap();
-        let message = crate::env::Env::check_contract(&env).unwrap_err().to_string();
+        let message = check_graph_env(&env, Budget::quick(), &mut Rng::seeded(0)).unwrap_err().to_string();
         assert!(message.contains("moves are of nodes") && message.contains("add_edge"), "{message}");
     }
 

@@ -101,6 +101,6 @@ fn with(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
 fn unnamed(name: &str, action: Move, before: &GraphState) -> Error {
     Error::contract(
         "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
-        format!("undoing {name} {action:?} of {before}; `testing::check_action_type` says more"),
+        format!("undoing {name} {action:?} of {before}; `contract::check_action_type` says more"),
     )
 }

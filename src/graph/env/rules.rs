@@ -9,7 +9,7 @@ use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
 ///
 /// Forward and backward must agree: a move is legal exactly where its reverse is legal in the graph that it leads to. While backward
 /// moves are derived ([`BackwardRule::Derived`](super::BackwardRule::Derived)) they do by construction, given that
-/// [`is_reachable`](Self::is_reachable) tells the truth; [`testing::check_graph_env`](crate::testing::check_graph_env) looks.
+/// [`is_reachable`](Self::is_reachable) tells the truth; [`contract::check_graph_env`](crate::contract::check_graph_env) looks.
 ///
 /// Up to isomorphism they must not see labels: what they say of a graph and its moves they say of it under any other labels of the nodes
 /// behind those of the initial graph. Rules that look at "node 0", or at whether a label is even, make one object into several, and the
@@ -53,7 +53,7 @@ pub trait GraphRules: Send + Sync {
     ///
     /// An environment whose nodes stand for what has symmetries of its own (a fragment of a molecule) gives another number.
     /// `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold for it between any two states, as
-    /// [`testing::check_env`](crate::testing::check_env) tests.
+    /// [`contract::check_env`](crate::contract::check_env) tests.
     ///
     /// # Errors
     /// Those of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).

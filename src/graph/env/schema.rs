@@ -40,7 +40,12 @@ impl GraphSchema {
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract), which says what of the graph doesn't fit.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
-        super::check_fits(self, graph)
+        let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
+        let misfit = self.misfit(&GraphArrays::of(std::slice::from_ref(graph))).map(|(_, what)| what);
+        let Some(what) = misfit.or_else(|| (graph.n_nodes() > self.max_nodes).then(too_many)) else {
+            return Ok(());
+        };
+        Err(Error::contract("graphs keep to the environment's schema", format!("a graph {what}: {graph}; {self:?}")))
     }
 
     /// The least that these graphs and what action types add to them need.

@@ -53,7 +53,7 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
                 slot: slot as usize,
                 n_slots: pb.masks().row(row).len(),
                 n_legal: range.len(),
-                detail: "it undoes a forward move; `testing::check_env` says more".into(),
+                detail: "it undoes a forward move; `contract::check_env` says more".into(),
             }),
         }
     });

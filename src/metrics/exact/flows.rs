@@ -101,7 +101,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// another distribution. Of more than 10,000 states it looks at so many, from all over the list.
     ///
     /// ```
-    /// use gfn::{env::StateGraph, testing::Triangles};
+    /// use gfn::{env::StateGraph, examples::Triangles};
     /// let env = Triangles::env();
     /// StateGraph::build(&env, 100)?.check_ways_back(&env)?;
     /// # Ok::<(), gfn::Error>(())
@@ -139,8 +139,8 @@ const NO_LEAK: &str = "every backward move leads to a state that forward moves r
 
 fn leaks(detail: String) -> Error {
     Error::contract(
-        "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`testing::check_env`, of graphs \
-                `testing::check_graph_env`, walks every way back and finds what isn't)",
+        "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`contract::check_env`, of graphs \
+                `contract::check_graph_env`, walks every way back and finds what isn't)",
         detail,
     )
 }

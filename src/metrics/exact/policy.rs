@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// everything is in double precision. It is an oracle for tests, and not fast.
 ///
 /// ```
-/// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, testing::{Chain, Positions}};
+/// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, examples::{Chain, Positions}};
 /// let env = Chain::new(4);
 /// let graph = StateGraph::build(&env, 100)?;
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {

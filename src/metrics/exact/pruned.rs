@@ -77,7 +77,7 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// problem with [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 ///
 /// ```
-/// use gfn::{metrics::pruned_distribution, policy::UniformPolicy, testing::Chain};
+/// use gfn::{metrics::pruned_distribution, policy::UniformPolicy, examples::Chain};
 /// let sampled = pruned_distribution(&Chain::new(20), &UniformPolicy, 1e-4, 1000)?;
 /// assert!((sampled.probs.iter().sum::<f64>() + sampled.dropped - 1.0).abs() < 1e-12);
 /// assert!(sampled.dropped < 0.01);
@@ -147,7 +147,7 @@ pub fn pruned_distribution<E: EnumerableEnv>(
 mod tests {
     use super::*;
     use crate::env::Env;
-    use crate::testing::Chain;
+    use crate::examples::Chain;
 
     /// Where policy and target can't be compared, each may be where the other isn't: ln 2 / 2 for all of either.
     #[test]

@@ -40,7 +40,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// The target distribution of log-rewards that were asked for before: one for each of [`ends`](Self::ends).
     ///
     /// ```
-    /// use gfn::{env::StateGraph, testing::Triangles};
+    /// use gfn::{env::StateGraph, examples::Triangles};
     /// let graph = StateGraph::build(&Triangles::env(), 100)?;
     /// let target = graph.target_of(&vec![1.0; graph.ends().len()])?;
     /// assert!((target.log_z - 1.0 - (graph.ends().len() as f64).ln()).abs() < 1e-12);

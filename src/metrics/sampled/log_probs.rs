@@ -20,7 +20,7 @@ use crate::{Error, Result, Rng};
 /// drawn, and p(x) is the sum of theirs.
 ///
 /// ```
-/// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// let env = Chain::new(4);
 /// let log_p = estimate_log_probs(&env, &UniformPolicy, &Positions(vec![0, 1]), 500, &mut Rng::seeded(0))?;
 /// // One of three actions exits at 0; 1 is reached by one of three actions, and there one of three exits.

@@ -13,7 +13,7 @@ const BATCH: usize = 1024;
 /// `n` objects that a policy samples. It draws in batches, so that memory doesn't grow with the trajectories of all of them.
 ///
 /// ```
-/// use gfn::{env::Rows, metrics::sample_objects, policy::UniformPolicy, testing::word_env, Rng};
+/// use gfn::{env::Rows, metrics::sample_objects, policy::UniformPolicy, examples::word_env, Rng};
 /// let env = word_env(2, 3);
 /// assert_eq!(sample_objects(&env, &UniformPolicy, 1_500, &mut Rng::seeded(0))?.len(), 1_500);
 /// # Ok::<(), gfn::Error>(())

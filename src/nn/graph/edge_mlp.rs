@@ -38,7 +38,7 @@ impl Default for EdgeMlpConfig {
 /// equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, examples::Triangles, Rng};
 /// let env = Triangles::env();
 /// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;

@@ -169,7 +169,7 @@ impl GraphNetConfig {
 /// graphs of any size.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, examples::Triangles, Rng};
 /// let env = Triangles::env();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;

@@ -26,7 +26,7 @@ pub trait GraphNetwork {
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
-    /// use gfn::{nn::{GraphNet, GraphNetConfig, GraphNetwork}, testing::Triangles, Rng};
+    /// use gfn::{nn::{GraphNet, GraphNetConfig, GraphNetwork}, examples::Triangles, Rng};
     /// let env = Triangles::env();
     /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
     /// let host = net.on_host(Direction::Forward).ok_or("not for this network")?;

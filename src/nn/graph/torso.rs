@@ -118,9 +118,9 @@ mod tests {
     use super::*;
     use crate::Rng;
     use crate::env::{Direction, Env};
+    use crate::examples::Triangles;
     use crate::nn::{GraphNet, GraphNetConfig, GraphNetwork};
     use crate::quantity::Quantities;
-    use crate::testing::Triangles;
 
     /// Zeros of width 2, whatever it says of its widths.
     #[derive(Debug)]

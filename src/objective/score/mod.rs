@@ -49,7 +49,7 @@ pub fn score<E: Env>(
 ///
 /// ```
 /// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
-/// use gfn::{env::VectorStates, nn::EstimatorsConfig, rollout::{Container, Sampler}, testing::word_env, Rng};
+/// use gfn::{env::VectorStates, nn::EstimatorsConfig, rollout::{Container, Sampler}, examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use tch::{Device, Kind, Tensor};
 /// let (env, mut rng) = (word_env(2, 3), Rng::seeded(0));

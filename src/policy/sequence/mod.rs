@@ -67,7 +67,7 @@ pub struct SequenceWork {
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
-/// use gfn::{env::Env, rollout::Sampler, testing::word_env, Rng};
+/// use gfn::{env::Env, rollout::Sampler, examples::word_env, Rng};
 /// let env = word_env(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };
 /// let (device, kind, mut rng) = (tch::Device::Cpu, tch::Kind::Float, Rng::seeded(0));

@@ -44,7 +44,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// and swapped with it: a reader of the path sees either the old data set or the new one.
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, rollout::{Sampler, Trajectories}, testing::Chain, Rng};
+    /// use gfn::{policy::UniformPolicy, rollout::{Sampler, Trajectories}, examples::Chain, Rng};
     /// let env = Chain::new(4);
     /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
     /// let path = std::env::temp_dir().join(format!("gfn-doc-trajectories-{}", std::process::id()));

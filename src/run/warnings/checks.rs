@@ -168,7 +168,7 @@ impl<S: Rows> Warnings<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Chain, Positions};
+    use crate::examples::{Chain, Positions};
 
     /// The warnings of a run, and its number of steps.
     struct Run(Warnings<Positions>, usize);

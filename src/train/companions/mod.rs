@@ -21,7 +21,7 @@ use crate::rollout::Trajectories;
 /// network is a companion; [`Trainer::with_companion`](super::Trainer::with_companion) adds custom ones.
 ///
 /// ```
-/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
+/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};

@@ -24,7 +24,7 @@ use crate::{Error, Result, Rng};
 /// [`Trainer::with_fresh`](super::Trainer::with_fresh) replaces the policy, for example by processes that sample with a copy of it.
 ///
 /// ```
-/// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::word_env, Result, Rng};
+/// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};

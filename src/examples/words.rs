@@ -1,13 +1,13 @@
 use crate::env::{Direction, VectorEnv, VectorRules};
 
-/// A tiny environment of sequences: words of up to `length` of `letters` letters (at least one of each), written from left to right and
-/// finished anywhere.
+/// A tiny environment of sequences: words of up to `length` of `letters` letters (at least one of each),
+/// written from left to right and finished anywhere.
 ///
-/// An entry is 0 where nothing is written yet, and a letter's number plus 1 elsewhere. Forward slots: a letter each, then the
-/// exit. The one backward slot takes the last letter away.
+/// An entry is 0 where nothing is written yet, and a letter's number plus 1 elsewhere. Forward slots: a
+/// letter each, then the exit. The one backward slot takes the last letter away.
 ///
 /// ```
-/// use gfn::{env::{Direction, DiscreteEnv, Env, VectorStates}, testing::word_env};
+/// use gfn::{env::{Direction, DiscreteEnv, Env, VectorStates}, examples::word_env};
 /// let env = word_env(2, 3);
 /// let states = VectorStates::from_rows([[0u16, 0, 0], [2, 1, 2]]);
 /// assert_eq!(env.masks(Direction::Forward, &states).legal, [true, true, true, false, false, true]);

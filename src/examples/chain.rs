@@ -26,12 +26,13 @@ impl Rows for Positions {
     }
 }
 
-/// A tiny environment without graphs: the positions `0..n`, with the actions one ahead, two ahead, and exit anywhere.
+/// A tiny environment without graphs: the positions `0..n`, with the actions one ahead, two ahead, and exit
+/// anywhere.
 ///
 /// A position can be reached by many paths of different lengths, as many as a Fibonacci number.
 ///
 /// ```
-/// use gfn::{env::{Direction, DiscreteEnv, Env}, testing::{Chain, Positions}};
+/// use gfn::{env::{Direction, DiscreteEnv, Env}, examples::{Chain, Positions}};
 /// let env = Chain::new(4);
 /// assert_eq!(env.masks(Direction::Forward, &Positions(vec![0, 2, 3])).legal, [
 ///     true, true, true,

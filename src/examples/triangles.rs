@@ -6,7 +6,7 @@ use crate::graph::{ActionSet, AddEdge, GraphEnv, GraphRules, GraphState, Semanti
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
-/// let env = gfn::testing::Triangles::env();
+/// let env = gfn::examples::Triangles::env();
 /// // Three edges, and the exit.
 /// assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 4);
 /// ```

@@ -1,0 +1,187 @@
+//! The laws of single moves: what they do, and what undoes them.
+
+use super::Budget;
+use crate::env::{
+    Direction, EnumerableEnv, Masks, Rows, Slots, Step, dead_end, describe_move, describe_state, first_other,
+};
+use crate::{Error, Result};
+
+/// Legal moves of some states in one direction, and their outcome.
+pub(super) struct Expansion<'a, E: EnumerableEnv> {
+    pub(super) env: &'a E,
+    pub(super) states: &'a E::States,
+    pub(super) keys: Vec<E::Key>,
+    pub(super) masks: Masks,
+    /// True for each state whose legal moves are all made.
+    pub(super) is_whole: Vec<bool>,
+    /// The state of each move.
+    pub(super) rows: Vec<usize>,
+    pub(super) slots: Slots,
+    /// True for each move that the masks have as the exit.
+    pub(super) exit: Vec<bool>,
+    /// The state that each move leads to.
+    pub(super) after: E::States,
+    pub(super) keys_after: Vec<E::Key>,
+    step: Step<Slots>,
+    /// The masks of the other direction in the states that the moves lead to.
+    masks_after: Masks,
+    /// The advice in messages.
+    remedy: &'static str,
+}
+
+impl<'a, E: EnumerableEnv> Expansion<'a, E> {
+    /// Makes all moves of the first states, and some moves of each other state, as the budget allows.
+    pub(super) fn new(env: &'a E, states: &'a E::States, direction: Direction, budget: &Budget<'_>) -> Result<Self> {
+        let masks = env.masks(direction, states);
+        check_shape(&masks, states.len(), direction)?;
+        let mut is_whole = Vec::new();
+        let mut rows = Vec::new();
+        let mut slots = Slots(Vec::new());
+        for row in 0..states.len() {
+            let n_legal = masks.n_legal(row);
+            is_whole.push(n_legal <= budget.moves || rows.len() + n_legal <= budget.total_moves());
+            let apart = if is_whole[row] { 1 } else { n_legal.div_ceil(budget.moves.max(1)) };
+            // Neighbouring states make other moves.
+            for slot in masks.legal_slots(row).skip(row % apart).step_by(apart) {
+                rows.push(row);
+                slots.0.push(slot);
+            }
+        }
+        let exit = rows.iter().zip(&slots.0).map(|(&row, &slot)| masks.is_exit(row, slot)).collect();
+        let mut after = states.select(&rows);
+        let step = env.step(direction, &mut after, &slots)?;
+        let n = rows.len();
+        if [after.len(), step.reverse.len(), step.exit.len(), step.done.len()] != [n; 4] {
+            let detail = format!("a {direction} step of {n} rows");
+            return Err(Error::contract("a step answers for each row of its batch", detail));
+        }
+        let masks_after = env.masks(direction.opposite(), &after);
+        check_shape(&masks_after, n, direction.opposite())?;
+        let keys_after = env.keys(&after);
+        let remedy = if budget.is_complete() { "" } else { " (`contract::check_env` can examine every move)" };
+        let keys = env.keys(states);
+        Ok(Self { env, states, keys, masks, is_whole, rows, slots, exit, after, keys_after, step, masks_after, remedy })
+    }
+
+    /// Refuses move `k` if a law doesn't hold.
+    pub(super) fn require(&self, holds: bool, k: usize, law: &'static str) -> Result<()> {
+        if holds {
+            return Ok(());
+        }
+        let step = describe_move(self.env, self.masks.direction, self.states, self.rows[k], self.slots.0[k]);
+        let to = describe_state(self.env, &self.after, k);
+        Err(Error::contract(law, format!("{step}, which leads to {to}{}", self.remedy)))
+    }
+
+    /// Checks that forward moves change the state, are done where they end, and are undone and redone by
+    /// their reverses.
+    pub(super) fn check_forward(&self, budget: &Budget<'_>) -> Result<()> {
+        let masks = self.env.masks(Direction::Forward, &self.after);
+        for (k, &row) in self.rows.iter().enumerate() {
+            let (exit, is_done) = (self.exit[k], self.step.done[k]);
+            let is_changed = self.keys_after[k] != self.keys[row];
+            let law = "`step` reports as an exit what the masks have as the exit slot";
+            self.require(self.step.exit[k] == exit, k, law)?;
+            if exit {
+                self.require(!is_changed && is_done, k, "the exit leaves the state as it is, and is done")?;
+                continue;
+            }
+            self.require(is_changed, k, "a move other than the exit changes the state")?;
+            if !is_done && masks.n_legal(k) == 0 {
+                return Err(dead_end(self.env, &self.after, k));
+            }
+            let law = "a forward step is done at the exit, and where no forward move is legal";
+            self.require(!is_done || masks.n_legal(k) == 0, k, law)?;
+        }
+        let inner = self.check_reverses()?;
+        if !budget.is_complete() {
+            return Ok(());
+        }
+        let rows: Vec<usize> = inner.iter().map(|&k| self.rows[k]).collect();
+        let child_keys = self.env.child_keys(self.states, &rows, &self.slots.select(&inner))?;
+        for (i, k) in inner.into_iter().enumerate() {
+            let law = "`child_keys` gives the key of the state that `step` leads to";
+            self.require(child_keys.get(i) == Some(&self.keys_after[k]), k, law)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that backward moves are redone by their reverses, and are done at the initial state.
+    pub(super) fn check_backward(&self) -> Result<()> {
+        self.check_reverses()?;
+        for (k, is_initial) in self.env.is_initial(&self.after).into_iter().enumerate() {
+            let law = "a backward step is done at the initial state and nowhere else";
+            self.require(self.step.done[k] == is_initial, k, law)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the reverses of the moves other than the exit are legal, and undo them. Returns these
+    /// moves.
+    fn check_reverses(&self) -> Result<Vec<usize>> {
+        let (env, direction) = (self.env, self.masks.direction);
+        let [is_legal, restores] = match direction {
+            Direction::Forward => [
+                "the reverse of a legal forward move is a legal backward move of the child",
+                "undoing a forward move restores the state",
+            ],
+            Direction::Backward => [
+                "the reverse of a legal backward move is a legal forward move of the parent",
+                "redoing a backward move restores the state",
+            ],
+        };
+        let inner: Vec<usize> = (0..self.rows.len()).filter(|&k| !self.exit[k]).collect();
+        let rows: Vec<usize> = inner.iter().map(|&k| self.rows[k]).collect();
+        for &k in &inner {
+            let reverse = self.step.reverse.0[k];
+            let legal = self.masks_after.row(k).get(reverse as usize) == Some(&true);
+            self.require(legal && !self.masks_after.is_exit(k, reverse), k, is_legal)?;
+        }
+        let after = self.after.select(&inner);
+        let mut again = after.clone();
+        let undone = env.step(direction.opposite(), &mut again, &self.step.reverse.select(&inner))?;
+        if let Some(i) = first_other(env, &again, &self.states.select(&rows)) {
+            self.require(false, inner[i], restores)?;
+        }
+        if direction == Direction::Backward {
+            return Ok(inner);
+        }
+        let masks = env.masks(direction, &again);
+        for (i, &k) in inner.iter().enumerate() {
+            let redo = undone.reverse.0[i];
+            let legal = masks.row(i).get(redo as usize) == Some(&true);
+            self.require(legal, k, "the reverse of a move's reverse is a legal forward move")?;
+            let is_same = env.merges_isomorphic() || redo == self.slots.0[k];
+            self.require(is_same, k, "where nodes are labelled, the reverse of a move's reverse is the move")?;
+        }
+        env.step(direction, &mut again, &undone.reverse)?;
+        if let Some(i) = first_other(env, &again, &after) {
+            self.require(false, inner[i], "redoing an undone move leads to the same state")?;
+        }
+        Ok(inner)
+    }
+}
+
+pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Result<()> {
+    let Masks { blocks, slot_ptr, legal, has_exit, .. } = masks;
+    let slots = |row: usize| -> usize {
+        blocks.iter().map(|block| (block.row_ptr[row + 1] - block.row_ptr[row]) * block.width).sum()
+    };
+    let is_whole = masks.direction == direction
+        && slot_ptr.len() == n + 1
+        && slot_ptr[0] == 0
+        && slot_ptr[n] == legal.len()
+        && blocks.iter().all(|block| block.row_ptr.len() == n + 1 && block.row_ptr[0] == 0)
+        && !(*has_exit && direction == Direction::Backward)
+        && (0..n).all(|row| slot_ptr[row + 1] == slot_ptr[row] + slots(row));
+    if is_whole {
+        return Ok(());
+    }
+    let (n_offsets, n_slots, found) = (slot_ptr.len(), legal.len(), masks.direction);
+    Err(Error::contract(
+        "masks hold one entry per slot of each block of each state, in the direction asked for",
+        format!(
+            "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit {has_exit}"
+        ),
+    ))
+}

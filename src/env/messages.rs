@@ -1,0 +1,41 @@
+//! States, moves and dead ends in words, for messages.
+
+use crate::Error;
+use crate::env::{Direction, EnumerableEnv, Rows};
+
+/// The remedy for a backward move that leads to where no forward move does.
+pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is wrong by it: leave the \
+     move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
+     builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";
+
+/// A state in words: as its batch describes it, or else its key.
+pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
+    states.describe(row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
+}
+
+/// The error of a state, not a finished one, from which no move leads on.
+pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> Error {
+    let rule =
+        "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves that lead there)";
+    let state = describe_state(env, states, row);
+    if env.masks(Direction::Forward, &states.select(&[row])).n_legal(0) > 0 {
+        let rule = "the masks of a state don't depend on the other states of its batch";
+        return Error::contract(
+            rule,
+            format!("{state} has a legal move or the exit if it is asked about alone, and none in a batch"),
+        );
+    }
+    Error::contract(rule, format!("the rules leave {state} without any move and without the exit"))
+}
+
+/// A move and its state in words.
+pub(crate) fn describe_move<E: EnumerableEnv>(
+    env: &E,
+    direction: Direction,
+    states: &E::States,
+    row: usize,
+    slot: u32,
+) -> String {
+    let words = env.describe(direction, states, row, slot);
+    format!("{direction} slot {slot} ({words}) of {}", describe_state(env, states, row))
+}

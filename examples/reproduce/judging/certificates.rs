@@ -2,26 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use clap::Parser;
-use gfn::env::{Direction, EnumerableEnv, Reward, Rows};
-use gfn::metrics::{Correlation, Cumulative, Distances, ExactPolicy, sample_objects};
-use gfn::policy::{Policy, UniformPolicy};
-use gfn::rollout::{Acceptance, LocalSearch, Sampler};
+use gfn::env::Direction;
+use gfn::metrics::{Cumulative, ExactPolicy};
+use gfn::rollout::{Acceptance, LocalSearch};
 use gfn::run::Progress;
-use gfn::runtime::Runtime;
 use gfn::tensor::log_sum_exp;
-use gfn::{Result, Rng};
 use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
-use serde_json::json;
-use tch::Tensor;
 
-use super::known::{Known, Listed, Look, TaskArgs};
+use super::known::{Known, Listed, TaskArgs, Visit};
 use super::quality::Blurred;
-use crate::run::lines::{print, tell};
+use crate::prelude::*;
 
 /// Compare certificates of policies of every quality with the truth
-#[derive(Parser, Debug)]
-pub(crate) struct Args {
+#[derive(Args)]
+pub(crate) struct Certificates {
     #[command(flatten)]
     task: TaskArgs,
     /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers some ways to build an object;
@@ -31,12 +25,6 @@ pub(crate) struct Args {
     /// Trajectories of each certificate
     #[arg(long, default_value_t = 4_000)]
     samples: usize,
-    /// Objects of the target that half of the certificates are given
-    #[arg(long, default_value_t = 300)]
-    objects: usize,
-    /// Paths back from each object
-    #[arg(long, default_value_t = 64)]
-    paths: usize,
     /// Seed of policies and of samples
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -48,6 +36,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Objects of the target that half of the certificates are given, and paths back from each.
+const IDEAL: usize = 300;
+const PATHS: usize = 64;
 /// Subsets that the true flow consistency is a mean over.
 const SUBSETS: usize = 4_000;
 /// Objects of the local search from which those are drawn.
@@ -61,12 +52,12 @@ const ROUNDING: f64 = 1e-5;
 /// The kinds of policies.
 const KINDS: [&str; 3] = ["blurred", "ordered", "needle"];
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    Runtime::new(args.threads, gfn::runtime::DeviceKind::Cpu)?;
-    args.task.look(Validated(args))
+impl Task for Certificates {
+    fn run(&self) -> Result<()> {
+        Runtime::new(self.threads, DeviceKind::Cpu)?;
+        self.task.visit(self)
+    }
 }
-
-struct Validated<'a>(&'a Args);
 
 /// The counts over the policies of one kind.
 #[derive(Default)]
@@ -77,12 +68,12 @@ struct Counted {
     limited: usize,
     fcs: Vec<f64>,
     tvs: Vec<f64>,
-    rows: Vec<serde_json::Value>,
+    rows: Vec<Value>,
 }
 
-impl Look for Validated<'_> {
-    fn look<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
-        let (args, listed) = (self.0, known.listed()?);
+impl Visit for &Certificates {
+    fn visit<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
+        let (args, listed) = (self, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
@@ -133,7 +124,7 @@ impl Look for Validated<'_> {
 
 /// What policies are compared by.
 struct Check<'a, E: EnumerableEnv> {
-    args: &'a Args,
+    args: &'a Certificates,
     env: &'a E,
     listed: &'a Listed<E>,
     rng: Rng,
@@ -150,11 +141,11 @@ impl<E: EnumerableEnv> Check<'_, E> {
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
         let probs = listed.of_objects(&listed.graph.terminating_distribution(*env, policy, None)?.probs);
         let tv = Distances::between(&probs, &wanted)?.tv;
-        let budget = Budget { samples: args.samples, paths: args.paths, ..Budget::default() };
+        let budget = Budget { samples: args.samples, paths: PATHS, ..Budget::default() };
         let alone = certify(*env, policy, reward, None, budget, rng)?;
         counted.add(&alone, tv, log_z);
         let perfect = Cumulative::new(&wanted);
-        let states: Vec<usize> = (0..args.objects).map(|_| listed.first[perfect.draw(rng)]).collect();
+        let states: Vec<usize> = (0..IDEAL).map(|_| listed.first[perfect.draw(rng)]).collect();
         let ideal = listed.graph.states().select(&states);
         counted.add(&certify(*env, policy, reward, Some(&ideal), budget, rng)?, tv, log_z);
         if let Some(known) = alone.consistency {
@@ -163,9 +154,9 @@ impl<E: EnumerableEnv> Check<'_, E> {
             counted.fcs.push(known.fcs.estimate);
             counted.tvs.push(tv);
         }
-        let mut objects = sample_objects(*env, policy, OBJECTS / 2, rng)?;
-        objects.append(sample_objects(*env, &UniformPolicy, OBJECTS / 2, rng)?);
-        let found = log_probs(*env, policy, &objects, args.paths, rng)?;
+        let mut objects = sample(*env, policy, OBJECTS / 2, rng)?;
+        objects.append(sample(*env, &UniformPolicy, OBJECTS / 2, rng)?);
+        let found = log_probs(*env, policy, &objects, PATHS, rng)?;
         for (state, log_prob) in listed.graph.indices(env, &objects).into_iter().zip(found) {
             if log_prob.bias <= MAX_BIAS {
                 let p = state.map_or(0.0, |state| probs[listed.of[state]]).ln();
@@ -210,19 +201,19 @@ impl Counted {
         self.rows.push(row);
     }
 
-    fn json(&self) -> Result<serde_json::Value> {
+    fn json(&self) -> Result<Value> {
         let spearman = if self.fcs.len() > 1 { Correlation::between(&self.fcs, &self.tvs)?.spearman } else { None };
         Ok(json!({ "certificates": self.rows.len(), "clean": self.clean, "limited": self.limited, "held": self.held,
             "fcs_against_tv": spearman }))
     }
 
-    fn print(kinds: &[Self], args: &Args, log_z: f64) -> Result<()> {
+    fn print(kinds: &[Self], args: &Certificates, log_z: f64) -> Result<()> {
         let mut line = json!({ "example": "certificates", "task": args.task.name(), "seed": args.seed, "samples": args.samples,
-            "objects": args.objects, "threads": args.threads, "policies": args.policies, "log_z_true": log_z });
+            "objects": IDEAL, "threads": args.threads, "policies": args.policies, "log_z_true": log_z });
         for (name, counted) in KINDS.iter().zip(kinds) {
             let figures = counted.json()?;
             tell(format_args!("{name}"));
-            if let serde_json::Value::Object(figures) = &figures {
+            if let Value::Object(figures) = &figures {
                 figures.iter().for_each(|(name, value)| tell(format_args!("  {name:<20}{value}")));
             }
             line[*name] = figures;
@@ -247,7 +238,7 @@ fn true_consistency<E: EnumerableEnv>(
     let own = Cumulative::new(probs);
     // As certificates search.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
-    let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
+    let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
     let searched: Vec<usize> = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
     let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;

@@ -1,11 +1,11 @@
 //! Policies of every quality, from uniform to exact.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, EnumerableEnv, Rows, Slots, StateGraph};
+use gfn::env::{Direction, Slots};
 use gfn::objective::Quantities;
-use gfn::policy::{Evaluation, Policy};
-use gfn::{Result, Rng};
-use tch::Tensor;
+use gfn::policy::Evaluation;
+
+use crate::prelude::*;
 
 /// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are added, which belong to pairs
 /// of states, so that moves to isomorphic states stay equally probable.

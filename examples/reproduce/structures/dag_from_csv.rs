@@ -17,7 +17,7 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
-    MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
+    LocalScore, MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
 use tch::{Device, Kind};
 
@@ -82,7 +82,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let env = structures.env().clone();
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
-    let exact = exact(&structures, &reward)?;
+    let exact = exact_edges(&structures, &reward)?.map(|summed| summed.edge);
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
@@ -105,14 +105,17 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     Ok(Edges { names, graphs: args.graphs, least: args.least, learned, exact })
 }
 
-/// The probabilities themselves: for up to 14 variables they can be summed over all graphs, unless too much cancels.
-fn exact(env: &BayesianStructure, reward: &DagReward<CachedScores<Bge>>) -> Result<Option<PairMatrix>> {
+/// Sums the probabilities of edges over all graphs: for up to 14 variables, unless too much cancels.
+pub(crate) fn exact_edges<S: LocalScore>(
+    env: &BayesianStructure,
+    reward: &DagReward<S>,
+) -> Result<Option<EdgeMarginals>> {
     if env.n_nodes() > MAX_SUMMED_NODES {
         return Ok(None);
     }
     match EdgeMarginals::sum(env, reward) {
         Err(Error::Contract { .. }) => Ok(None),
-        summed => Ok(Some(summed?.edge)),
+        summed => summed.map(Some),
     }
 }
 

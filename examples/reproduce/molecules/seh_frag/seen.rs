@@ -1,14 +1,14 @@
-//! What was found, by the number of molecules that were scored.
+//! The molecules that were found, by the number of molecules that were scored.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gfn::Result;
 use gfn::graph::CanonicalKey;
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy};
 use serde::Serialize;
 
 use super::scored::ScoredTable;
+use crate::prelude::*;
 
 /// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al. 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
@@ -84,9 +84,9 @@ impl Seen {
     }
 }
 
-/// The proxy, with what it was asked for.
+/// The proxy, and a record of the molecules that it scored.
 pub(super) struct Watched {
-    proxy: SehProxy,
+    pub(super) proxy: SehProxy,
     seen: Mutex<Seen>,
 }
 
@@ -103,11 +103,6 @@ impl Watched {
 
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The scores of molecules that aren't counted, for what is measured in the end.
-    pub(super) fn unseen(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        self.proxy.log_scores(molecules)
     }
 }
 

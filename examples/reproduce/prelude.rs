@@ -26,5 +26,5 @@ pub(crate) use crate::flags::{Choice, Common, Named, at_least_one, choice, refus
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel};
 pub(crate) use crate::run::files::{print, tell, try_file, written};
 pub(crate) use crate::run::{
-    Exact, NEWEST, Recipe, Report, Run, Trained, jsd, listed, members, merge, number, sampled, table,
+    Exact, NEWEST, Recipe, Report, Run, Trained, heat_maps, jsd, listed, members, merge, number, sampled, table,
 };

@@ -86,7 +86,8 @@ impl Task for Boxes {
         let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
 
         let points = sample(&trainer)?;
-        report.panels.extend(heat_maps(&grid, &points)?);
+        let shares = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
+        report.panels.extend(heat_maps(BINS, [("target", grid.target().to_vec()), ("samples", shares)]));
         // Rewards of given points aren't among the calls that training counts.
         report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": grid.floor(SAMPLES, FLOORS, &mut run.rng())?,
             "samples": points.len(), "given_points": if is_given_points { POINTS } else { 0 }, "log_z_true": log_z,
@@ -105,14 +106,4 @@ fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<Rep
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: POINTS, eviction, draw })?.terminal_only();
     data.add(env, &points, &log_r)?;
     Ok(data)
-}
-
-/// Returns the target and the samples, on one scale.
-fn heat_maps(grid: &GridHistogram, points: &Reals) -> Result<[Panel; 2]> {
-    let n = points.len() as f64;
-    let shares: Vec<f64> = grid.counts(points)?.iter().map(|count| count / n).collect();
-    let max = grid.target().iter().copied().fold(0.0, f64::max);
-    Ok([("target", grid.target()), ("samples", &shares)].map(|(title, values)| {
-        Panel::heat_map(title, BINS, values.iter().copied(), max).labels("x", "y").colour_label("probability of a cell")
-    }))
 }

@@ -99,8 +99,6 @@ impl Task for Diffusion {
         };
         let Some((trainer, mut report)) = run.train(trainer, measure, Vec::new())? else { return Ok(()) };
 
-        // Before evaluation, which holds more states at once.
-        report.set("peak_memory_mib", peak_memory_mib());
         let (env, policy, rng) = (trainer.env(), trainer.policy(), &mut trainer.evaluation_rng());
         let estimate = estimate_log_z(env, policy, &energy, EVALUATED, rng)?;
         let points = sample(env, policy, EVALUATED, rng)?.points;
@@ -128,12 +126,4 @@ pub(super) fn grad_net(common: &Common, zero_init: bool) -> GradNetConfig {
         zero_init,
         ..GradNetConfig::default()
     }
-}
-
-/// Returns the most memory that the process has held, if the system tells it.
-fn peak_memory_mib() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-    Some(kib / 1024.0)
 }

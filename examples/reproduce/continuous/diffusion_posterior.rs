@@ -11,6 +11,7 @@ use gfn_gym::diffusion::{
 
 use super::densities::{EVALUATED, draw, report_log_z, report_samples};
 use super::diffusion::grad_net;
+use crate::flags::Build;
 use crate::prelude::*;
 
 /// Fine-tune a diffusion from 25 modes to 9 of them
@@ -35,13 +36,14 @@ impl Task for PosteriorDiffusion {
         refuse_validation()?;
         refuse(&["--epsilon", "--exit-bias"], "no such flag: Gaussian steps have no uniform actions and no exit")?;
         refuse(&["--backward"], "no such flag: relative to a prior P_B cancels")?;
-        let objective: Box<dyn Objective> = match common.objective.name {
-            "tb" => Box::new(RelativeTrajectoryBalance::new(1.0)?),
-            "vargrad" => Box::new(RelativeLogPartitionVariance::new(1.0)?),
+        let objective: Build = match common.objective.name {
+            "tb" => || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)),
+            "vargrad" => || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)),
             other => return Err(Error::config("--objective", other, "tb or vargrad: both are relative to the prior")),
         };
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
-        let run = Run::begin(common, "diffusion_posterior", "relative trajectory balance".to_owned(), recipe)?;
+        let mut run = Run::begin(common, "diffusion_posterior", "relative trajectory balance".to_owned(), recipe)?;
+        run.objective = objective;
         let process = Process::new(ProcessKind::PinnedBrownian, SIGMA, self.horizon)?;
         let env = DiffusionSampling::new(2, process)?;
         let config = DiffusionPolicyConfig {
@@ -77,7 +79,7 @@ impl Task for PosteriorDiffusion {
         let policy = WithPrior { policy, prior: fixed };
         let description = run.describe(task, &config);
         let reward = Energy::new(Arc::new(ratio));
-        let trainer = run.trainer_by(objective, env.clone(), reward, policy, rng, &description)?;
+        let trainer = run.trainer(env.clone(), reward, policy, rng, &description)?;
         let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
 
         let rng = &mut trainer.evaluation_rng();

@@ -3,7 +3,7 @@
 pub(crate) mod config_file;
 mod objective;
 
-pub(crate) use objective::{OBJECTIVES, ObjectiveName, Objectives};
+pub(crate) use objective::{Build, OBJECTIVES, ObjectiveName, Objectives};
 
 pub(crate) use crate::run::task_flags::refuse;
 
@@ -39,6 +39,11 @@ impl<T> Named<T> {
     pub(crate) fn words(&self) -> String {
         self.name.replace('-', " ")
     }
+}
+
+/// Returns all values of a table.
+pub(crate) fn named<T: Clone + 'static>(table: impl IntoIterator<Item = &'static Choice<T>>) -> Vec<Named<T>> {
+    table.into_iter().map(|(name, value, _)| Named { name, value: value.clone() }).collect()
 }
 
 /// Returns a parser of the names of a table.
@@ -230,11 +235,7 @@ impl Common {
 
     /// Returns the backward policy: the flag's, its own network if the objective trains it, or the task's default.
     pub(crate) fn backward(&self, default: BackwardPolicy) -> BackwardPolicy {
-        match self.backward {
-            Some(named) => named.value,
-            None if self.objective.trains_backward() => BackwardPolicy::Separate,
-            None => default,
-        }
+        self.backward.map_or_else(|| self.objective.backward(default), |named| named.value)
     }
 
     /// Returns the estimates that the network gives beside the policies.

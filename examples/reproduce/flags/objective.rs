@@ -1,7 +1,7 @@
 //! The objectives by name.
 
 use gfn::Result;
-use gfn::nn::EstimatorsConfig;
+use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
     Objective, Origin, PolicyGradient, ProximalPolicy, Quantity, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
@@ -28,11 +28,7 @@ pub(crate) const OBJECTIVES: Objectives = &[
         || Ok(Box::new(DetailedBalance { flow: StateFlow::ForwardLooking })),
         "Detailed balance, forward-looking",
     ),
-    (
-        "modified-db",
-        || Ok(Box::new(ModifiedDetailedBalance::default())),
-        "Detailed balance without state flows, if every state can be finished",
-    ),
+    ("modified-db", || Ok(Box::new(ModifiedDetailedBalance::default())), "Detailed balance without state flows"),
     ("subtb", || Ok(Box::new(geometric()?)), "Sub-trajectory balance, geometric weights"),
     (
         "fl-subtb",
@@ -40,23 +36,15 @@ pub(crate) const OBJECTIVES: Objectives = &[
         "Sub-trajectory balance, forward-looking",
     ),
     ("fm", || Ok(Box::new(FlowMatching::default())), "Flow matching"),
-    (
-        "pg",
-        || Ok(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?)),
-        "Policy gradient of the soft return, generalised advantages with lambda 0.7",
-    ),
+    ("pg", || Ok(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?)), "Policy gradient of the soft return"),
     ("ppo", || Ok(Box::new(ProximalPolicy::default())), "Proximal policy optimisation of the soft return"),
-    (
-        "tb-tlm",
-        || Ok(Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood))),
-        "Trajectory balance, the backward policy by trajectory likelihood",
-    ),
-    (
-        "tb-maxent",
-        || Ok(Box::new(WithBackward::new(TrajectoryBalance, MaximumEntropyBackward))),
-        "Trajectory balance, the backward policy of most entropy",
-    ),
+    ("tb-tlm", || Ok(with_backward(TrajectoryLikelihood)), "Trajectory balance, P_B by trajectory likelihood"),
+    ("tb-maxent", || Ok(with_backward(MaximumEntropyBackward)), "Trajectory balance, P_B of most entropy"),
 ];
+
+fn with_backward(backward: impl Objective + 'static) -> Box<dyn Objective> {
+    Box::new(WithBackward::new(TrajectoryBalance, backward))
+}
 
 fn geometric() -> Result<SubTrajectoryBalance> {
     SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 })
@@ -90,5 +78,10 @@ impl ObjectiveName {
     /// Returns `true` if the backward policy must be learned.
     pub(crate) fn trains_backward(self) -> bool {
         ["tb-tlm", "tb-maxent"].contains(&self.name)
+    }
+
+    /// Returns the default backward policy: its own network if it must be learned, or the task's.
+    pub(crate) fn backward(self, default: BackwardPolicy) -> BackwardPolicy {
+        if self.trains_backward() { BackwardPolicy::Separate } else { default }
     }
 }

@@ -8,7 +8,7 @@ use gfn::train::{Batch, TrainEnv};
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 
-use crate::flags::{OBJECTIVES, ObjectiveName};
+use crate::flags::{OBJECTIVES, ObjectiveName, named};
 use crate::prelude::*;
 
 /// Hold a device against the CPU: gradients of every objective, resume, speed
@@ -61,8 +61,7 @@ impl Task for Devices {
     fn run(&self) -> Result<()> {
         let device = Runtime::new(self.threads, self.device)?.device();
         let (mut rows, mut worst) = (Vec::new(), 0.0f64);
-        for &(name, value, _) in OBJECTIVES {
-            let objective = Named { name, value };
+        for objective in named(OBJECTIVES) {
             let perceptron = gap(&mut grid(objective, Device::Cpu)?, &mut grid(objective, device)?)?;
             // Graph networks have no estimate of the number of paths.
             let mut messages = None;
@@ -72,7 +71,10 @@ impl Task for Devices {
             }
             worst = worst.max(perceptron).max(messages.unwrap_or_default());
             let shown = messages.map_or("-".to_owned(), |gap| format!("{gap:.1e}"));
-            tell(format_args!("{name:<14} gradients differ by {perceptron:.1e} (perceptron), {shown} (messages)"));
+            tell(format_args!(
+                "{:<14} gradients differ by {perceptron:.1e} (perceptron), {shown} (messages)",
+                objective.name
+            ));
             rows.push(json!({ "objective": objective.words(), "perceptron": perceptron, "messages": messages }));
         }
         let (there, back) = (resumed(Device::Cpu, device)?, resumed(device, Device::Cpu)?);
@@ -107,7 +109,7 @@ impl Devices {
     }
 
     fn rate(&self, device: Device, batch: usize, width: i64) -> Result<f64> {
-        let mut trainer = rings(first_objective(), device, batch, width)?;
+        let mut trainer = rings(BALANCE, device, batch, width)?;
         (0..3).try_for_each(|_| trainer.step().map(|_| ()))?;
         let (started, mut steps) = (Instant::now(), 0);
         while started.elapsed().as_secs_f64() < self.seconds {
@@ -118,11 +120,8 @@ impl Devices {
     }
 }
 
-/// Returns trajectory balance.
-fn first_objective() -> ObjectiveName {
-    let (name, value, _) = OBJECTIVES[0];
-    Named { name, value }
-}
+/// The objective of what is timed and resumed.
+const BALANCE: ObjectiveName = Named { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
     let (env, mut rng) = (HyperGrid::new(2, 8)?.env(), Rng::seeded(0));
@@ -189,7 +188,7 @@ fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Resul
 
 /// Returns the same distance of a trainer that resumes from the checkpoint of another device.
 fn resumed(from: Device, to: Device) -> Result<f64> {
-    let (mut one, mut other) = (rings(first_objective(), from, 16, 32)?, rings(first_objective(), to, 16, 32)?);
+    let (mut one, mut other) = (rings(BALANCE, from, 16, 32)?, rings(BALANCE, to, 16, 32)?);
     (0..5).try_for_each(|_| one.step().map(|_| ()))?;
     let folder = std::env::temp_dir().join(format!("gfn-devices-{}", std::process::id()));
     one.save(&folder)?;

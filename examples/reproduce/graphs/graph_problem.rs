@@ -85,16 +85,8 @@ enum Graphs {
 }
 
 const GRAPHS: &[Choice<Graphs>] = &[
-    (
-        "small",
-        Graphs::Small,
-        "All of 6 nodes and random ones of 6 to 14 to train on, random ones of 10 to 14 held out: distances are exact",
-    ),
-    (
-        "rb",
-        Graphs::Rb(RbModel::medium),
-        "RB graphs of 50 to 100 nodes: the best of some samples beside the optimum, greedy and local search",
-    ),
+    ("small", Graphs::Small, "All of 6 nodes and random ones of 6 to 14; held out are random ones of 10 to 14: exact"),
+    ("rb", Graphs::Rb(RbModel::medium), "RB graphs of 50 to 100 nodes: the best sample beside the optimum"),
     ("rb-large", Graphs::Rb(RbModel::large), "RB graphs of 200 to 300 nodes"),
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
 ];

@@ -144,8 +144,9 @@ struct Solved {
     sampling_s: f64,
 }
 
+type Figure = fn(&Solved) -> f64;
 /// The figures of a solution that means are reported of.
-const FIGURES: [(&str, fn(&Solved) -> f64); 4] = [
+const FIGURES: [(&str, Figure); 4] = [
     ("best", |one| one.best),
     ("mean", |one| one.mean),
     ("greedy", |one| one.greedy),

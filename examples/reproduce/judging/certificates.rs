@@ -68,7 +68,7 @@ struct Counted {
     limited: usize,
     fcs: Vec<f64>,
     tvs: Vec<f64>,
-    rows: Vec<Value>,
+    certificates: usize,
 }
 
 impl Visit for &Certificates {
@@ -118,7 +118,13 @@ impl Visit for &Certificates {
             }
             progress.update(k as u64 + 1, counted.tvs.last().copied().unwrap_or_default(), None);
         }
-        Counted::print(&counted, args, listed.target.log_z)
+        let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed, "samples": self.samples,
+            "objects": IDEAL, "threads": self.threads, "policies": self.policies, "log_z_true": listed.target.log_z });
+        for (name, counted) in KINDS.iter().zip(&counted) {
+            line[*name] = counted.figures()?;
+        }
+        tell(format_args!("{line:#}"));
+        if self.json { print(&line) } else { Ok(()) }
     }
 }
 
@@ -194,36 +200,17 @@ impl Counted {
         }
         self.clean += usize::from(certificate.is_clean());
         self.limited += usize::from(!certificate.limits.is_empty());
-        let mut row = json!(certificate);
-        row["tv_true"] = json!(tv);
-        row["log_z_true"] = json!(log_z);
-        row["probes"] = json!(certificate.probes.len());
-        self.rows.push(row);
+        self.certificates += 1;
     }
 
-    fn json(&self) -> Result<Value> {
+    fn figures(&self) -> Result<Value> {
         let spearman = if self.fcs.len() > 1 { Correlation::between(&self.fcs, &self.tvs)?.spearman } else { None };
-        Ok(json!({ "certificates": self.rows.len(), "clean": self.clean, "limited": self.limited, "held": self.held,
+        Ok(json!({ "certificates": self.certificates, "clean": self.clean, "limited": self.limited, "held": self.held,
             "fcs_against_tv": spearman }))
-    }
-
-    fn print(kinds: &[Self], args: &Certificates, log_z: f64) -> Result<()> {
-        let mut line = json!({ "example": "certificates", "task": args.task.name(), "seed": args.seed, "samples": args.samples,
-            "objects": IDEAL, "threads": args.threads, "policies": args.policies, "log_z_true": log_z });
-        for (name, counted) in KINDS.iter().zip(kinds) {
-            let figures = counted.json()?;
-            tell(format_args!("{name}"));
-            if let Value::Object(figures) = &figures {
-                figures.iter().for_each(|(name, value)| tell(format_args!("  {name:<20}{value}")));
-            }
-            line[*name] = figures;
-            line["of_policies"][*name] = json!(counted.rows);
-        }
-        if args.json { print(&line) } else { Ok(()) }
     }
 }
 
-/// Flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
+/// Returns flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &impl Reward<E::States>,

@@ -48,11 +48,7 @@ const TASKS: &[Choice<()>] = &[
     ("structure", (), "Structures of a Bayesian network: digraph6, or edge lists"),
     ("qm9str", (), "Strings of five of eleven blocks: their numbers"),
     ("tfbind8", (), "DNA of eight letters"),
-    (
-        "trees",
-        (),
-        "Rooted trees of species by parsimony: Newick, species as numbers from 0 or by their names in the alignment",
-    ),
+    ("trees", (), "Rooted trees by parsimony: Newick, species as numbers from 0 or by their names in the alignment"),
 ];
 
 /// Reads the states of a file, and the number of its samples that are no states of the task.

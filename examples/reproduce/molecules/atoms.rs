@@ -34,11 +34,7 @@ struct AtomArgs {
 /// Bond orders are attributes of edges, which `Gin` doesn't see.
 const CONVS: &[Choice<ConvKind>] = &[
     ("gine", ConvKind::Gine, "Sums over neighbours, with what bonds are"),
-    (
-        "transformer",
-        ConvKind::Transformer { heads: 4 },
-        "Attention along bonds and to a node of the whole molecule, as in recursionpharma/gflownet; four heads",
-    ),
+    ("transformer", ConvKind::Transformer { heads: 4 }, "Attention along bonds and to the molecule, four heads"),
 ];
 
 fn element(symbol: &str) -> std::result::Result<Element, String> {

@@ -6,9 +6,7 @@ use gfn::graph::CanonicalKey;
 use gfn_extras::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
 };
-use gfn_extras::pareto::{
-    focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
-};
+use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
@@ -44,7 +42,6 @@ const BETAS: (f64, f64) = (1.0, 8.0);
 const PREFERENCE_STEPS: usize = 4;
 /// The point that the hypervolume is above.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
-const UTOPIA: [f64; 2] = [1.0, 1.0];
 
 /// Returns donors and acceptors of hydrogen bonds, as a share of 4.
 fn bonding(molecule: &Molecule) -> f64 {
@@ -156,9 +153,7 @@ impl Task for MultiObjective {
 
         let found = front(&objectives)?;
         let distinct: BTreeSet<CanonicalKey> = all.iter().map(Molecule::key).collect();
-        let weights = simplex_grid(2, 20)?;
-        report.extend(json!({ "hypervolume": hypervolume(&objectives, &REFERENCE)?,
-            "r2": r2_indicator(&objectives, &weights, &UTOPIA)?, "front_size": found.len(),
+        report.extend(json!({ "hypervolume": hypervolume(&objectives, &REFERENCE)?, "front_size": found.len(),
             "distinct_samples": distinct.len(), "conditions": rows, "front": found }));
         let points = objectives.rows().map(|row| (row[0], row[1]));
         let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)
@@ -169,10 +164,7 @@ impl Task for MultiObjective {
             report.exact_mean(&distances);
             let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
             let best = front(&whole)?;
-            let points = Reals::from_rows(best.iter().map(|&(x, y)| [x, y]));
-            report.extend(json!({ "hypervolume_of_all": hypervolume(&whole, &REFERENCE)?,
-                "r2_of_all": r2_indicator(&whole, &weights, &UTOPIA)?,
-                "igd": inverted_generational_distance(&objectives, &points)? }));
+            report.extend(json!({ "hypervolume_of_all": hypervolume(&whole, &REFERENCE)? }));
             panel = panel.outlines([best]);
         } else {
             report.not_listed(&run);

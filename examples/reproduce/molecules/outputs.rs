@@ -65,13 +65,11 @@ pub(super) fn of_molecules(
     )
 }
 
-/// Returns the figures of samples: the share that is read again as the same, the number of different ones, the mean score.
+/// Returns the figures of samples: the number of different ones, the mean score.
 pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     let n = molecules.len().max(1) as f64;
-    let is_same = |m: &&Molecule| Molecule::from_smiles(&m.smiles()).is_ok_and(|again| again.key() == m.key());
     json!({
         "samples": molecules.len(),
-        "round_trip_share": molecules.iter().filter(is_same).count() as f64 / n,
         "distinct_samples": molecules.iter().map(Molecule::key).collect::<BTreeSet<_>>().len(),
         "mean_log_score": log_scores.iter().sum::<f64>() / n,
     })
@@ -82,17 +80,4 @@ pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> R
     let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
     let best = TopK::of(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;
     Ok(json!({ "k": k, "mean_log_score": best.mean_log_reward, "mean_distance": best.diversity }))
-}
-
-/// Returns the distances of policy and target from the distribution without the correction for symmetry.
-pub(super) fn of_symmetry(exact: &Exact<GraphEnv>, env: &GraphEnv) -> Result<Value> {
-    let states = exact.graph.states().graphs();
-    let mut biased = exact.target.probs.clone();
-    for &end in &exact.graph.ends() {
-        biased[end] /= env.log_automorphisms(&states[end])?.exp();
-    }
-    let total: f64 = biased.iter().sum();
-    biased.iter_mut().for_each(|p| *p /= total);
-    Ok(json!({ "tv_to_r_over_aut": Distances::between(&exact.probs, &biased)?.tv,
-        "tv_of_r_over_aut": Distances::between(&exact.target.probs, &biased)?.tv }))
 }

@@ -118,7 +118,6 @@ impl MoleculeTask<'_> {
             let properties = self.properties.map(outputs::read_score).transpose()?;
             outputs::write(run.common, &molecules, &log_scores, properties.as_ref())?;
             if let Some(exact) = exact {
-                report.extend(outputs::of_symmetry(exact, env)?);
                 report.extend(outputs::of_molecules(exact, |graph| read(graph))?);
             }
             if args.no_symmetry_correction {

@@ -164,6 +164,12 @@ impl Run<'_> {
     }
 }
 
+/// Returns heat maps of squares of `side` cells on one scale.
+pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] {
+    let max = maps.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
+    maps.map(|(title, values)| Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability"))
+}
+
 /// Estimates log Z by importance, with its interval, and returns how different as many samples are and how large their rewards.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());

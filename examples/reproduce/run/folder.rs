@@ -1,6 +1,5 @@
 //! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -109,31 +108,16 @@ impl RunFolder {
         }
         let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
         match file.try_lock() {
-            Ok(()) => held.push((path, file)),
+            Ok(()) => {
+                held.push((path, file));
+                Ok(())
+            }
             Err(fs::TryLockError::WouldBlock) => {
                 let remedy = "wait until that run has ended, or give a new folder";
-                return Err(Error::file(&self.0, "another process is writing it", remedy));
+                Err(Error::file(&self.0, "another process is writing it", remedy))
             }
-            Err(fs::TryLockError::Error(source)) => return Err(Error::io(&path, source)),
+            Err(fs::TryLockError::Error(source)) => Err(Error::io(&path, source)),
         }
-        self.remove_leftovers()
-    }
-
-    /// Removes what killed processes of this run were replacing their tables by: `.PROCESS.NAME`.
-    fn remove_leftovers(&self) -> Result<()> {
-        let io = |source| Error::io(&self.0, source);
-        for entry in fs::read_dir(&self.0).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let of = name.strip_prefix('.').and_then(|rest| rest.split_once('.'));
-            let is_ours = |name: &str| [self.settings(), self.metrics(), self.result()].contains(&self.0.join(name));
-            let is_left =
-                |(process, name): (&str, &str)| process.bytes().all(|byte| byte.is_ascii_digit()) && is_ours(name);
-            if of.is_some_and(is_left) && path.is_file() {
-                fs::remove_file(&path).map_err(|source| Error::io(&path, source))?;
-            }
-        }
-        Ok(())
     }
 
     /// Writes the settings with what is known once the run is set up, in place of a result of other settings.
@@ -166,9 +150,8 @@ impl RunFolder {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
             let empty = path == self.pictures() && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
-            let name = entry_name(&path);
-            let ours = name == LOCK || (name.starts_with('.') && name.ends_with(".settings.json"));
-            if path != self.settings() && !empty && !ours {
+            let is_ours = [self.0.join(LOCK), self.settings(), beside(&self.settings())].contains(&path);
+            if !empty && !is_ours {
                 return Ok(false);
             }
         }
@@ -186,16 +169,12 @@ fn settings(asked: &TaskFlags) -> Value {
         "device": asked.flags.get("device"),
         "version": env!("CARGO_PKG_VERSION"),
         "commit": option_env!("GFN_COMMIT"),
-        "machine": {
-            "system": std::env::consts::OS,
-            "architecture": std::env::consts::ARCH,
-            "cores": std::thread::available_parallelism().map(std::num::NonZero::get).ok(),
-        },
     })
 }
 
-fn entry_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+/// The file that a new value is written to before it replaces the old one.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
 /// Differences as they are said in a message; empty for none.
@@ -213,8 +192,6 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
 
 /// Replaces a file by this value in one step, so that a killed run leaves the old one or the new one.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
-    let io = |source| Error::io(path, source);
-    let beside = path.with_file_name(format!(".{}.{}", std::process::id(), entry_name(path)));
-    fs::write(&beside, format!("{value:#}\n")).map_err(io)?;
-    fs::rename(&beside, path).map_err(io)
+    let written = fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));
+    written.map_err(|source| Error::io(path, source))
 }

@@ -76,22 +76,14 @@ impl Made {
     }
 }
 
-impl From<&Record> for Made {
-    fn from(record: &Record) -> Self {
-        let stats = &record.stats;
-        Self {
-            step: record.step,
-            n: 1,
-            reward_calls: record.reward_calls,
-            loss: Some(stats.loss),
-            log_z: Some(stats.log_z),
-            mean_len: Some(stats.mean_len),
-            states: stats.states,
-            distinct: stats.distinct,
-            grad_norm: Some(stats.grad_norm),
-            seconds: stats.seconds,
-            metrics: record.metrics.iter().map(|(name, value)| (name.clone(), Some(*value))).collect(),
-        }
+impl Made {
+    /// Takes the figures of a record, as its line of metrics has them.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if it can't be written as JSON.
+    pub(crate) fn from_record(record: &Record) -> Result<Self> {
+        let made = serde_json::to_value(record).and_then(serde_json::from_value);
+        made.map_err(|error| Error::contract("a record is JSON", error.to_string()))
     }
 }
 

@@ -15,22 +15,9 @@ use crate::flags::{Choice, Named};
 
 /// The uses of several threads.
 pub(crate) const USES: &[Choice<()>] = &[
-    (
-        "environment",
-        (),
-        "Threads step, mask and encode states and compute rewards, while that is measured to be faster than one thread",
-    ),
-    (
-        "replicas",
-        (),
-        "Each draws and scores its share of the batch: another number of threads is another run. Faster for some graph networks on idle \
-         cores, and up to two times slower than one thread on others",
-    ),
-    (
-        "products",
-        (),
-        "libtorch splits its products among them, too: on cores that others use, that can be ten times slower than one thread",
-    ),
+    ("environment", (), "They work on states and rewards, while that is measured to be faster than one thread"),
+    ("replicas", (), "Each trains on its share of the batch, on idle cores: another number is another run"),
+    ("products", (), "libtorch splits its products, too: up to ten times slower on cores that others use"),
 ];
 
 /// The place of this thread in the run.

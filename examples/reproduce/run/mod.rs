@@ -9,14 +9,13 @@ mod report;
 pub(crate) mod task_flags;
 mod training;
 
-pub(crate) use exact::{Exact, listed, sampled};
+pub(crate) use exact::{Exact, heat_maps, listed, sampled};
 pub(crate) use report::{Report, number, table};
 pub(crate) use training::{Trained, jsd};
 
 use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
-use gfn::objective::Objective;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer};
 use gfn::runtime::{Runtime, Threads};
@@ -26,7 +25,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tch::{Device, Kind};
 
-use crate::flags::Common;
+use crate::flags::{Build, Common};
 use files::{try_file, try_folder};
 use task_flags::TaskFlags;
 
@@ -94,6 +93,8 @@ pub(crate) struct Run<'a> {
     pub(crate) recipe: Recipe,
     /// The settings of training by flags and recipe; tasks may change them before they build their trainer.
     pub(crate) config: TrainerConfig,
+    /// The flag's objective, which tasks may change, too.
+    pub(crate) objective: Build,
     pub(crate) device: Device,
 }
 
@@ -112,8 +113,8 @@ impl<'a> Run<'a> {
             common.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         }
         let runtime = Runtime::new(Threads { rayon: threads, libtorch }, common.device)?;
-        let config = common.trainer(&recipe);
-        Ok(Self { example, title, common, recipe, config, device: runtime.device() })
+        let (config, objective) = (common.trainer(&recipe), common.objective.value);
+        Ok(Self { example, title, common, recipe, config, objective, device: runtime.device() })
     }
 
     /// Returns the number of steps in all.
@@ -125,11 +126,6 @@ impl<'a> Run<'a> {
         Rng::seeded(self.common.seed)
     }
 
-    /// Returns the objective that the flag names.
-    pub(crate) fn objective(&self) -> Result<Box<dyn Objective>> {
-        self.common.objective.build()
-    }
-
     /// Returns the description of a task for its checkpoints: its settings and those of its network.
     pub(crate) fn describe(&self, task: Value, network: &impl Serialize) -> Value {
         let mut description = json!({ "example": self.example, "network": network });
@@ -137,7 +133,7 @@ impl<'a> Run<'a> {
         description
     }
 
-    /// Builds a trainer by the flag's objective, with the replay buffer of flags and recipe.
+    /// Builds a trainer with the replay buffer of flags and recipe.
     pub(crate) fn trainer<E: TrainEnv>(
         &self,
         env: E,
@@ -146,21 +142,8 @@ impl<'a> Run<'a> {
         rng: Rng,
         description: &Value,
     ) -> Result<Trainer<E>> {
-        self.trainer_by(self.objective()?, env, reward, policy, rng, description)
-    }
-
-    /// Builds a trainer by this objective.
-    pub(crate) fn trainer_by<E: TrainEnv>(
-        &self,
-        objective: Box<dyn Objective>,
-        env: E,
-        reward: impl Reward<E::States> + 'static,
-        policy: impl Policy<E> + Send + 'static,
-        rng: Rng,
-        description: &Value,
-    ) -> Result<Trainer<E>> {
-        let trainer = Trainer::new(env, reward, policy, objective, self.config.clone(), rng)?;
-        let trainer = trainer.described_by(description)?;
+        let (objective, config) = ((self.objective)()?, self.config.clone());
+        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(description)?;
         match self.common.replay(&self.recipe) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::new(config)?)),
             None => Ok(trainer),

@@ -1,4 +1,4 @@
-//! The result of a task: a table for people, one line of JSON for programs.
+//! The result of a task: its figures for people, one line of JSON for programs.
 
 use gfn::Result;
 use gfn::metrics::Distances;
@@ -69,55 +69,23 @@ impl Report {
 }
 
 impl Run<'_> {
-    /// Draws the pictures, prints the table, and with `--json` the line.
+    /// Draws the pictures, prints the figures for people, and with `--json` the line.
     pub(crate) fn print(&self, mut report: Report) -> Result<()> {
         self.draw_training(&mut report)?;
         report.extend(json!({ "example": self.example, "seed": self.common.seed, "steps": self.steps(),
             "threads": self.common.threads, "device": self.common.device.to_string() }));
         report.extend(report.trained.figures());
-        let text: String = report.figures.iter().map(|(name, value)| row(name, value)).collect();
         let line = Value::Object(report.figures);
         if let Some(run) = self.common.run_folder() {
             write_json(&run.result(), &line)?;
             written(&run.result());
         }
-        // The table is for people: with --json, standard output is for the line alone.
+        // With --json, standard output is for the line alone.
         if self.common.json {
-            tell(text.trim_end());
-            return print(&line);
+            tell(format_args!("{line:#}"));
+            return print(line);
         }
-        print(text.trim_end())
-    }
-}
-
-/// The name of a figure in words.
-pub(super) fn words(name: &str) -> String {
-    name.replace('_', " ")
-}
-
-/// Returns a figure in lines of text: a list of several values has one line for each.
-fn row(name: &str, value: &Value) -> String {
-    let is_nested = |value: &Value| value.is_array() || value.is_object();
-    match value {
-        Value::Array(values) if values.iter().any(is_nested) => {
-            let rows: String = values.iter().map(|value| format!("  {}\n", shown(value))).collect();
-            format!("{}:\n{rows}", words(name))
-        }
-        value => format!("{:30}  {}\n", words(name), shown(value)),
-    }
-}
-
-fn shown(value: &Value) -> String {
-    let joined = |parts: Vec<String>| parts.join(", ");
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::Number(value) if value.is_f64() => number(value.as_f64().unwrap_or(f64::NAN)),
-        Value::String(text) => text.clone(),
-        Value::Array(values) => joined(values.iter().map(shown).collect()),
-        Value::Object(fields) => {
-            joined(fields.iter().map(|(name, value)| format!("{} {}", words(name), shown(value))).collect())
-        }
-        other => other.to_string(),
+        print(format_args!("{line:#}"))
     }
 }
 

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::files::{tell, written};
 use super::made::{Made, Steps, steps_before};
-use super::report::words;
 use super::task_flags::TaskFlags;
 use super::{Report, Run, members};
 use crate::plot::{Curve, Figure, Panel, Scale};
@@ -79,7 +78,7 @@ impl Run<'_> {
         let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
         let mut keep = |_: &Trainer<E>, record: &mut Record| {
-            made.push(Made::from(&*record));
+            made.push(Made::from_record(record)?);
             Ok(ControlFlow::Continue(()))
         };
         let mut fit = Fit::new(steps);
@@ -148,7 +147,7 @@ impl Run<'_> {
                 let seen = made.iter().filter_map(|made| Some((made.reward_calls as f64, made.metric(MODES)?)));
                 Panel::new("modes").labels("reward calls", "").curve(Curve::new("seen", seen))
             } else {
-                log_panel(&words(name), &|made| made.metric(name))
+                log_panel(&name.replace('_', " "), &|made| made.metric(name))
             });
         }
         let figure = report.panels.drain(..).fold(figure, Figure::panel);

@@ -38,11 +38,7 @@ enum Network {
 const NETWORKS: &[Choice<Network>] = &[
     ("mlp", Network::Perceptron, "A perceptron on the adjacency matrix"),
     ("gnn", Network::Messages(ConvKind::Directed), "Messages along edges between numbered nodes"),
-    (
-        "graph-transformer",
-        Network::Messages(ConvKind::Transformer { heads: 4 }),
-        "Attention along edges between numbered nodes, four heads",
-    ),
+    ("graph-transformer", Network::Messages(ConvKind::Transformer { heads: 4 }), "Attention along edges, four heads"),
     ("transformer", Network::Pairs, "Linear attention between the pairs of nodes, as in DAG-GFlowNet"),
 ];
 
@@ -99,39 +95,33 @@ impl Task for Structures {
         let (env, device, float) = (structures.env().clone(), run.device, Kind::Float);
         let (policy, network): (Box<dyn Policy<GraphEnv> + Send>, Value) = match self.policy.value {
             Network::Perceptron => {
-                let network = common.perceptron(BackwardPolicy::Uniform);
-                let description = json!(network);
-                let features = AdjacencyFeatures::new(n);
-                (Box::new(MlpPolicy::new(&env, features, network, device, float, &mut rng)?), description)
+                let (config, features) = (common.perceptron(BackwardPolicy::Uniform), AdjacencyFeatures::new(n));
+                let network = json!(config);
+                (Box::new(MlpPolicy::new(&env, features, config, device, float, &mut rng)?), network)
             }
             Network::Messages(conv) => {
-                let network =
-                    GraphNetConfig { conv, identity: true, ..common.graph_net(1, 128, BackwardPolicy::Uniform) };
-                let description = json!(network);
-                (Box::new(GraphPolicy(GraphNet::new(&env, network, device, float, &mut rng)?)), description)
+                let config = common.graph_net(1, 128, BackwardPolicy::Uniform);
+                let config = GraphNetConfig { conv, identity: true, ..config };
+                let network = json!(config);
+                (Box::new(GraphPolicy(GraphNet::new(&env, config, device, float, &mut rng)?)), network)
             }
             Network::Pairs => {
-                let default = EdgeTransformerConfig::default();
-                let network = EdgeTransformerConfig {
-                    layers: common.layers.unwrap_or(default.layers),
-                    embedding: common.embedding.unwrap_or(default.embedding),
-                    estimators: common.estimators(),
-                    ..default
-                };
-                let description = json!(network);
-                (Box::new(GraphPolicy(EdgeTransformer::new(&env, network, device, float, &mut rng)?)), description)
+                let mut config = EdgeTransformerConfig { estimators: common.estimators(), ..Default::default() };
+                config.layers = common.layers.unwrap_or(config.layers);
+                config.embedding = common.embedding.unwrap_or(config.embedding);
+                let network = json!(config);
+                (Box::new(GraphPolicy(EdgeTransformer::new(&env, config, device, float, &mut rng)?)), network)
             }
         };
-        let objective: Box<dyn Objective> = match self.lag {
-            0 => run.objective()?,
-            _ => Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
-        };
+        if self.lag > 0 {
+            run.objective = || Ok(Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }));
+        }
         let reward = problem.reward(&env)?;
         // The exact edges don't wait for training: an error of the scores shows now.
         let is_summed = n > MOST_LISTED && members::is_first();
         let edges = if is_summed { exact_edges(&structures, &reward)? } else { None };
         let description = run.describe(json!({ "title": problem.title, "seed": common.seed }), &network);
-        let mut trainer = run.trainer_by(objective, env, reward, policy, rng, &description)?;
+        let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
         if self.lag > 0 {
             trainer = trainer.with_target_network(self.lag)?;
         }

@@ -13,7 +13,7 @@ use gfn::run::Fit;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-use crate::flags::{OBJECTIVES, ObjectiveName, Objectives};
+use crate::flags::{OBJECTIVES, ObjectiveName, Objectives, named};
 use crate::prelude::*;
 
 /// Train by every objective on every source of trajectories, and compare exact distances
@@ -70,13 +70,9 @@ const FURTHER: Objectives = &[
     ("subtb-equal", || weighted(Weighting::Equal), "Sub-trajectory balance, equal weights"),
     ("subtb-equal-within", || weighted(Weighting::EqualWithin), "Sub-trajectory balance, equal within trajectories"),
     ("subtb-geometric", || weighted(Weighting::Geometric { lambda: 0.9 }), "Sub-trajectory balance, geometric weights"),
-    ("relative-tb", || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)), "Trajectory balance relative to a prior"),
-    (
-        "relative-vargrad",
-        || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)),
-        "Log-partition variance relative to a prior",
-    ),
-    ("trust-pcl", || Ok(Box::new(TrustPcl::new(1.0)?)), "Trust-PCL relative to a prior"),
+    ("relative-tb", || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)), "Relative to a prior"),
+    ("relative-vargrad", || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)), "Relative to a prior"),
+    ("trust-pcl", || Ok(Box::new(TrustPcl::new(1.0)?)), "Relative to a prior"),
 ];
 
 fn weighted(weighting: Weighting) -> Result<Box<dyn Objective>> {
@@ -96,16 +92,8 @@ const SOURCES: &[Choice<Replay>] = &[
         Some((Eviction::BestReward, Draw::Uniform, ReplayPath::Stored)),
         "Half of the batch from the best rewards",
     ),
-    (
-        "prioritised",
-        Some((Eviction::Fifo, BY_REWARD, ReplayPath::Stored)),
-        "Half of the batch from the newest, in proportion to the reward",
-    ),
-    (
-        "terminating",
-        Some((Eviction::Fifo, Draw::Uniform, ReplayPath::UniformBackward)),
-        "Half of the batch from the newest terminal states, by new paths to them",
-    ),
+    ("prioritised", Some((Eviction::Fifo, BY_REWARD, ReplayPath::Stored)), "Half of it in proportion to the reward"),
+    ("terminating", Some((Eviction::Fifo, Draw::Uniform, ReplayPath::UniformBackward)), "Half of it by new paths"),
 ];
 
 /// The number of objects in a buffer.
@@ -135,12 +123,43 @@ impl Comparison {
         let device = Runtime::new(self.threads, self.device)?.device();
         let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
         let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
-        let named = |(name, value, _): &Choice<_>| Named { name: *name, value: *value };
-        let all: Vec<ObjectiveName> = OBJECTIVES.iter().chain(FURTHER).map(named).collect();
+        // Fails with `Error::Missing` for a pair that isn't defined.
+        let build = |objective: ObjectiveName, source: Named<Replay>| -> Result<Trainer<VectorEnv>> {
+            let mut rng = Rng::seeded(self.seed);
+            let network = MlpPolicyConfig {
+                mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
+                backward: objective.backward(BackwardPolicy::Uniform),
+                estimators: objective.estimators(),
+                paths: objective.needs(Quantity::LogPaths),
+                ..MlpPolicyConfig::default()
+            };
+            let policy = MlpPolicy::new(&env, features, network, device, Kind::Float, &mut rng)?;
+            let config = TrainerConfig {
+                epsilon: Some(Schedule::Constant(if source.name == "epsilon" { 0.1 } else { 0.0 })),
+                replay_path: source.value.map_or(ReplayPath::Stored, |(.., path)| path),
+                batch: self.batch,
+                lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: self.steps },
+                adam: AdamConfig { lr: LEARNING_RATE, log_z_lr: 1e-1, ..AdamConfig::default() },
+                ..TrainerConfig::default()
+            };
+            let (env, reward) = (env.clone(), reward.clone());
+            let trainer = if objective.needs(Quantity::LogPrior) {
+                let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
+                let exact = exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?;
+                let reward = OverPrior::new(env.clone(), reward, &exact.graph)?;
+                let policy = WithPrior { policy, prior: UniformPolicy };
+                Trainer::new(env, reward, policy, objective.build()?, config, rng)?
+            } else {
+                Trainer::new(env, reward, policy, objective.build()?, config, rng)?
+            };
+            let Some((eviction, draw, _)) = source.value else { return Ok(trainer) };
+            Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw })?))
+        };
+        let all = named(OBJECTIVES.iter().chain(FURTHER));
         let objectives = if self.only.is_empty() { &all } else { &self.only };
-        let all: Vec<Named<Replay>> = SOURCES.iter().map(|(name, value, _)| Named { name, value: *value }).collect();
+        let all = named(SOURCES);
         let sources = if self.source.is_empty() { &all } else { &self.source };
-        let figure = if why_not_exact.is_some() { "elbo" } else { "tv" };
+        let figure = if exact.is_none() { "elbo" } else { "tv" };
         let head = [figure].into_iter().chain(sources.iter().map(|source| source.name));
         let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).collect()];
         let mut pairs = Vec::new();
@@ -148,10 +167,8 @@ impl Comparison {
             let mut row = vec![objective.name.to_owned()];
             for source in sources {
                 let mut pair = json!({ "objective": objective.name, "source": source.name, "tv": null });
-                let pieces = Pieces { env: &env, reward: &reward, features, exact: exact.as_ref(), device };
-                match self.train(&pieces, *objective, *source) {
+                match build(*objective, *source).and_then(|trainer| self.measure(trainer, exact.as_ref())) {
                     Ok(figures) => merge(&mut pair, figures),
-                    // A pair that isn't defined.
                     Err(error @ Error::Missing { .. }) => pair["why"] = json!(error.to_string()),
                     Err(error) => return Err(error),
                 }
@@ -174,45 +191,8 @@ impl Comparison {
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
     }
 
-    /// Returns the figures of one pair.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] for a pair that isn't defined.
-    fn train<R>(&self, pieces: &Pieces<'_, R>, objective: ObjectiveName, source: Named<Replay>) -> Result<Value>
-    where
-        R: Reward<VectorStates> + Clone + 'static,
-    {
-        let Pieces { env, reward, features, exact, device } = *pieces;
-        let mut rng = Rng::seeded(self.seed);
-        let learns_backward = objective.trains_backward();
-        let network = MlpPolicyConfig {
-            mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
-            backward: if learns_backward { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
-            estimators: objective.estimators(),
-            paths: objective.needs(Quantity::LogPaths),
-            ..MlpPolicyConfig::default()
-        };
-        let policy = MlpPolicy::new(env, features, network, device, Kind::Float, &mut rng)?;
-        let config = TrainerConfig {
-            epsilon: Some(Schedule::Constant(if source.name == "epsilon" { 0.1 } else { 0.0 })),
-            replay_path: source.value.map_or(ReplayPath::Stored, |(.., path)| path),
-            batch: self.batch,
-            lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: self.steps },
-            adam: AdamConfig { lr: LEARNING_RATE, log_z_lr: 1e-1, ..AdamConfig::default() },
-            ..TrainerConfig::default()
-        };
-        let mut trainer = if objective.needs(Quantity::LogPrior) {
-            let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
-            let exact = exact.ok_or(Error::missing("a relative objective", what, remedy))?;
-            let reward = OverPrior::new(env.clone(), reward.clone(), &exact.graph)?;
-            let policy = WithPrior { policy, prior: UniformPolicy };
-            Trainer::new(env.clone(), reward, policy, objective.build()?, config, rng)?
-        } else {
-            Trainer::new(env.clone(), reward.clone(), policy, objective.build()?, config, rng)?
-        };
-        if let Some((eviction, draw, _)) = source.value {
-            trainer = trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw })?);
-        }
+    /// Trains, and returns the figures of a pair.
+    fn measure(&self, mut trainer: Trainer<VectorEnv>, exact: Option<&Exact<VectorEnv>>) -> Result<Value> {
         let (mut log_z, mut seconds) = (f64::NAN, 0.0);
         let mut keep = |_: &Trainer<VectorEnv>, record: &mut Record| {
             log_z = record.stats.log_z;
@@ -227,15 +207,6 @@ impl Comparison {
         merge(&mut figures, json!({ "log_z": log_z, "train_s": seconds }));
         Ok(figures)
     }
-}
-
-/// The parts that all pairs share.
-struct Pieces<'a, R> {
-    env: &'a VectorEnv,
-    reward: &'a R,
-    features: KHot,
-    exact: Option<&'a Exact<VectorEnv>>,
-    device: Device,
 }
 
 /// R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is everyone's target.

@@ -17,8 +17,6 @@ pub(crate) struct ConditionalGrid {
     common: Common,
 }
 
-/// Samples under each condition if it isn't exact.
-const SAMPLES: usize = 2_000;
 /// The conditions under which the policy is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
@@ -26,15 +24,6 @@ type GridTrainer = Trainer<VectorEnv>;
 
 fn condition(c: f64) -> Tensor {
     Tensor::from_slice(&[c as f32]).view([1, 1])
-}
-
-/// Returns the share of samples in modes.
-fn mode_share(trainer: &GridTrainer, reward: &OriginalReward, c: f64) -> Result<f64> {
-    let conditions = condition(c).expand([SAMPLES as i64, 1], false);
-    let sampler = Sampler::new(trainer.env(), trainer.policy());
-    let samples = sampler.forward_conditional(&conditions, &mut trainer.evaluation_rng())?;
-    let n_modes = reward.is_mode(samples.terminal_states()).into_iter().filter(|is_mode| *is_mode).count();
-    Ok(n_modes as f64 / SAMPLES as f64)
 }
 
 impl Task for ConditionalGrid {
@@ -74,12 +63,8 @@ impl Task for ConditionalGrid {
             learned.push((c, log_z.unwrap_or(f64::NAN)));
             truth.push((c, log_z_true));
             let l1 = distances.map(|d| d.l1);
-            let mut row = json!({ "condition": c, "l1": l1, "log_z": log_z, "log_z_true": log_z_true });
-            if distances.is_none() {
-                row["mode_share"] = json!(mode_share(&trainer, reward.original(), c)?);
-            }
+            rows.push(json!({ "condition": c, "l1": l1, "log_z": log_z, "log_z_true": log_z_true }));
             all.extend(distances);
-            rows.push(row);
         }
         let panel = Panel::new("log Z by condition").labels("condition", "");
         report.panels.push(panel.curve(Curve::new("learned", learned)).curve(Curve::new("true", truth)));

@@ -58,7 +58,7 @@ impl Task for Exploration {
         let title = format!("exploration by {}, grid of {}^{}", self.means.name, self.height, self.ndim);
         let recipe =
             Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
-        let run = Run::begin(common, "exploration", title, recipe)?;
+        let mut run = Run::begin(common, "exploration", title, recipe)?;
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let (env, reward) = (grid.env(), kind.standard(&grid)?);
         let (mut rng, device, float) = (run.rng(), run.device, Kind::Float);
@@ -72,13 +72,14 @@ impl Task for Exploration {
         let policy = MlpPolicy::new(&env, features, network.clone(), device, float, &mut rng)?;
         let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, float, &mut rng)?;
         let teacher = MlpPolicy::new(&env, features, network, device, float, &mut rng)?;
-        let objective: Box<dyn Objective> = match (common.objective.name, is_intrinsic) {
-            (_, false) => run.objective()?,
-            ("tb", true) => Box::new(AugmentedTrajectoryBalance),
-            ("db", true) => Box::new(AugmentedDetailedBalance),
-            (other, true) => return Err(Error::config("--objective with intrinsic rewards", other, "tb or db")),
-        };
-        let trainer = run.trainer_by(objective, env, reward.clone(), policy, rng, &description)?;
+        if is_intrinsic {
+            run.objective = match common.objective.name {
+                "tb" => || Ok(Box::new(AugmentedTrajectoryBalance)),
+                "db" => || Ok(Box::new(AugmentedDetailedBalance)),
+                other => return Err(Error::config("--objective with intrinsic rewards", other, "tb or db")),
+            };
+        }
+        let trainer = run.trainer(env, reward.clone(), policy, rng, &description)?;
         let trainer = match self.means.value {
             Means::None => trainer,
             Means::Intrinsic(config) => {

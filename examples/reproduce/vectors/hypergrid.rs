@@ -75,21 +75,28 @@ impl Task for Grid {
         }
         let is_mode = |points: &VectorStates| reward.is_mode(points);
         learn_counting_modes(&run, trainer, "objects", is_mode, |report, trainer, exact| {
-            let points = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
-            let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < self.height)).count();
-            let is_mode = reward.is_mode(&points);
-            let modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
-            report.set("modes_found", points.select(&modes).group().first.len());
             if let Some(exact) = exact {
                 let is_mode = reward.is_mode(exact.graph.states());
                 report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
                 if self.ndim == 2 {
-                    report.panels.extend(heat_maps(&grid, exact));
+                    // States are listed as they are reached.
+                    let cells = |values: &[f64]| {
+                        let mut cells = vec![0.0; values.len()];
+                        for (point, &value) in exact.graph.states().rows().zip(values) {
+                            cells[grid.index(point) as usize] = value;
+                        }
+                        cells
+                    };
+                    let maps = [("target", cells(&exact.target.probs)), ("learned", cells(&exact.probs))];
+                    report.panels.extend(heat_maps(self.height, maps));
                 }
+            } else {
+                let points = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+                let is_mode = reward.is_mode(&points);
+                let modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
+                report.set("modes_found", points.select(&modes).group().first.len());
             }
-            let share = |n: usize| n as f64 / SAMPLES as f64;
-            report.extend(json!({ "mode_share": share(modes.len()), "valid_share": share(valid), "samples": SAMPLES,
-                "modes_total": totals.map(|totals| totals.n_modes) }));
+            report.set("modes_total", totals.map(|totals| totals.n_modes));
             report.set_log_z(totals.map(|totals| totals.log_z));
             Ok(())
         })
@@ -110,23 +117,6 @@ pub(super) fn learn_counting_modes(
         observers.push(&mut modes);
     }
     run.learn(trainer, objects, observers, add)
-}
-
-/// Returns the target and the learned distribution, on one scale.
-fn heat_maps(grid: &HyperGrid, exact: &Exact<VectorEnv>) -> [Panel; 2] {
-    let (target, learned) = (&exact.target.probs, &exact.probs);
-    let max = target.iter().chain(learned).copied().fold(0.0, f64::max);
-    // States are listed as they are reached.
-    let cells = |values: &[f64]| {
-        let mut cells = vec![0.0; values.len()];
-        for (point, &value) in exact.graph.states().rows().zip(values) {
-            cells[grid.index(point) as usize] = value;
-        }
-        cells
-    };
-    [("target", target), ("learned", learned)].map(|(title, values)| {
-        Panel::heat_map(title, grid.height(), cells(values), max).labels("x", "y").colour_label("probability")
-    })
 }
 
 /// Train a perceptron on a grid, with local search around what it finds

@@ -8,19 +8,7 @@ use clap::builder::ArgAction;
 use clap::error::{Error, ErrorKind, Result};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-
-/// A value of a flag.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Setting {
-    Flag(bool),
-    Integer(i64),
-    Number(f64),
-    Text(String),
-    List(Vec<Setting>),
-}
 
 /// Parses the arguments of a program: the first is its name, and the second a task's name if the program has several. Flags of the file that
 /// `--config` names count if the command line doesn't give them.
@@ -70,14 +58,14 @@ fn signed(program: &Command) -> Command {
     program.clone().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))
 }
 
-fn read(path: &Path) -> Result<BTreeMap<String, Setting>> {
+fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::raw(ErrorKind::Io, format!("{} can't be read: {error}\n", path.display())))?;
     from_toml(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
 }
 
-/// Tables and lists within each other that a text may have.
-const DEEPEST: usize = 100;
+/// The largest number of tables and lists within each other.
+const MAX_DEPTH: usize = 100;
 
 /// Reads the value of a TOML text, which may begin with a byte-order mark. Of unclosed `{` in a text that is
 /// none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
@@ -96,14 +84,14 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST {
-            return Err(format!("more than {DEEPEST} brackets are open at once: close them"));
+        if depth > MAX_DEPTH {
+            return Err(format!("more than {MAX_DEPTH} brackets are open at once: close them"));
         }
     }
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The flag of this name.
+/// Returns the flag of this name.
 fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     // A file can't name another, and there is no help to ask for in one.
     let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
@@ -115,18 +103,17 @@ fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     Err(Error::raw(ErrorKind::UnknownArgument, problem))
 }
 
-/// A setting as it would be written on the command line; `None` where the flag can't take it.
-fn written(arg: &Arg, key: &str, setting: &Setting) -> Option<Vec<String>> {
-    let value = |setting: &Setting| match setting {
-        Setting::Integer(value) => Some(format!("--{key}={value}")),
-        Setting::Number(value) => Some(format!("--{key}={value}")),
-        Setting::Text(value) => Some(format!("--{key}={value}")),
-        Setting::Flag(_) | Setting::List(_) => None,
+/// Writes a setting as on the command line; `None` if the flag can't take it.
+fn written(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<String>> {
+    let value = |setting: &toml::Value| match setting {
+        toml::Value::Integer(value) => Some(format!("--{key}={value}")),
+        toml::Value::Float(value) => Some(format!("--{key}={value}")),
+        toml::Value::String(value) => Some(format!("--{key}={value}")),
+        _ => None,
     };
     match (arg.get_action(), setting) {
-        (ArgAction::SetTrue, Setting::Flag(on)) => Some(if *on { vec![format!("--{key}")] } else { Vec::new() }),
-        (ArgAction::SetTrue, _) => None,
-        (ArgAction::Append, Setting::List(values)) => values.iter().map(value).collect(),
+        (ArgAction::SetTrue, setting) => Some(if setting.as_bool()? { vec![format!("--{key}")] } else { Vec::new() }),
+        (ArgAction::Append, toml::Value::Array(values)) => values.iter().map(value).collect(),
         _ => value(setting).map(|value| vec![value]),
     }
 }

@@ -72,7 +72,7 @@ struct Counted {
 }
 
 impl Visit for &Certificates {
-    fn visit<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
+    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()> {
         let (args, listed) = (self, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
@@ -90,14 +90,14 @@ impl Visit for &Certificates {
                         _ => (1.0 - worse * check.rng.uniform(), 2.0 * worse * check.rng.uniform()),
                     };
                     let policy = Blurred { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
-                    check.policy(&policy, &known.reward, counted)?;
+                    check.policy(&policy, known.reward.as_ref(), counted)?;
                 }
                 "ordered" => {
                     let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
                     let orders = Blurred { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
                     let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
                     let policy = Blurred { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
-                    check.policy(&policy, &known.reward, counted)?;
+                    check.policy(&policy, known.reward.as_ref(), counted)?;
                 }
                 _ => {
                     let mass = if k % 2 == 0 { 0.05f64 } else { 0.01 };
@@ -138,10 +138,7 @@ struct Check<'a, E: EnumerableEnv> {
 
 impl<E: EnumerableEnv> Check<'_, E> {
     /// Certifies a policy, without objects of the target and with them.
-    fn policy<R>(&mut self, policy: &dyn Policy<E>, reward: &R, counted: &mut Counted) -> Result<()>
-    where
-        R: Reward<E::States>,
-    {
+    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counted) -> Result<()> {
         let Self { args, env, listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
@@ -213,7 +210,7 @@ impl Counted {
 /// Returns flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
-    reward: &impl Reward<E::States>,
+    reward: &dyn Reward<E::States>,
     listed: &Listed<E>,
     probs: &[f64],
     share: usize,

@@ -1,8 +1,8 @@
 //! The exact distribution of a task as a table for other programs, and a judgement of the samples of any program beside it.
 
-use gfn_judge::Judgement;
+use gfn_judge::{Judgement, Missing};
 
-use super::known::{Known, Listed, TaskArgs, Visit};
+use super::known::{Known, TaskArgs, Visit};
 use super::page;
 use crate::prelude::*;
 
@@ -27,7 +27,7 @@ impl Task for Truth {
 }
 
 impl Visit for &Truth {
-    fn visit<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
+    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()> {
         let (listed, out) = (known.listed()?, &self.out);
         let wrong = |error: csv::Error| Error::file(out, error, "give another file");
         let mut table = csv::Writer::from_path(out).map_err(wrong)?;
@@ -76,7 +76,7 @@ impl Task for Judge {
 }
 
 impl Visit for &Judge {
-    fn visit<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
+    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()> {
         let listed = known.listed()?;
         let (states, n_unreadable) = (known.read)(&self.file)?;
         if states.is_empty() && n_unreadable == 0 {
@@ -97,7 +97,8 @@ impl Visit for &Judge {
             return Err(Error::file(&self.file, "none of its samples is an object of the task", remedy));
         }
         let judged = Judgement::new(&target, &samples, &mut Rng::seeded(self.seed))?;
-        let missing = missing(&known, &listed, &judged)?;
+        let text = |object: &Missing| (known.write)(listed.graph.states(), listed.first[object.object]);
+        let missing: Vec<String> = judged.missing.iter().map(text).collect::<Result<_>>()?;
         let rows = page::rows(&judged, invalid);
         for (name, value) in &rows {
             tell(format_args!("{name:<44}{value}"));
@@ -125,14 +126,4 @@ impl Visit for &Judge {
         }
         Ok(())
     }
-}
-
-/// Returns the text of each object that is missing.
-fn missing<E: EnumerableEnv, R: Reward<E::States>>(
-    known: &Known<E, R>,
-    listed: &Listed<E>,
-    judged: &Judgement,
-) -> Result<Vec<String>> {
-    let states = listed.graph.states();
-    judged.missing.iter().map(|object| (known.write)(states, listed.first[object.object])).collect()
 }

@@ -57,22 +57,22 @@ type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
 type Writer<S> = Box<dyn Fn(&S, usize) -> Result<String>>;
 
 /// A task whose states can be listed.
-pub(super) struct Known<E: EnumerableEnv, R> {
+pub(super) struct Known<E: EnumerableEnv> {
     pub(super) env: E,
-    pub(super) reward: R,
+    pub(super) reward: Box<dyn Reward<E::States>>,
     pub(super) read: Reader<E::States>,
     pub(super) write: Writer<E::States>,
 }
 
 /// A function of a task, whatever its states are.
 pub(super) trait Visit {
-    fn visit<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()>;
+    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()>;
 }
 
 /// Most states that are listed.
 const LISTED: usize = 2_000_000;
 
-impl<E: EnumerableEnv, R: Reward<E::States>> Known<E, R> {
+impl<E: EnumerableEnv> Known<E> {
     pub(super) fn listed(&self) -> Result<Listed<E>> {
         let graph = StateGraph::build(&self.env, LISTED)?;
         let target = graph.target_distribution(&self.reward, None)?;
@@ -139,19 +139,10 @@ impl TaskArgs {
                 let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
                 let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
                 let (env, reward) = (sequence.env(), TableReward::read(&sequence, &dna, path, None)?);
-                let reader = dna.clone();
-                let row = move |line: &str| -> Result<Vec<u16>> {
-                    Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec())
-                };
-                let width = TokenSequence::tf_bind_8().entries();
-                let write =
-                    move |states: &VectorStates, row: usize| dna.decode(&TokenSequence::tokens(states.row(row)));
-                visit.visit(Known {
-                    env,
-                    reward,
-                    read: Box::new(move |path| vectors(path, width, false, &row)),
-                    write: Box::new(write),
-                })
+                let (width, reader) = (sequence.entries(), dna.clone());
+                let row = move |line: &str| Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec());
+                let write = move |row: &[u16]| dna.decode(&TokenSequence::tokens(row));
+                visit.visit(vectors(env, reward, width, false, row, write))
             }
             _ => self.visit_trees(size(7), visit),
         }
@@ -171,22 +162,19 @@ impl TaskArgs {
         let trees = rules.all_trees().ok_or_else(too_many)?;
         let fewest = reward(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default();
         let reward = reward(fewest as f64)?;
-        let read = move |path: &Path| {
-            let tree = |line: &str| rules.read_newick(&with_numbers(line, &names));
-            vectors(path, rules.entries(), false, &tree)
-        };
-        let write = move |states: &VectorStates, row: usize| Ok(rules.newick(states.row(row)));
-        visit.visit(Known { env, reward, read: Box::new(read), write: Box::new(write) })
+        let width = rules.entries();
+        let row = move |line: &str| rules.read_newick(&with_numbers(line, &names));
+        visit.visit(vectors(env, reward, width, false, row, move |row: &[u16]| Ok(rules.newick(row))))
     }
 }
 
 /// Returns the task of molecules of C, N and O.
-fn molecules(max_atoms: usize) -> Result<Known<GraphEnv, impl Reward<GraphStates>>> {
+fn molecules(max_atoms: usize) -> Result<Known<GraphEnv>> {
     let (elements, charges) = (vec![Element::C, Element::N, Element::O], Vec::new());
     let molecules = MoleculeEnv::new(MoleculeConfig { elements, charges, ..MoleculeConfig::new(max_atoms) })?;
     let score = ScoreConfig::named("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
     let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
-    let reward = MoleculeReward::new(&codec, score.build()?);
+    let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
     let row =
         move |line: &str| codec.graph(&Molecule::from_smiles(line.split_whitespace().next().unwrap_or_default())?);
     Ok(Known {
@@ -205,24 +193,42 @@ fn molecules(max_atoms: usize) -> Result<Known<GraphEnv, impl Reward<GraphStates
 }
 
 /// Returns a task whose objects are rows of numbers: entries less `offset`.
-fn numbers<E: EnumerableEnv<States = VectorStates>, R>(env: E, reward: R, width: usize, offset: u16) -> Known<E, R> {
+fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, width: usize, offset: u16) -> Known<VectorEnv> {
     let row = move |line: &str| -> Result<Vec<u16>> {
         let words = line.split([',', ' ', '\t', ';']).filter(|word| !word.is_empty());
         let row: Option<Vec<u16>> = words.map(|word| word.parse::<u16>().ok()?.checked_add(offset)).collect();
         let row = row.filter(|row| row.len() == width);
         row.ok_or_else(|| Error::config("a row of numbers", line, "as many whole numbers of 0 or more as the task has"))
     };
-    let read = move |path: &Path| vectors(path, width, true, &row);
-    let write = move |states: &VectorStates, row: usize| {
-        Ok(states.row(row).iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "))
-    };
-    Known { env, reward, read: Box::new(read), write: Box::new(write) }
+    let write =
+        move |row: &[u16]| Ok(row.iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "));
+    vectors(env, reward, width, true, row, write)
 }
 
-fn graphs<R: Reward<GraphStates>>(env: GraphEnv, reward: R, format: GraphFormat) -> Known<GraphEnv, R> {
+/// Returns a task whose objects are rows of this width, one per line.
+fn vectors(
+    env: VectorEnv,
+    reward: impl Reward<VectorStates> + 'static,
+    width: usize,
+    are_numbers: bool,
+    row: impl Fn(&str) -> Result<Vec<u16>> + 'static,
+    write: impl Fn(&[u16]) -> Result<String> + 'static,
+) -> Known<VectorEnv> {
     Known {
         env,
-        reward,
+        reward: Box::new(reward),
+        read: Box::new(move |path| {
+            let (rows, n_invalid) = lines(path, are_numbers, &row)?;
+            Ok((VectorStates::from_flat(width, rows.concat())?, n_invalid))
+        }),
+        write: Box::new(move |states, k| write(states.row(k))),
+    }
+}
+
+fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: GraphFormat) -> Known<GraphEnv> {
+    Known {
+        env,
+        reward: Box::new(reward),
         read: Box::new(|path| {
             // Edge lists have several words on each line, and several lines for each graph.
             let text = read_text(path)?;
@@ -240,14 +246,8 @@ fn graphs<R: Reward<GraphStates>>(env: GraphEnv, reward: R, format: GraphFormat)
 }
 
 /// Reads the rows of a file's lines, and the number of lines that are no object of the task.
-fn lines<T>(path: &Path, numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
-    let (rows, n_invalid, notes) = samples(&read_text(path)?, numbers, row);
+fn lines<T>(path: &Path, are_numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
+    let (rows, n_invalid, notes) = samples(&read_text(path)?, are_numbers, row);
     notes.iter().for_each(|note| tell(format_args!("{}: {note}", path.display())));
     Ok((rows, n_invalid))
-}
-
-/// Reads the same of a task whose objects are rows of this width.
-fn vectors(path: &Path, width: usize, numbers: bool, row: RowReader<'_, Vec<u16>>) -> Result<(VectorStates, usize)> {
-    let (rows, n_invalid) = lines(path, numbers, row)?;
-    Ok((VectorStates::from_flat(width, rows.concat())?, n_invalid))
 }

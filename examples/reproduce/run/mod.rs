@@ -3,9 +3,9 @@
 mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
-pub(crate) mod made;
 pub(crate) mod members;
 mod report;
+mod steps;
 pub(crate) mod task_flags;
 mod training;
 

@@ -11,7 +11,7 @@ use gfn_extras::explore::{Thompson, thompson_step};
 use serde_json::{Value, json};
 
 use super::files::{tell, written};
-use super::made::{Made, Steps, steps_before};
+use super::steps::{StepRecord, Steps, read_steps};
 use super::task_flags::TaskFlags;
 use super::{Report, Run, members};
 use crate::plot::{Curve, Figure, Panel, Scale};
@@ -27,7 +27,7 @@ pub(crate) struct Trained {
     members: usize,
     /// Seconds that filled the buffer.
     filled_s: f64,
-    made: Steps,
+    steps: Steps,
 }
 
 impl Run<'_> {
@@ -60,7 +60,7 @@ impl Run<'_> {
         let filled_s = started.elapsed().as_secs_f64();
 
         let run = common.run_folder().filter(|_| members::is_first());
-        let mut made = Steps::default();
+        let mut records = Steps::default();
         if let (Some(run), Some(flags)) = (&run, TaskFlags::of_process()) {
             let context = trainer.context();
             let more = [
@@ -71,14 +71,14 @@ impl Run<'_> {
             ];
             run.describe(flags, &more)?;
             // The steps before a resume are in the folder.
-            made = steps_before(&run.metrics(), trainer.steps_done())?;
+            records = read_steps(&run.metrics(), trainer.steps_done())?;
         }
         let average = |trainer: &Trainer<E>| trainer.averaged(|_| measure(trainer));
         let mut validation = common.measures_every(steps).map(|every| Validation::every(every, average)).transpose()?;
         let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
         let mut keep = |_: &Trainer<E>, record: &mut Record| {
-            made.push(Made::from_record(record)?);
+            records.push(StepRecord::from_record(record)?);
             Ok(ControlFlow::Continue(()))
         };
         let mut fit = Fit::new(steps);
@@ -124,30 +124,30 @@ impl Run<'_> {
             std::process::exit(INTERRUPTED);
         }
         let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
-        Ok(Some((trainer, Report::new(Trained { batch, params, members: members::count(), filled_s, made }))))
+        Ok(Some((trainer, Report::new(Trained { batch, params, members: members::count(), filled_s, steps: records }))))
     }
 
     /// Draws loss, log Z and the metrics of training, and the task's panels.
     pub(super) fn draw_training(&self, report: &mut Report) -> Result<()> {
-        let made = &report.trained.made.kept;
-        let curve = |title: &str, of: &dyn Fn(&Made) -> Option<f64>| {
-            Curve::new(title, made.iter().filter_map(|made| Some((made.step as f64, of(made)?))))
+        let records = &report.trained.steps.records;
+        let curve = |title: &str, of: &dyn Fn(&StepRecord) -> Option<f64>| {
+            Curve::new(title, records.iter().filter_map(|step| Some((step.step as f64, of(step)?))))
         };
-        let log_panel = |title: &str, of: &dyn Fn(&Made) -> Option<f64>| {
+        let log_panel = |title: &str, of: &dyn Fn(&StepRecord) -> Option<f64>| {
             Panel::new(title).labels("step", "").y_scale(Scale::Log).curve(curve(title, of))
         };
-        let mut log_z = Panel::new("log Z").labels("step", "").curve(curve("estimate", &|made| made.log_z));
+        let mut log_z = Panel::new("log Z").labels("step", "").curve(curve("estimate", &|step| step.log_z));
         if let Some(value) = report.figures.get("log_z_true").and_then(Value::as_f64) {
             log_z = log_z.reference(value, "true");
         }
-        let mut figure = Figure::new(&self.title).panel(log_panel("loss", &|made| made.loss)).panel(log_z);
-        let names: BTreeSet<&String> = made.iter().flat_map(|made| made.metrics.keys()).collect();
+        let mut figure = Figure::new(&self.title).panel(log_panel("loss", &|step| step.loss)).panel(log_z);
+        let names: BTreeSet<&String> = records.iter().flat_map(|step| step.metrics.keys()).collect();
         for name in names {
             figure = figure.panel(if name == MODES {
-                let seen = made.iter().filter_map(|made| Some((made.reward_calls as f64, made.metric(MODES)?)));
+                let seen = records.iter().filter_map(|step| Some((step.reward_calls as f64, step.metric(MODES)?)));
                 Panel::new("modes").labels("reward calls", "").curve(Curve::new("seen", seen))
             } else {
-                log_panel(&name.replace('_', " "), &|made| made.metric(name))
+                log_panel(&name.replace('_', " "), &|step| step.metric(name))
             });
         }
         let figure = report.panels.drain(..).fold(figure, Figure::panel);
@@ -158,7 +158,7 @@ impl Run<'_> {
 /// The metric of distinct modes seen, which is drawn against reward calls.
 const MODES: &str = "modes_found";
 
-impl Made {
+impl StepRecord {
     fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.get(name).copied().flatten()
     }
@@ -176,19 +176,19 @@ impl Trained {
     }
 
     /// Returns the last three quarters of the steps, when all is warm.
-    fn warm(&self) -> &[Made] {
-        &self.made.kept[self.made.kept.len() / 4..]
+    fn warm(&self) -> &[StepRecord] {
+        &self.steps.records[self.steps.records.len() / 4..]
     }
 
     /// Returns the mean over the warm steps.
-    fn mean(&self, of: impl Fn(&Made) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&StepRecord) -> f64) -> f64 {
         self.warm().iter().map(of).sum::<f64>() / self.warm().len() as f64
     }
 
     /// Returns the steps per second once warm: the median of windows.
     pub(crate) fn its_per_s(&self) -> f64 {
-        let steps = |window: &[Made]| window.iter().map(|made| made.n).sum::<usize>() as f64;
-        let rate = |window: &[Made]| steps(window) / window.iter().map(Made::time).sum::<f64>();
+        let steps = |window: &[StepRecord]| window.iter().map(|step| step.n).sum::<usize>() as f64;
+        let rate = |window: &[StepRecord]| steps(window) / window.iter().map(StepRecord::time).sum::<f64>();
         let mut windows: Vec<f64> = self.warm().chunks(self.warm().len().div_ceil(9).max(1)).map(rate).collect();
         windows.sort_by(f64::total_cmp);
         windows.get(windows.len() / 2).copied().unwrap_or(f64::NAN)
@@ -196,29 +196,29 @@ impl Trained {
 
     /// Returns log Z of the last step.
     pub(crate) fn log_z(&self) -> f64 {
-        self.made.kept.last().and_then(|made| made.log_z).unwrap_or(f64::NAN)
+        self.steps.records.last().and_then(|step| step.log_z).unwrap_or(f64::NAN)
     }
 
     /// Returns the figures of training; the loss is the mean of the last tenth.
     pub(super) fn figures(&self) -> Value {
-        let mean_len = self.mean(|made| made.mean_len.unwrap_or(f64::NAN));
-        let made = &self.made.kept;
-        let tail = &made[made.len() - made.len().div_ceil(10)..];
-        let loss = tail.iter().map(|made| made.loss.unwrap_or(f64::NAN)).sum::<f64>() / tail.len() as f64;
-        let modes_seen = made.iter().filter_map(|made| made.metric(MODES)).next_back();
-        let phase = |k: usize| 1e3 * self.mean(|made| made.seconds[k] / made.n as f64);
+        let mean_len = self.mean(|step| step.mean_len.unwrap_or(f64::NAN));
+        let records = &self.steps.records;
+        let tail = &records[records.len() - records.len().div_ceil(10)..];
+        let loss = tail.iter().map(|step| step.loss.unwrap_or(f64::NAN)).sum::<f64>() / tail.len() as f64;
+        let modes_seen = records.iter().filter_map(|step| step.metric(MODES)).next_back();
+        let phase = |k: usize| 1e3 * self.mean(|step| step.seconds[k] / step.n as f64);
         json!({
             "batch": self.batch,
             "members": self.members,
             "params": self.params,
-            "train_s": self.filled_s + made.iter().map(Made::time).sum::<f64>(),
+            "train_s": self.filled_s + records.iter().map(StepRecord::time).sum::<f64>(),
             "its_per_s": self.its_per_s(),
             "mean_len": mean_len,
             "states_per_s": self.its_per_s() * self.batch as f64 * mean_len,
-            "distinct_share": self.mean(|made| made.distinct as f64 / made.states as f64),
+            "distinct_share": self.mean(|step| step.distinct as f64 / step.states as f64),
             "phases_ms": [phase(0), phase(1), phase(2), phase(3)],
             // Each member counts its own, and has as many.
-            "reward_calls": made.last().map_or(0, |made| made.reward_calls) * self.members as u64,
+            "reward_calls": records.last().map_or(0, |step| step.reward_calls) * self.members as u64,
             "modes_seen": modes_seen.map(|seen| seen as u64),
             "loss": loss,
             "log_z": self.log_z(),

@@ -1,65 +1,52 @@
 //! Markov chains on a grid: Metropolis-Hastings, and replica exchange of chains at several temperatures.
 
+use std::ops::ControlFlow;
+
 use gfn::Rng;
 
 /// A chain that samples in proportion to R to the power `beta`.
-struct Chain {
-    point: Vec<u16>,
+pub(crate) struct Chain {
+    pub(crate) point: Vec<u16>,
     log_reward: f64,
     beta: f64,
 }
 
-/// Ladders of chains, all of the same powers of R; neighbours on a ladder exchange their points.
-pub(crate) struct Chains<'a> {
-    log_reward: &'a dyn Fn(&[u16]) -> f64,
-    height: usize,
-    ladders: Vec<Vec<Chain>>,
-    /// The number of points whose reward was computed.
+/// The chains after a round, and the number of points whose reward was computed so far.
+pub(crate) struct Round<'a> {
+    /// Ladders of chains, each of which has all powers of R.
+    pub(crate) ladders: &'a [Vec<Chain>],
     pub(crate) reward_calls: u64,
-    rounds: usize,
 }
 
-impl<'a> Chains<'a> {
-    /// Starts ladders of chains at random points of a grid of `[dimensions, height]`. With a single power, 1, they are
-    /// Metropolis-Hastings chains.
-    pub(crate) fn new(
-        grid: [usize; 2],
-        ladders: usize,
-        betas: &[f64],
-        log_reward: &'a dyn Fn(&[u16]) -> f64,
-        rng: &mut Rng,
-    ) -> Self {
-        let [ndim, height] = grid;
-        let mut start = |beta: &f64| {
-            let point: Vec<u16> = (0..ndim).map(|_| rng.below(height) as u16).collect();
-            Chain { log_reward: log_reward(&point), point, beta: *beta }
-        };
-        let ladders: Vec<Vec<Chain>> = (0..ladders).map(|_| betas.iter().map(&mut start).collect()).collect();
-        let reward_calls = (ladders.len() * betas.len()) as u64;
-        Self { log_reward, height, ladders, reward_calls, rounds: 0 }
-    }
-
-    /// Returns the points of all chains.
-    pub(crate) fn points(&self) -> impl Iterator<Item = &[u16]> {
-        self.ladders.iter().flatten().map(|chain| chain.point.as_slice())
-    }
-
-    /// Returns the points of the chains that sample in proportion to R itself: the first of each ladder.
-    pub(crate) fn samples(&self) -> impl Iterator<Item = &[u16]> {
-        self.ladders.iter().filter_map(|ladder| ladder.first()).map(|chain| chain.point.as_slice())
-    }
-
-    /// Makes a proposal for each chain, then exchanges every other pair of neighbours.
-    pub(crate) fn round(&mut self, rng: &mut Rng) {
-        for ladder in &mut self.ladders {
+/// Runs ladders of chains from random points of a grid of `[dimensions, height]` until `visit` ends it. Each round makes a proposal for each chain,
+/// then exchanges the points of every other pair of neighbours on a ladder. With a single power, 1, they are Metropolis-Hastings chains.
+pub(crate) fn run_chains(
+    grid: [usize; 2],
+    n_ladders: usize,
+    betas: &[f64],
+    log_reward: &dyn Fn(&[u16]) -> f64,
+    rng: &mut Rng,
+    mut visit: impl FnMut(Round<'_>) -> ControlFlow<()>,
+) {
+    let [ndim, height] = grid;
+    let mut start = |beta: &f64| {
+        let point: Vec<u16> = (0..ndim).map(|_| rng.below(height) as u16).collect();
+        Chain { log_reward: log_reward(&point), point, beta: *beta }
+    };
+    let mut ladders: Vec<Vec<Chain>> = (0..n_ladders).map(|_| betas.iter().map(&mut start).collect()).collect();
+    let mut reward_calls = (n_ladders * betas.len()) as u64;
+    for first_of_pair in [0, 1].into_iter().cycle() {
+        for ladder in &mut ladders {
             for chain in ladder.iter_mut() {
-                self.reward_calls += u64::from(chain.propose(self.log_reward, self.height, rng));
+                reward_calls += u64::from(chain.propose(log_reward, height, rng));
             }
-            for pair in ladder[self.rounds % 2..].chunks_exact_mut(2) {
+            for pair in ladder[first_of_pair..].chunks_exact_mut(2) {
                 exchange(pair, rng);
             }
         }
-        self.rounds += 1;
+        if visit(Round { ladders: &ladders, reward_calls }).is_break() {
+            return;
+        }
     }
 }
 

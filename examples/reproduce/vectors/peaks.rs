@@ -6,7 +6,7 @@ use std::time::Instant;
 use gfn::metrics::ModeTracker;
 use gfn_gym::hypergrid::HyperGrid;
 
-use super::chains::Chains;
+use super::chains::{Round, run_chains};
 use crate::prelude::*;
 
 /// Train a perceptron on a grid with a few peaks, or run the Markov chains that it is compared with
@@ -101,24 +101,23 @@ impl PeakSearch {
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
         let powers: Vec<f64> = (0..n_powers).map(power).collect();
-        let mut chains = Chains::new([self.ndim, self.height], CHAINS / n_powers, &powers, &log_reward, &mut rng);
         let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
-        let mut visits = vec![0u64; n_counted as usize];
-        for round in 1.. {
-            chains.round(&mut rng);
-            found.add(round, chains.reward_calls, chains.points().filter_map(|point| peaks.peak_at(point)));
-            // Rounds apart, as the points of one chain depend on each other.
-            if 2 * chains.reward_calls > budget && round.is_multiple_of(self.height.pow(2)) {
-                for point in chains.samples() {
-                    if let Some(visits) = visits.get_mut(peaks.grid.index(point) as usize) {
+        let (mut visits, mut n_rounds) = (vec![0u64; n_counted as usize], 0);
+        let shape = [self.ndim, self.height];
+        run_chains(shape, CHAINS / n_powers, &powers, &log_reward, &mut rng, |Round { ladders, reward_calls }| {
+            n_rounds += 1;
+            let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
+            found.add(n_rounds, reward_calls, modes);
+            // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder samples by R itself.
+            if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
+                for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
+                    if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
                         *visits += 1;
                     }
                 }
             }
-            if chains.reward_calls >= budget {
-                break;
-            }
-        }
+            if reward_calls >= budget { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         let seconds = started.elapsed().as_secs_f64();
         let mut report = Report::new(Trained::without_steps(run.config.batch, seconds));
         report.set("why_not_exact", "chains have no distribution that could be listed");

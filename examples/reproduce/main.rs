@@ -1,7 +1,9 @@
-//! Every published figure, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
+//! Every published figure, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes
+//! 4 --directed`.
 //!
-//! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line is for programs.
-//! A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. The examples beside this folder are the ones to learn from.
+//! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line
+//! is for programs. A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. The
+//! examples beside this folder are the ones to learn from.
 
 mod continuous;
 mod flags;

@@ -35,8 +35,8 @@ const BINS: usize = 50;
 pub(super) const FLOORS: usize = 20;
 /// Norm above which gradients are clipped: a density has no upper bound.
 pub(super) const MAX_NORM: f64 = 10.0;
-/// Share of each batch with --polar that leads to uniform points of the box, by steps back from them: modes off the diagonal are many steps one way,
-/// and seldom met.
+/// Share of each batch with --polar that leads to uniform points of the box, by steps back from them: modes
+/// off the diagonal are many steps one way, and seldom met.
 const POLAR_SHARE: f64 = 0.25;
 /// The number of those points.
 const POINTS: usize = 50_000;

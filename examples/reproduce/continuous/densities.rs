@@ -6,7 +6,8 @@ use gfn_gym::diffusion::{CoxProcess, Funnel, ManyWell, Mixture, Target};
 
 use crate::prelude::*;
 
-/// A target, and the scale of the process that reaches it: sigma^2 is 5 for the grids, 1 in many dimensions (Sendera et al. 2024).
+/// A target, and the scale of the process that reaches it: sigma^2 is 5 for the grids, 1 in many dimensions
+/// (Sendera et al. 2024).
 pub(super) type MakeTarget = (fn() -> Result<Arc<dyn Target>>, f64);
 
 pub(super) const TARGETS: &[Choice<MakeTarget>] = &[

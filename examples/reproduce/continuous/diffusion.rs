@@ -1,4 +1,5 @@
-//! Sampling from a density by a controlled diffusion: trajectory balance and its kin on pinned Brownian motion, off-policy by flag.
+//! Sampling from a density by a controlled diffusion: trajectory balance and its kin on pinned Brownian
+//! motion, off-policy by flag.
 
 use gfn::metrics::{estimate_log_z, eubo};
 use gfn::replay::RankBy;
@@ -29,7 +30,8 @@ pub(crate) struct Diffusion {
     /// Start from the process without drift: the network's output layer starts at 0
     #[arg(long)]
     zero_init: bool,
-    /// Search by Langevin steps (MALA) from replayed objects every 100 steps; half of each batch is then replayed
+    /// Search by Langevin steps (MALA) from replayed objects every 100 steps; half of each batch is then
+    /// replayed
     #[arg(long)]
     local_search: bool,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Relative trajectory balance: a diffusion is fitted to samples of a prior by maximum likelihood, frozen, and a copy of it fine-tuned to a
-//! posterior that is given by a likelihood ratio.
+//! Relative trajectory balance: a diffusion is fitted to samples of a prior by maximum likelihood, frozen,
+//! and a copy of it fine-tuned to a posterior that is given by a likelihood ratio.
 
 use gfn::metrics::importance_log_z;
 use gfn::objective::{MaximumLikelihood, Quantities, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};

@@ -1,4 +1,5 @@
-//! Flags from a TOML file: every flag of a task by its name, checked like those of the command line, which win.
+//! Flags from a TOML file: every flag of a task by its name, checked like those of the command line, which
+//! win.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,15 +11,16 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde::de::DeserializeOwned;
 
-/// Parses the arguments of a program: the first is its name, and the second a task's name if the program has several. Flags of the file that
-/// `--config` names count if the command line doesn't give them.
+/// Parses the arguments of a program: the first is its name, and the second a task's name if the program has
+/// several. Flags of the file that `--config` names count if the command line doesn't give them.
 ///
-/// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and the flag's parser reads its value, so that a flag is declared once. Other
-/// keys are refused.
+/// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and the flag's parser reads its value, so
+/// that a flag is declared once. Other keys are refused.
 pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let whole = signed(program);
-    // Only finds `--config` and the flags of the command line: errors and requests for help come up again below.
+    // Only finds `--config` and the flags of the command line: errors and requests for help come up again
+    // below.
     let lenient = whole.clone().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
     let Ok(given) = lenient.try_get_matches_from(&args) else { return whole.try_get_matches_from(args) };
     let (mut given, mut command, mut first) = (&given, &whole, 1);
@@ -52,7 +54,8 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
     })
 }
 
-/// Lets each number of a program have a sign: `--steps -1` is a number that the flag refuses, not another flag.
+/// Lets each number of a program have a sign: `--steps -1` is a number that the flag refuses, not another
+/// flag.
 fn signed(program: &Command) -> Command {
     let sign = |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
     program.clone().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))

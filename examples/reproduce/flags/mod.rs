@@ -80,8 +80,8 @@ pub(crate) struct Common {
     /// Use of several threads
     #[arg(long, value_parser = choice(members::USES), default_value = "environment")]
     pub(crate) threads_for: Named<()>,
-    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun): each draws
-    /// and scores its share of the batch, and all make the same update
+    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun):
+    /// each draws and scores its share of the batch, and all make the same update
     #[arg(long, value_parser = ["sync"])]
     dist: Option<String>,
     /// Seconds that a process waits for the others, which may validate or save alone meanwhile
@@ -120,14 +120,15 @@ pub(crate) struct Common {
     /// Share of the learning rates that is left at the end
     #[arg(long)]
     lr_end: Option<f64>,
-    /// Evaluate by a moving average of the parameters, which keeps this share of itself at each step: 0.999, for example
+    /// Evaluate by a moving average of the parameters, which keeps this share of itself at each step: 0.999,
+    /// for example
     #[arg(long)]
     pub(crate) ema: Option<f64>,
     /// Draw training trajectories by the average, too
     #[arg(long, requires = "ema")]
     pub(crate) ema_sampling: bool,
-    /// Folder for everything of the run: settings, metrics, result, pictures and checkpoint; the same command resumes a
-    /// run there that stopped before its end
+    /// Folder for everything of the run: settings, metrics, result, pictures and checkpoint; the same command
+    /// resumes a run there that stopped before its end
     #[arg(long, conflicts_with_all = ["out", "save", "metrics"])]
     run: Option<PathBuf>,
     /// Folder for pictures
@@ -148,7 +149,8 @@ pub(crate) struct Common {
     /// Folder for event files, in which TensorBoard follows the run
     #[arg(long)]
     pub(crate) tensorboard: Option<PathBuf>,
-    /// Steps between measurements of the exact distance, if they are cheap; a thirtieth of all steps if curves are drawn
+    /// Steps between measurements of the exact distance, if they are cheap; a thirtieth of all steps if
+    /// curves are drawn
     #[arg(long, value_parser = at_least_one)]
     validate_every: Option<usize>,
     /// Print one line of JSON at the end
@@ -195,7 +197,8 @@ impl Common {
         own.or_else(|| self.resume.clone())
     }
 
-    /// Returns the number of steps between two measurements: the flag's, or a thirtieth of all if curves are drawn.
+    /// Returns the number of steps between two measurements: the flag's, or a thirtieth of all if curves are
+    /// drawn.
     pub(crate) fn measures_every(&self, steps: usize) -> Option<usize> {
         self.validate_every.or(self.out().map(|_| (steps / MEASUREMENTS).max(1)))
     }
@@ -205,7 +208,8 @@ impl Common {
         self.lr == Some(0.0)
     }
 
-    /// Returns the settings of training. A frozen policy has a frozen log Z, so that every step is the same work.
+    /// Returns the settings of training. A frozen policy has a frozen log Z, so that every step is the same
+    /// work.
     pub(crate) fn trainer(&self, recipe: &Recipe) -> TrainerConfig {
         let steps = self.steps.unwrap_or(recipe.steps);
         let lr = self.lr.unwrap_or(recipe.lr);
@@ -221,7 +225,8 @@ impl Common {
         }
     }
 
-    /// Returns the share of uniform actions at the start: a policy gradient is a mean under the policy itself.
+    /// Returns the share of uniform actions at the start: a policy gradient is a mean under the policy
+    /// itself.
     pub(crate) fn epsilon(&self, recipe: &Recipe) -> f64 {
         self.epsilon.unwrap_or(if self.objective.is_on_policy() { 0.0 } else { recipe.epsilon })
     }
@@ -233,7 +238,8 @@ impl Common {
         (capacity > 0).then_some(ReplayConfig { capacity, eviction, draw })
     }
 
-    /// Returns the backward policy: the flag's, its own network if the objective trains it, or the task's default.
+    /// Returns the backward policy: the flag's, its own network if the objective trains it, or the task's
+    /// default.
     pub(crate) fn backward(&self, default: BackwardPolicy) -> BackwardPolicy {
         self.backward.map_or_else(|| self.objective.backward(default), |named| named.value)
     }

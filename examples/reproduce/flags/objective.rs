@@ -70,7 +70,8 @@ impl ObjectiveName {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
     }
 
-    /// Returns the path to a replayed object: the one that was sampled, if the backward policy learns from paths.
+    /// Returns the path to a replayed object: the one that was sampled, if the backward policy learns from
+    /// paths.
     pub(crate) fn replay_path(self) -> ReplayPath {
         if self.name == "tb-tlm" { ReplayPath::Stored } else { ReplayPath::default() }
     }

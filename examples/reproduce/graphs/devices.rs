@@ -1,4 +1,5 @@
-//! A device held against the CPU: gradients of every objective, a checkpoint that is resumed on the other, and steps a second.
+//! A device held against the CPU: gradients of every objective, a checkpoint that is resumed on the other,
+//! and steps a second.
 
 use std::time::Instant;
 
@@ -54,7 +55,7 @@ impl Reward<GraphStates> for Sums {
 
 /// The largest allowed difference of gradients, as a share of their norm.
 const ALLOWED: f64 = 1e-4;
-/// Batch and width of what is timed.
+/// Batches and widths of the measurements of speed.
 const SPEEDS: [(usize, i64); 4] = [(16, 64), (128, 128), (1_024, 256), (4_096, 512)];
 
 impl Task for Devices {
@@ -120,7 +121,7 @@ impl Devices {
     }
 }
 
-/// The objective of what is timed and resumed.
+/// The objective of speeds and of resumed runs.
 const BALANCE: ObjectiveName = Named { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {

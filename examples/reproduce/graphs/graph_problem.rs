@@ -24,7 +24,8 @@ pub(crate) struct GraphProblems {
     /// Log-reward of a unit of size at first; it rises to --beta over three quarters of the steps
     #[arg(long)]
     beta_from: Option<f64>,
-    /// One policy for all log-rewards between --beta-from and --beta, of small graphs; a condition selects one when it samples
+    /// One policy for all log-rewards between --beta-from and --beta, of small graphs; a condition selects
+    /// one when it samples
     #[arg(long, requires = "beta_from")]
     any_beta: bool,
     /// Updates of each step on 64 transitions each, instead of one on whole trajectories; for fl-db and db

@@ -1,4 +1,5 @@
-//! Growth up to isomorphism: all graphs equally often, and connected graphs of two-coloured nodes by a reward.
+//! Growth up to isomorphism: all graphs equally often, and connected graphs of two-coloured nodes by a
+//! reward.
 
 use gfn::nn::Symmetry;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs as ColoredGrowth};
@@ -33,7 +34,8 @@ impl Task for AllGraphs {
     }
 }
 
-/// Returns the recipe of growth: many small steps, as each action's probability must be right to a few per cent in every class.
+/// Returns the recipe of growth: many small steps, as each action's probability must be right to a few per
+/// cent in every class.
 fn recipe(steps: usize) -> Recipe {
     Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() }
 }

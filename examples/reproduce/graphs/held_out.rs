@@ -1,5 +1,6 @@
-//! Graphs that a policy isn't trained on. Of small ones p(x | G) is exact, and log Z(G) is from the state flow. Of large ones the best of some
-//! samples stands beside the optimum, a greedy solution and local search.
+//! Graphs that a policy isn't trained on. Of small ones p(x | G) is exact, and log Z(G) is from the state
+//! flow. Of large ones the best of some samples stands beside the optimum, a greedy solution and local
+//! search.
 
 use std::time::Instant;
 

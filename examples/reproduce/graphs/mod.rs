@@ -1,4 +1,5 @@
-//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples of a checkpoint, speed.
+//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples
+//! of a checkpoint, speed.
 
 pub(crate) mod devices;
 pub(crate) mod graph_problem;
@@ -17,7 +18,8 @@ pub(crate) struct Machine {
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one
+    /// is another run
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Device of tensors: cpu, cuda or cuda:N

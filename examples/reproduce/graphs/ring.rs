@@ -1,4 +1,5 @@
-//! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of them.
+//! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,8 @@ const NETWORKS: &[Choice<()>] = &[
 const SAMPLES: usize = 10_000;
 /// Mass below which the pruned evaluation drops a state, and the number of states that it may visit.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
-/// The same for a first evaluation: a policy that spreads beyond these spreads beyond the others, and that takes seconds instead of minutes.
+/// The same for a first evaluation: a policy that spreads beyond these spreads beyond the others, and that
+/// takes seconds instead of minutes.
 const FIRST_PRUNE: (f64, usize) = (1e-6, 200_000);
 
 impl Rings {
@@ -47,11 +49,13 @@ impl Rings {
         if self.undirected { GraphKind::Undirected } else { GraphKind::Directed }
     }
 
-    /// Returns the recipe of a size. Rings are rare among random graphs, so from four directed nodes on the buffer starts
-    /// with random trajectories. Otherwise the policy may end on the first ring that it finds, and find the others too late.
+    /// Returns the recipe of a size. Rings are rare among random graphs, so from four directed nodes on the
+    /// buffer starts with random trajectories. Otherwise the policy may end on the first ring that it finds,
+    /// and find the others too late.
     fn recipe(&self) -> Recipe {
         let (steps, prefill) = match (self.kind(), self.nodes) {
-            // One trajectory in 1,072 ends in a ring, so that one of the six rings is missing in one run of 1,900.
+            // One trajectory in 1,072 ends in a ring, so that one of the six rings is missing in one run of
+            // 1,900.
             (GraphKind::Directed, 4) => (1_000, 60_000),
             (_, ..=4) => (1_000, 0),
             (GraphKind::Undirected, 5) => (1_000, 20_000),
@@ -67,7 +71,8 @@ impl Rings {
             batch: 128,
             replay: 10_000,
             prefill,
-            // Without random trajectories, random actions keep the policy from ending on the first ring that it finds.
+            // Without random trajectories, random actions keep the policy from ending on the first ring that
+            // it finds.
             epsilon: if prefill == 0 { 0.2 } else { 0.1 },
             lr: 1e-3,
             // Small learning rates at the end average out the noise of single batches.
@@ -136,7 +141,8 @@ impl Task for Rings {
     }
 }
 
-/// Returns an upper bound on the JSD and the mass that it takes as lost; `None` if the policy spreads over too many states for that.
+/// Returns an upper bound on the JSD and the mass that it takes as lost; `None` if the policy spreads over
+/// too many states for that.
 fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let prune = |(tau, most)| pruned_distribution(trainer.env(), trainer.policy(), tau, most);
     let pruned = match prune(FIRST_PRUNE).map(drop).and_then(|()| prune(PRUNE)) {

@@ -1,4 +1,5 @@
-//! Solves a problem on one graph of a file, by local search and the policy of a checkpoint that `graph-problem --save` wrote.
+//! Solves a problem on one graph of a file, by local search and the policy of a checkpoint that
+//! `graph-problem --save` wrote.
 
 use gfn::graph::NamedGraph;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
@@ -43,7 +44,8 @@ struct Saved {
 }
 
 impl Solve {
-    /// Solves the problem of a checkpoint by its policy; without a checkpoint, the one that the flag names, by search alone.
+    /// Solves the problem of a checkpoint by its policy; without a checkpoint, the one that the flag names,
+    /// by search alone.
     fn solve(&self, graph: &NamedGraph) -> Result<(Problem, Solved)> {
         let (device, mut rng) = (self.machine.device()?, Rng::seeded(self.machine.seed));
         let progress = |one: &Progress| {

@@ -7,7 +7,8 @@ use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphRules, Semantic
 
 use crate::prelude::*;
 
-/// Time growth to a fixed number of nodes, whose states are nearly all distinct, against the matrix products of all its nodes, one by one
+/// Time growth to a fixed number of nodes, whose states are nearly all distinct, against the matrix products
+/// of all its nodes, one by one
 #[derive(Args)]
 pub(crate) struct Speed {
     /// Nodes that every graph grows to
@@ -58,8 +59,9 @@ impl Task for Speed {
     }
 }
 
-/// Returns the seconds of the products of one iteration if each node is evaluated by itself: forward at each level of a roll-out, forward and
-/// backward on all visited states at once. The network may take less, because it evaluates equal nodes once, and roll-outs on the host.
+/// Returns the seconds of the products of one iteration if each node is evaluated by itself: forward at each
+/// level of a roll-out, forward and backward on all visited states at once. The network may take less,
+/// because it evaluates equal nodes once, and roll-outs on the host.
 fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, device: Device) -> Result<f64> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     let trajectories = sampler.forward(batch, &mut trainer.evaluation_rng())?;
@@ -75,14 +77,16 @@ fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, dev
     Ok(total)
 }
 
-/// Returns the seconds of one pass over graphs of these sizes: each product `times` times (forward; and the two of its backward pass).
+/// Returns the seconds of one pass over graphs of these sizes: each product `times` times (forward; and the
+/// two of its backward pass).
 fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device) -> f64 {
     let (nodes, graphs, width) = (sizes.iter().sum::<i64>(), sizes.len() as i64, config.embedding);
     if nodes == 0 {
         return 0.0;
     }
-    // Per node: two maps a layer, less the first, which is a table's; the node head; query and key. Per graph: the map that
-    // tells nodes of the whole graph, and the exit head. Per pair: query times key, at each size of its own.
+    // Per node: two maps a layer, less the first, which is a table's; the node head; query and key. Per
+    // graph: the map that tells nodes of the whole graph, and the exit head. Per pair: query times key, at
+    // each size of its own.
     let per_node = 2 * config.layers as i64 - 1 + 1 + 2;
     let mut by_size: BTreeMap<i64, i64> = BTreeMap::new();
     sizes.iter().filter(|n| **n > 0).for_each(|&n| *by_size.entry(n).or_default() += 1);

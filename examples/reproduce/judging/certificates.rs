@@ -1,4 +1,5 @@
-//! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every quality.
+//! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every
+//! quality.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,9 @@ use crate::prelude::*;
 pub(crate) struct Certificates {
     #[command(flatten)]
     task: TaskArgs,
-    /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers some ways to build an object;
-    /// exact ones but for an object that has 1 or 5 % of the target and that they never sample
+    /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers
+    /// some ways to build an object; exact ones but for an object that has 1 or 5 % of the target and that
+    /// they never sample
     #[arg(long, default_value_t = 200)]
     policies: usize,
     /// Trajectories of each certificate
@@ -128,7 +130,7 @@ impl Visit for &Certificates {
     }
 }
 
-/// What policies are compared by.
+/// The truth that certificates are compared with.
 struct Check<'a, E: EnumerableEnv> {
     args: &'a Certificates,
     env: &'a E,
@@ -207,7 +209,8 @@ impl Counted {
     }
 }
 
-/// Returns flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
+/// Returns flow consistency by exact probabilities of objects: the mean distance of subsets of which each
+/// source has `share` objects.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,

@@ -1,4 +1,5 @@
-//! The exact distribution of a task as a table for other programs, and a judgement of the samples of any program beside it.
+//! The exact distribution of a task as a table for other programs, and a judgement of the samples of any
+//! program beside it.
 
 use gfn_judge::{Judgement, Missing};
 

@@ -7,8 +7,8 @@ use gfn::policy::Evaluation;
 
 use crate::prelude::*;
 
-/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are added, which belong to pairs
-/// of states, so that moves to isomorphic states stay equally probable.
+/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are
+/// added, which belong to pairs of states, so that moves to isomorphic states stay equally probable.
 pub(super) struct Blurred<'a, E: EnumerableEnv> {
     pub(super) policy: &'a dyn Policy<E>,
     pub(super) direction: Direction,

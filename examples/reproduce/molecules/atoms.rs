@@ -111,7 +111,8 @@ impl Task for Molecules {
 /// Train a GNN policy to build molecules that an external program scores
 #[derive(Args)]
 pub(crate) struct ExternalMolecules {
-    /// Program that reads a SMILES per line and writes a score of 0 or more per line; words are separated by spaces
+    /// Program that reads a SMILES per line and writes a score of 0 or more per line; words are separated by
+    /// spaces
     #[arg(long, default_value = "python3 examples/heteroatom_scorer.py")]
     command: String,
     #[command(flatten)]
@@ -120,7 +121,7 @@ pub(crate) struct ExternalMolecules {
 
 /// The longest wait for a line, start-up included.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Most states for which the program is asked about all molecules, so that the distance is exact.
+/// Most states up to which the program scores all molecules, so that the distance is exact.
 const EXTERNAL_LIMIT: usize = 2_000;
 
 impl Task for ExternalMolecules {

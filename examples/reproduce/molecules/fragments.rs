@@ -1,4 +1,5 @@
-//! Molecules fragment by fragment: junction trees, up to isomorphism and the fragments' own symmetries, in proportion to a score.
+//! Molecules fragment by fragment: junction trees, up to isomorphism and the fragments' own symmetries, in
+//! proportion to a score.
 
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 
@@ -11,8 +12,9 @@ use crate::prelude::*;
 pub(crate) struct FragmentTrees {
     #[command(flatten)]
     reward: RewardArgs,
-    /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to, counted from 0 as written, with
-    /// commas between them; an atom is listed as often as it may have something attached, at most once per hydrogen
+    /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to,
+    /// counted from 0 as written, with commas between them; an atom is listed as often as it may have
+    /// something attached, at most once per hydrogen
     #[arg(long)]
     library: Option<PathBuf>,
     /// The library's standard set of common rings and groups, instead of the eight that are exact

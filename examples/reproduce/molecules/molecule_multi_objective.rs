@@ -1,4 +1,5 @@
-//! Molecules under two rewards that pull apart, hydrogen bonds and a small polar surface: one policy for every preference and temperature.
+//! Molecules under two rewards that pull apart, hydrogen bonds and a small polar surface: one policy for
+//! every preference and temperature.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ pub(crate) struct MultiObjective {
     /// Most heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
-    /// Reward only what is within a cone of objectives, of this cosine
+    /// Reward only molecules within a cone of objectives, of this cosine
     #[arg(long)]
     focus: Option<f64>,
     /// Share of replayed molecules whose focus is turned to where they are

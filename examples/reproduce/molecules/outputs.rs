@@ -21,8 +21,8 @@ pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     config.build()
 }
 
-/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a sheet, if files are wanted. The table has a column for each
-/// property of the score.
+/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a sheet, if files are
+/// wanted. The table has a column for each property of the score.
 pub(super) fn write(
     common: &Common,
     molecules: &[Molecule],
@@ -47,8 +47,8 @@ pub(super) fn write(
     })
 }
 
-/// Returns the total variation between molecules, taking together the states that are one molecule, and the numbers of states, finished states and
-/// molecules.
+/// Returns the total variation between molecules, taking together the states that are one molecule, and the
+/// numbers of states, finished states and molecules.
 pub(super) fn of_molecules(
     exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,

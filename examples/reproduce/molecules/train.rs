@@ -11,7 +11,7 @@ pub(super) struct RunArgs {
     /// R is the score to this power
     #[arg(long, default_value_t = 1.0)]
     beta: f64,
-    /// Train on R instead of R times the symmetries of what is built: samples R over these
+    /// Train on R instead of R times the number of symmetries: samples R over these
     #[arg(long)]
     pub(super) no_symmetry_correction: bool,
     /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
@@ -31,7 +31,8 @@ pub(super) struct RewardArgs {
     /// The reward
     #[arg(long, value_parser = choice(REWARDS), default_value = "heteroatoms")]
     reward: Named<()>,
-    /// TOML file of a score instead of the reward by name: a product of powers of properties, as `ScoreConfig` documents it
+    /// TOML file of a score instead of the reward by name: a product of powers of properties, as
+    /// `ScoreConfig` documents it
     #[arg(long, conflicts_with = "reward")]
     pub(super) score: Option<PathBuf>,
 }
@@ -87,8 +88,8 @@ pub(super) struct MoleculeTask<'a> {
 }
 
 impl MoleculeTask<'_> {
-    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports, with what `add`
-    /// adds.
+    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite
+    /// log-reward, and reports, with what `add` adds.
     pub(super) fn train<R: Reward<GraphStates> + 'static>(
         self,
         score: impl MoleculeScore + 'static,

@@ -1,4 +1,5 @@
-//! The exact distribution of a policy beside its target if all states can be listed, and estimates by samples if not.
+//! The exact distribution of a policy beside its target if all states can be listed, and estimates by samples
+//! if not.
 
 use gfn::env::{EnumerableEnv, Reward, StateGraph, log_rewards};
 use gfn::graph::{GraphEnv, GraphState};
@@ -45,8 +46,8 @@ impl<E: EnumerableEnv> Exact<E> {
         Distances::between(probs, &self.target.probs)
     }
 
-    /// Returns the number of modes (objects of the largest reward) that the policy samples at least a tenth as often as it should, and the
-    /// number of all modes.
+    /// Returns the number of modes (objects of the largest reward) that the policy samples at least a tenth
+    /// as often as it should, and the number of all modes.
     fn modes(&self) -> Result<(usize, usize)> {
         let log_rewards = &self.target.log_rewards;
         let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -103,8 +104,8 @@ impl Run<'_> {
         self.print(report)
     }
 
-    /// Trains, and measures exact distances if states can be listed, or estimates by samples. `objects` is the title of the panel of exact
-    /// probabilities. Returns `None` for a member that doesn't measure.
+    /// Trains, and measures exact distances if states can be listed, or estimates by samples. `objects` is
+    /// the title of the panel of exact probabilities. Returns `None` for a member that doesn't measure.
     pub(crate) fn compare<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -170,7 +171,8 @@ pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] 
     maps.map(|(title, values)| Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability"))
 }
 
-/// Estimates log Z by importance, with its interval, and returns how different as many samples are and how large their rewards.
+/// Estimates log Z by importance, with its interval, and returns how different as many samples are and how
+/// large their rewards.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
@@ -190,7 +192,8 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
     }))
 }
 
-/// Reports a certificate of the policy, with a dot for each object that was probed, by its reward over the largest Z that is known.
+/// Reports a certificate of the policy, with a dot for each object that was probed, by its reward over the
+/// largest Z that is known.
 fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, report: &mut Report) -> Result<()> {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();

@@ -1,5 +1,5 @@
-//! Files that a run writes, which are tried before it starts; and its lines on standard output and standard error, which may be closed or
-//! full: a run doesn't end in a panic then.
+//! Files that a run writes, which are tried before it starts; and its lines on standard output and standard
+//! error, which may be closed or full: a run doesn't end in a panic then.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -32,8 +32,9 @@ pub(crate) fn try_folder(folder: &Path) -> Result<()> {
     try_file(&folder.join(format!(".{}.tried", std::process::id())))
 }
 
-/// Tries whether a file can be written: makes its folder, and the file, which is removed again if it is new. A file that exists isn't
-/// changed. A pipe or a device isn't tried, because opening a pipe waits for its reader.
+/// Tries whether a file can be written: makes its folder, and the file, which is removed again if it is new.
+/// A file that exists isn't changed. A pipe or a device isn't tried, because opening a pipe waits for its
+/// reader.
 pub(crate) fn try_file(path: &Path) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;

@@ -66,7 +66,8 @@ impl RunFolder {
         write_json(&self.settings(), &settings(flags))
     }
 
-    /// Returns `true` for the checkpoint of this folder. An interrupted save may have moved it away: its folder is there in any case.
+    /// Returns `true` for the checkpoint of this folder. An interrupted save may have moved it away: its
+    /// folder is there in any case.
     fn has_checkpoint(&self, path: &Path) -> bool {
         let is_same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -121,7 +122,8 @@ impl RunFolder {
         }
     }
 
-    /// Writes the settings with those that are known once the run is set up, and removes a result of other settings.
+    /// Writes the settings with those that are known once the run is set up, and removes a result of other
+    /// settings.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),

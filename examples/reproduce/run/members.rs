@@ -1,6 +1,8 @@
-//! The members of a run: threads of this process (`--threads-for replicas`), or processes that a launcher started (`--dist`).
+//! The members of a run: threads of this process (`--threads-for replicas`), or processes that a launcher
+//! started (`--dist`).
 //!
-//! Each does the whole task, from one seed, and draws and scores a share of each batch. The first alone measures, writes, draws and prints.
+//! Each does the whole task, from one seed, and draws and scores a share of each batch. The first alone
+//! measures, writes, draws and prints.
 
 use std::cell::RefCell;
 use std::time::Duration;

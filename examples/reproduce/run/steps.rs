@@ -38,7 +38,8 @@ impl Steps {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) step: usize,
-    /// The number of steps in this record. Loss and length are means, states and seconds are sums, and all else is of the last step.
+    /// The number of steps in this record. Loss and length are means, states and seconds are sums, and all
+    /// else is of the last step.
     #[serde(skip, default = "one")]
     pub(crate) n: usize,
     pub(crate) reward_calls: u64,

@@ -75,7 +75,8 @@ impl TaskFlags {
     }
 }
 
-/// Returns a flag's value; `None` without one. A text that is a number is one, so that `0.001` and `1e-3` are the same.
+/// Returns a flag's value; `None` without one. A text that is a number is one, so that `0.001` and `1e-3` are
+/// the same.
 fn value(arg: &Arg, matches: &ArgMatches) -> Option<Value> {
     let id = arg.get_id().as_str();
     if matches!(arg.get_action(), ArgAction::SetTrue) {

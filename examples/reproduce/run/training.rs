@@ -19,7 +19,8 @@ use crate::plot::{Curve, Figure, Panel, Scale};
 /// The exit code that shells report for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// What training left beside the trainer: all steps of the run, those before a resume included. Figures of steps are NaN without steps.
+/// The figures of training: all steps of the run, those before a resume included. Figures of steps are NaN
+/// without steps.
 #[derive(Default)]
 pub(crate) struct Trained {
     batch: usize,
@@ -31,8 +32,8 @@ pub(crate) struct Trained {
 }
 
 impl Run<'_> {
-    /// Trains as the flags say, with the task's observers. `measure` is called every few steps and isn't counted as training. Returns `None` for
-    /// a member that doesn't measure.
+    /// Trains as the flags say, with the task's observers. `measure` is called every few steps and isn't
+    /// counted as training. Returns `None` for a member that doesn't measure.
     pub(crate) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -104,7 +105,7 @@ impl Run<'_> {
             Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
         };
         if common.ema.is_some() && ended != Ended::Interrupted {
-            // The checkpoint, saved by now, has both; what is reported is the average.
+            // The checkpoint, saved by now, has both; the average is reported.
             trainer.take_average()?;
         }
         if !members::is_first() {
@@ -170,7 +171,7 @@ impl StepRecord {
 }
 
 impl Trained {
-    /// Returns what is left of a search that trains nothing.
+    /// Returns the figures of a search that trains nothing.
     pub(crate) fn without_steps(batch: usize, seconds: f64) -> Self {
         Self { batch, members: 1, filled_s: seconds, ..Self::default() }
     }

@@ -1,4 +1,5 @@
-//! Structures of a Bayesian network in proportion to their posterior probability, from simulated data or a CSV file.
+//! Structures of a Bayesian network in proportion to their posterior probability, from simulated data or a
+//! CSV file.
 
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};

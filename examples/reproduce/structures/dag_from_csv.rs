@@ -1,4 +1,5 @@
-//! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number per cell.
+//! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number
+//! per cell.
 
 use std::fmt;
 use std::io::Write;
@@ -28,7 +29,8 @@ pub(crate) struct Args {
     /// The data: a header with a name for each variable, then lines with a number for each
     #[arg(default_value = "examples/data/sachs_observational.csv")]
     data: PathBuf,
-    /// Column that says which variables an experiment set in that row: names with `;` between them, or nothing
+    /// Column that says which variables an experiment set in that row: names with `;` between them, or
+    /// nothing
     #[arg(long)]
     interventions: Option<String>,
     /// Training steps; more where learned and exact differ
@@ -77,7 +79,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     };
     let (names, n) = (data.names().to_vec(), data.n_variables());
 
-    // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
+    // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without
+    // edges.
     let (structures, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
     let env = structures.env().clone();
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
@@ -89,7 +92,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Few of many graphs have nearly all of the probability: half of the actions at random find them, and replay keeps them.
+        // Few of many graphs have nearly all of the probability: half of the actions at random find them, and
+        // replay keeps them.
         epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
         adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },

@@ -146,7 +146,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable graphs, for people.
+    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable
+    /// graphs, for people.
     pub(super) fn print(&self) {
         let names = &self.problem.names;
         tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));

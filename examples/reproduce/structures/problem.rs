@@ -16,7 +16,8 @@ pub(crate) struct ProblemArgs {
     /// Expected edges of the simulated network, drawn as an Erdos-Renyi graph
     #[arg(long, default_value_t = 5.0, conflicts_with = "data")]
     edges: f64,
-    /// Observations instead of simulated ones: a CSV file with a header; numbers are standardised, for bge and bic
+    /// Observations instead of simulated ones: a CSV file with a header; numbers are standardised, for bge
+    /// and bic
     #[arg(long)]
     data: Option<PathBuf>,
     /// Column of the data that names the variables which an experiment set in that row, with `;` between them
@@ -28,8 +29,8 @@ pub(crate) struct ProblemArgs {
     /// Take the logarithm of the data before they are standardised; for bge and bic
     #[arg(long, requires = "data")]
     log: bool,
-    /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most twenty whole
-    /// numbers (other numbers are cut into three)
+    /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most twenty
+    /// whole numbers (other numbers are cut into three)
     #[arg(long, value_parser = choice(SCORES), default_value = "bge")]
     pub(super) score: Named<()>,
 }
@@ -147,7 +148,8 @@ impl Problem {
     }
 }
 
-/// Returns `true` if each variable is one of words, or has a few labels whose numbers are whole. A word among numbers that vary is a slip.
+/// Returns `true` if each variable is one of words, or has a few labels whose numbers are whole. A word among
+/// numbers that vary is a slip.
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));

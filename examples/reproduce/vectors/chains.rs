@@ -18,8 +18,9 @@ pub(crate) struct Round<'a> {
     pub(crate) reward_calls: u64,
 }
 
-/// Runs ladders of chains from random points of a grid of `[dimensions, height]` until `visit` ends it. Each round makes a proposal for each chain,
-/// then exchanges the points of every other pair of neighbours on a ladder. With a single power, 1, they are Metropolis-Hastings chains.
+/// Runs ladders of chains from random points of a grid of `[dimensions, height]` until `visit` ends it. Each
+/// round makes a proposal for each chain, then exchanges the points of every other pair of neighbours on a
+/// ladder. With a single power, 1, they are Metropolis-Hastings chains.
 pub(crate) fn run_chains(
     grid: [usize; 2],
     n_ladders: usize,
@@ -51,8 +52,8 @@ pub(crate) fn run_chains(
 }
 
 impl Chain {
-    /// Proposes a step up or down along a random axis, accepted by the Metropolis rule. Returns `false` for a step off the grid, which is never
-    /// accepted and needs no reward.
+    /// Proposes a step up or down along a random axis, accepted by the Metropolis rule. Returns `false` for a
+    /// step off the grid, which is never accepted and needs no reward.
     fn propose(&mut self, log_reward: &dyn Fn(&[u16]) -> f64, height: usize, rng: &mut Rng) -> bool {
         let (axis, up) = (rng.below(self.point.len()), rng.uniform() < 0.5);
         let before = self.point[axis];

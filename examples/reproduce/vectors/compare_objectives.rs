@@ -1,5 +1,5 @@
-//! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates by samples if there are too many
-//! states.
+//! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates
+//! by samples if there are too many states.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,8 @@ pub(crate) struct Comparison {
     /// Trajectories per step, replayed ones included
     #[arg(long, default_value_t = 16)]
     batch: usize,
-    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one
+    /// is another run
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Device of tensors: cpu, cuda or cuda:N
@@ -62,7 +63,8 @@ const ENVIRONMENTS: &[Choice<()>] = &[
     ("dag", (), "The 11 states of Bengio et al. (2023), of which six can be finished"),
 ];
 
-/// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative to the uniform policy.
+/// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative
+/// to the uniform policy.
 const FURTHER: Objectives = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
     ("subtb-modified-db", || weighted(Weighting::ModifiedDb), "Sub-trajectory balance, weights of modified DB"),

@@ -1,4 +1,5 @@
-//! One policy for a family of rewards: the grid's reward under a condition between 0 (flat) and 1 (the original).
+//! One policy for a family of rewards: the grid's reward under a condition between 0 (flat) and 1 (the
+//! original).
 
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
 

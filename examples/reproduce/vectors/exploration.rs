@@ -1,4 +1,5 @@
-//! Means of exploration on a grid whose reward is 0 almost everywhere: how many modes training sees, and what it ends at.
+//! Means of exploration on a grid whose reward is 0 almost everywhere: how many modes training sees, and what
+//! it ends at.
 
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
 use gfn::optim::AdamConfig;

@@ -16,14 +16,15 @@ pub(crate) struct Grid {
     /// Points along each dimension
     #[arg(long, default_value_t = 8)]
     height: usize,
-    /// The reward: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime, conditional-multiscale, uniform-random
-    /// or corrupted
+    /// The reward: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime,
+    /// conditional-multiscale, uniform-random or corrupted
     #[arg(long, default_value_t = RewardKind::Original)]
     reward: RewardKind,
     /// Smallest reward of the original one, instead of 0.1
     #[arg(long)]
     r0: Option<f64>,
-    /// Least distance of points in the replay buffer, 2 for each coordinate in which they differ; by default any are kept
+    /// Least distance of points in the replay buffer, 2 for each coordinate in which they differ; by default
+    /// any are kept
     #[arg(long)]
     diverse: Option<f64>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! Learning from a file of trajectories: a data set is written, read again, and learned from without a sample of the policy.
+//! Learning from a file of trajectories: a data set is written, read again, and learned from without a sample
+//! of the policy.
 
 use gfn::rollout::Trajectories;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};

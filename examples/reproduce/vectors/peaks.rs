@@ -1,4 +1,5 @@
-//! Peaks on a grid of many dimensions: how many a policy finds, beside Markov chains, by the number of rewards that were computed.
+//! Peaks on a grid of many dimensions: how many a policy finds, beside Markov chains, by the number of
+//! rewards that were computed.
 
 use std::f64::consts::PI;
 use std::time::Instant;
@@ -38,7 +39,7 @@ pub(crate) struct PeakSearch {
 #[derive(Clone, Copy)]
 enum Method {
     Policy,
-    /// By Markov chains, of which as many sample at several temperatures and exchange points.
+    /// Markov chains on ladders of this number of temperatures, along which they exchange points.
     Chains(usize),
 }
 
@@ -94,7 +95,8 @@ impl Task for PeakSearch {
 impl PeakSearch {
     /// Runs chains until as many rewards are computed as training would.
     fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
-        // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their tops.
+        // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their
+        // tops.
         let (budget, mut rng, started) = (budget(run), run.rng().split(), Instant::now());
         let log_reward = |point: &[u16]| peaks.log_value(point);
         // The powers of R fall in equal ratios to about 1 / -log floor.
@@ -108,7 +110,8 @@ impl PeakSearch {
             n_rounds += 1;
             let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
             found.add(n_rounds, reward_calls, modes);
-            // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder samples by R itself.
+            // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
+            // samples by R itself.
             if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
                 for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
                     if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
@@ -205,7 +208,8 @@ impl Peaks {
         (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
     }
 
-    /// Reports the TV of the visits of a small grid from the target, and the mean TV of as many independent samples.
+    /// Reports the TV of the visits of a small grid from the target, and the mean TV of as many independent
+    /// samples.
     fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
         let n = visits.iter().sum::<u64>();
         if n == 0 {

@@ -1,4 +1,5 @@
-//! Discrete energy-based models: binary vectors whose coordinates are set in any order, sampled in proportion to exp(-energy).
+//! Discrete energy-based models: binary vectors whose coordinates are set in any order, sampled in proportion
+//! to exp(-energy).
 
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 
@@ -17,7 +18,8 @@ pub(crate) struct Ebm {
 impl Task for Ebm {
     fn run(&self) -> Result<()> {
         let title = format!("{} spins, all coupled", self.ndim);
-        // At first every vector is built as often as any other, so that isolated ones of high reward are found, too.
+        // At first every vector is built as often as any other, so that isolated ones of high reward are
+        // found, too.
         let recipe =
             Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
         let run = Run::begin(&self.common, "discrete_ebm", title, recipe)?;

@@ -65,7 +65,8 @@ impl Task for BitSequences {
 }
 
 impl BitSequences {
-    /// Returns tilings of motifs of eight bits, or of every second bit of them if a sequence has no two motifs.
+    /// Returns tilings of motifs of eight bits, or of every second bit of them if a sequence has no two
+    /// motifs.
     fn modes(&self) -> Result<Vec<Vec<bool>>> {
         let mut motifs = standard_motifs();
         if !self.seq_size.is_multiple_of(8) || self.seq_size <= 8 {
@@ -78,7 +79,8 @@ impl BitSequences {
 /// Train a perceptron to write DNA that a transcription factor binds
 #[derive(Args)]
 pub(crate) struct TfBind8 {
-    /// Scores of all sequences: a CSV file with the header `sequence,reward`, which scripts/tfbind8_table.py makes of the published one
+    /// Scores of all sequences: a CSV file with the header `sequence,reward`, which scripts/tfbind8_table.py
+    /// makes of the published one
     #[arg(long)]
     table: PathBuf,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! The searches that the policy is compared with at the same number of scored molecules: random trees, and a genetic algorithm on trees.
+//! The searches that the policy is compared with at the same number of scored molecules: random trees, and a
+//! genetic algorithm on trees.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::prelude::*;
 /// A search that scores this number of molecules.
 pub(super) type Search = fn(&Fragments, &Watched, usize, &mut Rng) -> Result<()>;
 
-/// Trees that parents are chosen from, children of a generation, and the share of them that is changed besides.
+/// Trees that parents are chosen from, children of a generation, and the share of them that is changed
+/// besides.
 const PARENTS: usize = 100;
 const CHILDREN: usize = 64;
 const MUTATED: f64 = 0.5;
@@ -40,7 +42,8 @@ pub(super) fn random(env: &Fragments, watched: &Watched, calls: usize, rng: &mut
     Ok(())
 }
 
-/// Runs a genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken by its rank, joined where one of their bonds was.
+/// Runs a genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken
+/// by its rank, joined where one of their bonds was.
 pub(super) fn genetic(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
@@ -72,7 +75,8 @@ pub(super) fn genetic(env: &Fragments, watched: &Watched, calls: usize, rng: &mu
     }
 }
 
-/// Joins one side of a bond of `one` to a side of a bond of `other`. Returns `None` without such bonds, or if there are too many fragments.
+/// Joins one side of a bond of `one` to a side of a bond of `other`. Returns `None` without such bonds, or if
+/// there are too many fragments.
 fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
     let mut side = |tree: &Tree| {
         let arcs: Vec<(u32, u32)> = tree.edges().collect();

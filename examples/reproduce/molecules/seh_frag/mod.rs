@@ -1,4 +1,5 @@
-//! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the field's own measure, by reward calls.
+//! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the field's own measure, by
+//! reward calls.
 
 mod baseline;
 pub(super) mod focus;
@@ -21,12 +22,13 @@ use seen::{Point, Watched};
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
 ///
 /// The published settings of recursionpharma/gflownet, but for its network, are `--objective tb --replay 0
-/// --beta-from 32 --lr 1e-4 --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99 --ema-sampling`.
-/// With --out or --run, every molecule that is scored is written to `scored.csv`.
+/// --beta-from 32 --lr 1e-4 --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99
+/// --ema-sampling`. With --out or --run, every molecule that is scored is written to `scored.csv`.
 #[derive(Args)]
 #[command(mut_arg("objective", |objective| objective.default_value("subtb")))]
 pub(crate) struct Seh {
-    /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or its arrays as `.npz`
+    /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or
+    /// its arrays as `.npz`
     #[arg(long)]
     weights: PathBuf,
     /// Search for molecules
@@ -35,7 +37,8 @@ pub(crate) struct Seh {
     /// The reduced list of 18 fragments, instead of 72
     #[arg(long)]
     reduced: bool,
-    /// Power of the reward at the first step; it rises to 32 over half of the steps. If it is 32, the power is constant
+    /// Power of the reward at the first step; it rises to 32 over half of the steps. If it is 32, the power
+    /// is constant
     #[arg(long)]
     beta_from: Option<f64>,
     /// One policy for all powers between --beta-from (by default 0.5) and 32, which are its input
@@ -58,7 +61,8 @@ const METHODS: &[Choice<Option<baseline::Search>>] = &[
 const MAX_FRAGMENTS: usize = 9;
 /// R is the proxy's output over 8, at least 1e-4, to this power.
 const BETA: f64 = 32.0;
-/// Power that a policy begins with if it isn't an input: from 32 at once it takes the first good molecule for all.
+/// Power that a policy begins with if it isn't an input: from 32 at once it takes the first good molecule for
+/// all.
 const FIRST_BETA: f64 = 4.0;
 /// Least power of a policy for all of them, as published.
 const LEAST_BETA: f64 = 0.5;
@@ -186,7 +190,8 @@ impl Seh {
     }
 }
 
-/// Returns the policy's network. A condition as input also scales the logits. Stems are attributes of arcs, which `Gin` doesn't see.
+/// Returns the policy's network. A condition as input also scales the logits. Stems are attributes of arcs,
+/// which `Gin` doesn't see.
 fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConfig {
     let mut network = GraphNetConfig { conv: ConvKind::Gine, ..common.graph_net(4, 128, BackwardPolicy::SharedTorso) };
     if let Some(conditioning) = conditioning {

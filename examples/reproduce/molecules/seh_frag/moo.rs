@@ -1,5 +1,6 @@
-//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, the objectives of
-//! Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023.
+//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, the
+//! objectives of Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*,
+//! 2023.
 
 use gfn_extras::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, FocusInHindsight, Temperature,
@@ -14,27 +15,29 @@ use super::focus::{focus, spread};
 use super::{BETA, FIRST_BETA, MAX_FRAGMENTS, network};
 use crate::prelude::*;
 
-/// Train a policy on four objectives of molecules at once, which it is told the weights of
+/// Train a policy on four objectives of molecules at once, whose weights are its input
 #[derive(Args)]
 pub(crate) struct SehObjectives {
-    /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or its arrays as `.npz`
+    /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or
+    /// its arrays as `.npz`
     #[arg(long)]
     weights: PathBuf,
     /// RDKit's table of synthetic accessibility, `Contrib/SA_Score/fpscores.pkl.gz`
     #[arg(long)]
     sa_table: PathBuf,
-    /// Train for directions of objectives instead of preferences, and report the share of samples in a cone of this
-    /// cosine around each direction. The directions are those of the front of 1,000 random trees
+    /// Train for directions of objectives instead of preferences, and report the share of samples in a cone
+    /// of this cosine around each direction. The directions are those of the front of 1,000 random trees
     #[arg(long)]
     focus: Option<f64>,
-    /// Molecules that are sampled under each
+    /// Molecules that are sampled under each preference or direction
     #[arg(long, default_value_t = 64)]
     samples: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// Preferences that are compared are multiples of one over this number. With --focus as many directions are compared.
+/// Preferences that are compared are multiples of one over this number. With --focus as many directions are
+/// compared.
 const PREFERENCE_STEPS: usize = 2;
 /// The objectives, each between these bounds.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
@@ -55,7 +58,8 @@ fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'stat
     ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
 }
 
-/// Returns the front of uniform random trees, the same for every seed: objectives whose directions can be reached.
+/// Returns the front of uniform random trees, the same for every seed: objectives whose directions can be
+/// reached.
 fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
     let objectives = plain.objectives(&sample(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;

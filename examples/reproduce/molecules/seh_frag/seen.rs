@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::scored::ScoredTable;
 use crate::prelude::*;
 
-/// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al. 2021).
+/// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al.
+/// 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
 const MODE_SIMILARITY: f64 = 0.7;
 /// Last molecules whose mean score is reported, and best ones.
@@ -34,7 +35,7 @@ pub(super) struct Seen {
     calls: usize,
     last: VecDeque<f64>,
     keys: BTreeSet<CanonicalKey>,
-    /// By score, the best first; scores of different molecules can be the same.
+    /// The best molecules, the best first; scores of different molecules can be the same.
     best: BTreeMap<(u64, CanonicalKey), f64>,
     modes: Vec<Fingerprint>,
     pub(super) curve: Vec<Point>,

@@ -17,13 +17,12 @@ use crate::prelude::*;
 /// Fine-tune a diffusion from 25 modes to 9 of them
 #[derive(Args)]
 pub(crate) struct PosteriorDiffusion {
-    /// Steps of a trajectory
-    #[arg(long, default_value_t = 40)]
-    horizon: usize,
     #[command(flatten)]
     common: Common,
 }
 
+/// Steps of a trajectory.
+const HORIZON: usize = 40;
 /// The scale of the process.
 const SIGMA: f64 = 5.0;
 /// Exact samples of the prior to learn from.
@@ -44,7 +43,7 @@ impl Task for PosteriorDiffusion {
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
         let mut run = Run::begin(common, "diffusion_posterior", "relative trajectory balance".to_owned(), recipe)?;
         run.objective = objective;
-        let process = Process::new(ProcessKind::PinnedBrownian, SIGMA, self.horizon)?;
+        let process = Process::new(ProcessKind::PinnedBrownian, SIGMA, HORIZON)?;
         let env = DiffusionSampling::new(2, process)?;
         let config = DiffusionPolicyConfig {
             network: grad_net(common, true),
@@ -59,7 +58,7 @@ impl Task for PosteriorDiffusion {
         let (source, replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
         // The prior isn't in checkpoints: a resumed run fits it again, and must fit the same.
-        let task = json!({ "horizon": self.horizon, "prior_seed": common.seed, "prior_training": fitting });
+        let task = json!({ "prior_seed": common.seed, "prior_training": fitting });
         let prior = make(&mut rng)?;
         let energy = Energy::new(prior_target);
         let fit = Trainer::new(env.clone(), energy, prior, MaximumLikelihood, fitting, rng.split())?;

@@ -26,13 +26,12 @@ pub(crate) struct Solve {
     /// Seconds that it may take
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Most samples in a batch
-    #[arg(long, default_value_t = 32)]
-    batch: usize,
     #[command(flatten)]
     machine: Machine,
 }
 
+/// Most samples in a batch.
+const AT_ONCE: usize = 32;
 /// Rounds of local search from each sample.
 const ROUNDS: usize = 10_000;
 
@@ -69,7 +68,7 @@ impl Solve {
         let net = GraphNet::new(env.env(), saved.network, device, Kind::Float, &mut rng)?;
         checkpoint.restore(net.parameters())?;
         let policy = GraphPolicy(net);
-        let solver = Solver::new(&env, &policy).seconds(self.seconds).at_once(self.batch).rounds(ROUNDS);
+        let solver = Solver::new(&env, &policy).seconds(self.seconds).at_once(AT_ONCE).rounds(ROUNDS);
         Ok((problem, solver.solve(&graph.graph, &mut rng, progress)?))
     }
 }

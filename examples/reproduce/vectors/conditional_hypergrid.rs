@@ -8,16 +8,12 @@ use crate::prelude::*;
 /// Train a perceptron that takes the condition as input
 #[derive(Args)]
 pub(crate) struct ConditionalGrid {
-    /// Dimensions
-    #[arg(long, default_value_t = 2)]
-    ndim: usize,
-    /// Points along each dimension
-    #[arg(long, default_value_t = 8)]
-    height: usize,
     #[command(flatten)]
     common: Common,
 }
 
+/// Points along each of two dimensions.
+const HEIGHT: usize = 8;
 /// The conditions under which the policy is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
@@ -30,16 +26,16 @@ fn condition(c: f64) -> Tensor {
 impl Task for ConditionalGrid {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let title = format!("conditional grid of {}^{}", self.height, self.ndim);
+        let title = format!("conditional grid of {HEIGHT}^2");
         let recipe = Recipe { steps: 2_000, exact_up_to: 10_000, ..Recipe::default() };
         let run = Run::begin(common, "conditional_hypergrid", title, recipe)?;
-        let grid = HyperGrid::new(self.ndim, self.height)?;
+        let grid = HyperGrid::new(2, HEIGHT)?;
         let (env, reward) = (grid.env(), ConditionalReward::new(OriginalReward::standard(&grid)?));
         let mut rng = run.rng();
         let mut network = common.perceptron(BackwardPolicy::Uniform);
         network.estimators.n_conditions = 1;
-        let description = run.describe(json!({ "ndim": self.ndim, "height": self.height }), &network);
-        let features = KHot::new(self.ndim, self.height);
+        let description = run.describe(json!({}), &network);
+        let features = KHot::new(2, HEIGHT);
         let policy = MlpPolicy::new(&env, features, network, run.device, Kind::Float, &mut rng)?;
         let graph = if members::is_first() { listed(run.recipe.exact_up_to, &env)? } else { None };
         let conditions = reward.clone();

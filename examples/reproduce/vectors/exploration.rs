@@ -17,12 +17,6 @@ pub(crate) struct Exploration {
     /// Means of exploration, besides --epsilon
     #[arg(long, value_parser = choice(MEANS), default_value = "joint")]
     means: Named<Means>,
-    /// Dimensions
-    #[arg(long, default_value_t = 2)]
-    ndim: usize,
-    /// Points along each dimension
-    #[arg(long, default_value_t = 16)]
-    height: usize,
     #[command(flatten)]
     common: Common,
 }
@@ -46,6 +40,8 @@ const MEANS: &[Choice<Means>] = &[
     ("thompson", Means::Thompson, "Thompson heads"),
 ];
 
+/// Points along each of two dimensions.
+const HEIGHT: usize = 16;
 /// The coefficient of intrinsic rewards at the start; it falls to 0 over the first two thirds of the steps.
 const COEFFICIENT: f64 = 0.1;
 /// The teacher's share of a batch, and the share that each Thompson head learns from.
@@ -56,19 +52,19 @@ const HEADS: usize = 8;
 impl Task for Exploration {
     fn run(&self) -> Result<()> {
         let (common, kind) = (&self.common, RewardKind::Sparse);
-        let title = format!("exploration by {}, grid of {}^{}", self.means.name, self.height, self.ndim);
+        let title = format!("exploration by {}, grid of {HEIGHT}^2", self.means.name);
         let recipe =
             Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
         let mut run = Run::begin(common, "exploration", title, recipe)?;
-        let grid = HyperGrid::new(self.ndim, self.height)?;
+        let grid = HyperGrid::new(2, HEIGHT)?;
         let (env, reward) = (grid.env(), kind.standard(&grid)?);
         let (mut rng, device, float) = (run.rng(), run.device, Kind::Float);
-        let features = KHot::new(self.ndim, self.height);
+        let features = KHot::new(2, HEIGHT);
         let is_intrinsic = matches!(self.means.value, Means::Intrinsic(_));
         let mut network = common.perceptron(BackwardPolicy::Uniform);
         network.heads = if matches!(self.means.value, Means::Thompson) { HEADS } else { 1 };
         network.estimators.flow |= is_intrinsic;
-        let task = json!({ "means": self.means.name, "ndim": self.ndim, "height": self.height });
+        let task = json!({ "means": self.means.name });
         let description = run.describe(task, &network);
         let policy = MlpPolicy::new(&env, features, network.clone(), device, float, &mut rng)?;
         let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, float, &mut rng)?;

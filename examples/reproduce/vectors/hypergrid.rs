@@ -123,41 +123,31 @@ pub(super) fn learn_counting_modes(
 /// Train a perceptron on a grid, with local search around what it finds
 #[derive(Args)]
 pub(crate) struct LocallySearched {
-    /// Dimensions
-    #[arg(long, default_value_t = 2)]
-    ndim: usize,
-    /// Points along each dimension
-    #[arg(long, default_value_t = 16)]
-    height: usize,
-    /// Proposals per object; 0 for no local search
-    #[arg(long, default_value_t = 4)]
-    rounds: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// The largest number of steps back of a proposal.
-const MAX_BACK: usize = 8;
+/// Points along each of two dimensions.
+const SEARCHED_HEIGHT: usize = 16;
+/// Four proposals per object, of at most eight steps back.
+const SEARCH: LocalSearch = LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
 
 impl Task for LocallySearched {
     fn run(&self) -> Result<()> {
-        let grid = HyperGrid::new(self.ndim, self.height)?;
+        let grid = HyperGrid::new(2, SEARCHED_HEIGHT)?;
         let reward = OriginalReward::new(&grid, 1e-2, 0.5, 2.0)?;
-        let acceptance = Acceptance::MetropolisHastings;
-        let search = LocalSearch { rounds: self.rounds, max_back: MAX_BACK, acceptance };
-        let search = (self.rounds > 0).then_some(search);
         let recipe =
             Recipe { steps: 1_000, batch: 16, buffer: NEWEST, lr: 2e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
-        let title = format!("grid of {}^{} with local search", self.height, self.ndim);
+        let title = format!("grid of {SEARCHED_HEIGHT}^2 with local search");
         let mut run = Run::begin(&self.common, "local_search", title, recipe)?;
-        run.config.local_search = search;
-        let task = json!({ "ndim": self.ndim, "height": self.height, "search": search });
-        let features = KHot::new(self.ndim, self.height);
+        run.config.local_search = Some(SEARCH);
+        let task = json!({ "search": SEARCH });
+        let features = KHot::new(2, SEARCHED_HEIGHT);
         let trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::Uniform, task)?;
         let is_mode = |points: &VectorStates| reward.is_mode(points);
         learn_counting_modes(&run, trainer, "objects", is_mode, |report, _, _| {
             report.set_log_z(GridReward::log_z(&reward));
-            report.set("local_search", search);
+            report.set("local_search", SEARCH);
             Ok(())
         })
     }

@@ -9,9 +9,6 @@ use crate::prelude::*;
 /// Train a perceptron on a data set of trajectories
 #[derive(Args)]
 pub(crate) struct Offline {
-    /// Points along each of the two dimensions of the grid
-    #[arg(long, default_value_t = 8)]
-    height: usize,
     /// The data set; made of uniform random trajectories if there is no such file
     #[arg(long, default_value = "out/offline/trajectories.safetensors")]
     data: PathBuf,
@@ -22,12 +19,15 @@ pub(crate) struct Offline {
     common: Common,
 }
 
+/// Points along each of the two dimensions of the grid.
+const HEIGHT: usize = 8;
+
 impl Task for Offline {
     fn run(&self) -> Result<()> {
         refuse_replay()?;
         let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
         let mut run = Run::begin(&self.common, "offline", "learned from a data set".to_owned(), recipe)?;
-        let grid = HyperGrid::new(2, self.height)?;
+        let grid = HyperGrid::new(2, HEIGHT)?;
         let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
         let (mut rng, log_z) = (run.rng(), reward.log_z());
         if !self.data.exists() {
@@ -43,8 +43,8 @@ impl Task for Offline {
         run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         run.config.replay_path = ReplayPath::Stored;
         let network = MlpPolicyConfig { paths: false, ..self.common.perceptron(BackwardPolicy::SharedTorso) };
-        let description = run.describe(json!({ "height": self.height }), &network);
-        let policy = MlpPolicy::new(&env, KHot::new(2, self.height), network, run.device, Kind::Float, &mut rng)?;
+        let description = run.describe(json!({}), &network);
+        let policy = MlpPolicy::new(&env, KHot::new(2, HEIGHT), network, run.device, Kind::Float, &mut rng)?;
         let trainer = run.trainer(env, reward, policy, rng, &description)?.with_data(data);
         run.learn(trainer, "points", Vec::new(), |report, _, exact| {
             report.set("data_size", trajectories.len());

@@ -5,25 +5,21 @@ use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 
 use crate::prelude::*;
 
-/// Train a perceptron to sample binary vectors of low energy
+/// Train a perceptron to sample vectors of four coupled spins, of low energy
 #[derive(Args)]
 pub(crate) struct Ebm {
-    /// Coordinates of each vector, all coupled
-    #[arg(long, default_value_t = 4)]
-    ndim: usize,
     #[command(flatten)]
     common: Common,
 }
 
 impl Task for Ebm {
     fn run(&self) -> Result<()> {
-        let title = format!("{} spins, all coupled", self.ndim);
         // At first every vector is built as often as any other, so that isolated ones of high reward are
         // found, too.
         let recipe =
             Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
-        let run = Run::begin(&self.common, "discrete_ebm", title, recipe)?;
-        learn(&run, self.ndim, IsingReward::ones(self.ndim, 1.0)?, 0)
+        let run = Run::begin(&self.common, "discrete_ebm", "four spins, all coupled".to_owned(), recipe)?;
+        learn(&run, 4, IsingReward::ones(4, 1.0)?, 0)
     }
 }
 

@@ -14,12 +14,6 @@ pub(crate) struct BitSequences {
     /// Network that reads them; all but the perceptron read them from left to right
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
     policy: Named<Option<SequenceKind>>,
-    /// Bits per sequence
-    #[arg(long, default_value_t = 8)]
-    seq_size: usize,
-    /// Number of modes
-    #[arg(long, default_value_t = 4)]
-    n_modes: usize,
     #[command(flatten)]
     common: Common,
 }
@@ -31,15 +25,21 @@ const NETWORKS: &[Choice<Option<SequenceKind>>] = &[
     ("transformer", Some(SequenceKind::Transformer { heads: 4 }), "A causal transformer, four heads"),
 ];
 
+/// Bits per sequence, and the number of modes.
+const N_BITS: usize = 8;
+const N_MODES: usize = 4;
+
 impl Task for BitSequences {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let (env, words) = (BitSequence::new(1, self.seq_size)?.env(), Words::new(1, self.seq_size)?);
-        let modes = self.modes()?;
+        let (env, words) = (BitSequence::new(1, N_BITS)?.env(), Words::new(1, N_BITS)?);
+        // Tilings of every second bit of motifs: whole ones have as many bits as a sequence.
+        let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
+        let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
-        let title = format!("sequences of {} bits, {} modes", self.seq_size, modes.len());
+        let title = format!("sequences of {N_BITS} bits, {N_MODES} modes");
         let run = Run::begin(common, "bit_sequence", title, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
-        let (log_z, task) = (reward.log_z(), json!({ "seq_size": self.seq_size, "modes": modes }));
+        let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
         let trainer = match self.policy.value {
             None => {
                 let features = KHot::new(words.entries(), words.values());
@@ -61,18 +61,6 @@ impl Task for BitSequences {
             report.set_log_z(log_z);
             Ok(())
         })
-    }
-}
-
-impl BitSequences {
-    /// Returns tilings of motifs of eight bits, or of every second bit of them if a sequence has no two
-    /// motifs.
-    fn modes(&self) -> Result<Vec<Vec<bool>>> {
-        let mut motifs = standard_motifs();
-        if !self.seq_size.is_multiple_of(8) || self.seq_size <= 8 {
-            motifs = motifs.into_iter().map(|motif| motif.into_iter().step_by(2).collect()).collect();
-        }
-        motif_tilings(self.seq_size, self.n_modes, &motifs, &mut Rng::seeded(0))
     }
 }
 

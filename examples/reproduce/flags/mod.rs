@@ -17,7 +17,7 @@ use gfn::objective::Quantity;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::ReplayConfig;
-use gfn::runtime::DeviceKind;
+use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Checkpoint, TrainerConfig};
 
 use crate::run::files::written;
@@ -156,6 +156,31 @@ pub(crate) struct Common {
     /// Print one line of JSON at the end
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The flags of tasks without a trainer of their own.
+#[derive(Args)]
+pub(crate) struct Machine {
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one
+    /// is another run
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// Device of tensors: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: DeviceKind,
+    /// Print one line of JSON at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Machine {
+    /// Sets the threads, and returns the device.
+    pub(crate) fn device(&self) -> Result<tch::Device> {
+        Ok(Runtime::new(self.threads, self.device)?.device())
+    }
 }
 
 /// The backward policies.

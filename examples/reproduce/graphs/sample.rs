@@ -7,7 +7,7 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::Ring;
 use serde::Deserialize;
 
-use super::Machine;
+use crate::flags::Machine;
 use crate::prelude::*;
 
 /// Draw graphs from a trained policy

@@ -6,8 +6,8 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_solver::{Progress, Solved, Solver};
 use serde::Deserialize;
 
-use super::Machine;
 use super::graph_problem::PROBLEMS;
+use crate::flags::Machine;
 use crate::prelude::*;
 
 /// Solve a problem on your graph, by a trained policy and local search

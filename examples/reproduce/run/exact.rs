@@ -84,14 +84,9 @@ impl<E: EnumerableEnv + TrainEnv> Exact<E> {
     }
 }
 
-/// A trained policy, and its exact distribution if states can be listed.
-pub(crate) struct Learned<E: EnumerableEnv> {
-    trainer: Trainer<E>,
-    exact: Option<Exact<E>>,
-}
-
 impl Run<'_> {
-    /// Trains, measures and prints the report, to which `add` adds: see [`compare`](Self::compare).
+    /// Trains, measures exact distances if states can be listed or estimates by samples if not, and prints the
+    /// report, to which `add` adds. `objects` is the title of the panel of exact probabilities.
     pub(crate) fn learn<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -99,19 +94,6 @@ impl Run<'_> {
         observers: Vec<&mut dyn Observer<E>>,
         add: impl FnOnce(&mut Report, &Trainer<E>, Option<&Exact<E>>) -> Result<()>,
     ) -> Result<()> {
-        let Some((learned, mut report)) = self.compare(trainer, objects, observers)? else { return Ok(()) };
-        add(&mut report, &learned.trainer, learned.exact.as_ref())?;
-        self.print(report)
-    }
-
-    /// Trains, and measures exact distances if states can be listed, or estimates by samples. `objects` is
-    /// the title of the panel of exact probabilities. Returns `None` for a member that doesn't measure.
-    pub(crate) fn compare<E: EnumerableEnv + TrainEnv>(
-        &self,
-        trainer: Trainer<E>,
-        objects: &str,
-        observers: Vec<&mut dyn Observer<E>>,
-    ) -> Result<Option<(Learned<E>, Report)>> {
         let recipe = &self.recipe;
         let is_compared = !self.common.is_frozen() && members::is_first();
         let exact = is_compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
@@ -121,7 +103,7 @@ impl Run<'_> {
             let distances = cheap.map(|exact| exact.distances(&exact.learned(trainer)?)).transpose()?;
             Ok(jsd(distances.map(|distances| distances.jsd)))
         };
-        let Some((trainer, mut report)) = self.train(trainer, measure, observers)? else { return Ok(None) };
+        let Some((trainer, mut report)) = self.train(trainer, measure, observers)? else { return Ok(()) };
         if let Some(exact) = &mut exact {
             exact.probs = exact.learned(&trainer)?;
             report.exact(&exact.distances(&exact.probs)?);
@@ -135,7 +117,8 @@ impl Run<'_> {
                 certified(&trainer, recipe.samples, &mut report)?;
             }
         }
-        Ok(Some((Learned { trainer, exact }, report)))
+        add(&mut report, &trainer, exact.as_ref())?;
+        self.print(report)
     }
 
     /// Draws the most probable graphs with their probability and reward, or some samples.

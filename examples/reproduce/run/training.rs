@@ -131,25 +131,21 @@ impl Run<'_> {
     /// Draws loss, log Z and the metrics of training, and the task's panels.
     pub(super) fn draw_training(&self, report: &mut Report) -> Result<()> {
         let records = &report.trained.steps.records;
-        let curve = |title: &str, of: &dyn Fn(&StepRecord) -> Option<f64>| {
-            Curve::new(title, records.iter().filter_map(|step| Some((step.step as f64, of(step)?))))
-        };
-        let log_panel = |title: &str, of: &dyn Fn(&StepRecord) -> Option<f64>| {
-            Panel::new(title).labels("step", "").y_scale(Scale::Log).curve(curve(title, of))
-        };
-        let mut log_z = Panel::new("log Z").labels("step", "").curve(curve("estimate", &|step| step.log_z));
-        if let Some(value) = report.figures.get("log_z_true").and_then(Value::as_f64) {
-            log_z = log_z.reference(value, "true");
-        }
-        let mut figure = Figure::new(&self.title).panel(log_panel("loss", &|step| step.loss)).panel(log_z);
-        let names: BTreeSet<&String> = records.iter().flat_map(|step| step.metrics.keys()).collect();
-        for name in names {
-            figure = figure.panel(if name == MODES {
-                let seen = records.iter().filter_map(|step| Some((step.reward_calls as f64, step.metric(MODES)?)));
-                Panel::new("modes").labels("reward calls", "").curve(Curve::new("seen", seen))
-            } else {
-                log_panel(&name.replace('_', " "), &|step| step.metric(name))
-            });
+        let metrics: BTreeSet<&str> = records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
+        let mut figure = Figure::new(&self.title);
+        for name in ["loss", "log_z"].into_iter().chain(metrics) {
+            let (title, is_by_calls) = (name.replace('_', " "), name == MODES);
+            let x = |step: &StepRecord| if is_by_calls { step.reward_calls as f64 } else { step.step as f64 };
+            let points = records.iter().filter_map(|step| Some((x(step), step.figure(name)?)));
+            let mut panel = Panel::new(&title).labels(if is_by_calls { "reward calls" } else { "step" }, "");
+            panel = panel.curve(Curve::new("training", points));
+            if name == "log_z" {
+                let truth = report.figures.get("log_z_true").and_then(Value::as_f64);
+                panel = truth.map_or(panel.clone(), |value| panel.reference(value, "true"));
+            } else if !is_by_calls {
+                panel = panel.y_scale(Scale::Log);
+            }
+            figure = figure.panel(panel);
         }
         let figure = report.panels.drain(..).fold(figure, Figure::panel);
         self.common.draw("training", |path| figure.write(path))
@@ -160,8 +156,13 @@ impl Run<'_> {
 const MODES: &str = "modes_found";
 
 impl StepRecord {
-    fn metric(&self, name: &str) -> Option<f64> {
-        self.metrics.get(name).copied().flatten()
+    /// Returns a figure by name, if it was measured after this step.
+    fn figure(&self, name: &str) -> Option<f64> {
+        match name {
+            "loss" => self.loss,
+            "log_z" => self.log_z,
+            metric => self.metrics.get(metric).copied().flatten(),
+        }
     }
 
     /// Seconds of all phases.
@@ -206,7 +207,7 @@ impl Trained {
         let records = &self.steps.records;
         let tail = &records[records.len() - records.len().div_ceil(10)..];
         let loss = tail.iter().map(|step| step.loss.unwrap_or(f64::NAN)).sum::<f64>() / tail.len() as f64;
-        let modes_seen = records.iter().filter_map(|step| step.metric(MODES)).next_back();
+        let modes_seen = records.iter().filter_map(|step| step.figure(MODES)).next_back();
         let phase = |k: usize| 1e3 * self.mean(|step| step.seconds[k] / step.n as f64);
         json!({
             "batch": self.batch,

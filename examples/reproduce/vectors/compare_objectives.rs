@@ -13,7 +13,7 @@ use gfn::run::Fit;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-use crate::flags::{OBJECTIVES, ObjectiveName, Objectives, named};
+use crate::flags::{Machine, OBJECTIVES, ObjectiveName, Objectives, named};
 use crate::prelude::*;
 
 /// Train by every objective on every source of trajectories, and compare exact distances
@@ -32,25 +32,14 @@ pub(crate) struct Comparison {
     /// Sources to compare; by default all of them
     #[arg(long, value_parser = choice(SOURCES))]
     source: Vec<Named<Replay>>,
-    /// Seed of everything that is random
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     /// Training steps of each pair
     #[arg(long, default_value_t = 2_000)]
     steps: usize,
     /// Trajectories per step, replayed ones included
     #[arg(long, default_value_t = 16)]
     batch: usize,
-    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one
-    /// is another run
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
-    /// Device of tensors: cpu, cuda or cuda:N
-    #[arg(long, default_value = "cpu")]
-    device: DeviceKind,
-    /// Print one line of JSON at the end
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    machine: Machine,
 }
 
 /// Refuses the flag of a run folder, and says what else there is.
@@ -122,12 +111,12 @@ impl Comparison {
     where
         R: Reward<VectorStates> + Clone + 'static,
     {
-        let device = Runtime::new(self.threads, self.device)?.device();
+        let device = self.machine.device()?;
         let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
         let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
         // Fails with `Error::Missing` for a pair that isn't defined.
         let build = |objective: ObjectiveName, source: Named<Replay>| -> Result<Trainer<VectorEnv>> {
-            let mut rng = Rng::seeded(self.seed);
+            let mut rng = Rng::seeded(self.machine.seed);
             let network = MlpPolicyConfig {
                 mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
                 backward: objective.backward(BackwardPolicy::Uniform),
@@ -183,12 +172,12 @@ impl Comparison {
         if let Some(why) = &why_not_exact {
             print(format_args!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F), at most log Z."))?;
         }
-        if !self.json {
+        if !self.machine.json {
             return Ok(());
         }
         let worst = exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
-        print(json!({ "example": "compare_objectives", "environment": self.environment.name, "seed": self.seed,
-            "steps": self.steps, "batch": self.batch, "threads": self.threads, "device": self.device.to_string(),
+        print(json!({ "example": "compare_objectives", "environment": self.environment.name, "seed": self.machine.seed,
+            "steps": self.steps, "batch": self.batch, "threads": self.machine.threads, "device": self.machine.device.to_string(),
             "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst,
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
     }

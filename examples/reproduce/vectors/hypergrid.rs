@@ -63,16 +63,11 @@ impl Task for Grid {
         let task = json!({ "ndim": self.ndim, "height": self.height, "reward": self.reward, "r0": self.r0 });
         let features = KHot::new(self.ndim, self.height);
         let mut trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::SharedTorso, task)?;
-        match (self.diverse, common.replay(&run.recipe)) {
-            (Some(apart), Some(config)) => {
-                let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?);
-                trainer = trainer.with_replay(buffer);
-            }
-            _ => {
-                if trainer.replay().is_none() {
-                    refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
-                }
-            }
+        if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
+            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?);
+            trainer = trainer.with_replay(buffer);
+        } else if trainer.replay().is_none() {
+            refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
         }
         let is_mode = |points: &VectorStates| reward.is_mode(points);
         learn_counting_modes(&run, trainer, "objects", is_mode, |report, trainer, exact| {

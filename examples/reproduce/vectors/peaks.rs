@@ -1,6 +1,7 @@
 //! Peaks on a grid of many dimensions: how many a policy finds, beside Markov chains, by the number of
 //! rewards that were computed.
 
+use std::cell::RefCell;
 use std::f64::consts::PI;
 use std::time::Instant;
 
@@ -72,7 +73,7 @@ impl Task for PeakSearch {
             let expected = "a run from its beginning, as the peaks found before aren't in checkpoints";
             return Err(Error::config("a checkpoint to resume from", "given", expected));
         }
-        let mut found = ModeTracker::new();
+        let found = ModeTracker::new();
         if let Method::Chains(n_powers) = self.by.value {
             return self.search(&run, &peaks, n_powers, found);
         }
@@ -80,15 +81,18 @@ impl Task for PeakSearch {
             "floor": self.floor });
         let (env, features) = (peaks.grid.env(), KHot::new(self.ndim, self.height));
         let trainer = run.perceptron(env, features, peaks.clone(), BackwardPolicy::SharedTorso, task)?;
+        let found = RefCell::new(found);
         let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
             let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
+            let mut found = found.borrow_mut();
             found.add(record.step, record.reward_calls, latest.filter_map(|point| peaks.peak_at(point)));
             record.metrics.insert("modes_found".to_owned(), found.found() as f64);
             Ok(ControlFlow::Continue(()))
         };
-        let Some((_, mut report)) = run.compare(trainer, "points", vec![&mut watch])? else { return Ok(()) };
-        self.report(&run, &peaks, &found, &mut report);
-        run.print(report)
+        run.learn(trainer, "points", vec![&mut watch], |report, _, _| {
+            self.report(&run, &peaks, &found.borrow(), report);
+            Ok(())
+        })
     }
 }
 

@@ -22,9 +22,11 @@ pub(crate) use serde_json::{Value, json};
 pub(crate) use tch::{Device, Kind, Tensor};
 
 pub(crate) use crate::Task;
-pub(crate) use crate::flags::{Choice, Common, Named, at_least_one, choice, refuse, refuse_replay, refuse_validation};
+pub(crate) use crate::flags::{
+    Choice, Common, Selection, at_least_one, choice, refuse, refuse_replay, refuse_validation,
+};
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel};
 pub(crate) use crate::run::files::{print, tell, try_file, written};
 pub(crate) use crate::run::{
-    Exact, NEWEST, Recipe, Report, Run, Trained, heat_maps, jsd, listed, members, merge, number, sampled, table,
+    Exact, NEWEST, Recipe, Report, Run, TrainingStats, heat_maps, jsd, listed, members, merge, number, sampled, table,
 };

@@ -91,7 +91,7 @@ impl Task for Boxes {
         // Rewards of given points aren't among the calls that training counts.
         report.extend(json!({ "jsd": grid.jsd(&points)?, "jsd_floor": grid.floor(SAMPLES, FLOORS, &mut run.rng())?,
             "samples": points.len(), "given_points": if is_given_points { POINTS } else { 0 }, "log_z_true": log_z,
-            "log_z_error": (report.trained.log_z() - log_z).abs() }));
+            "log_z_error": (report.stats.log_z() - log_z).abs() }));
         run.print(report)
     }
 }

@@ -17,7 +17,7 @@ use crate::prelude::*;
 pub(crate) struct Diffusion {
     /// Density to sample from
     #[arg(long, value_parser = choice(TARGETS), default_value = "two-modes")]
-    target: Named<MakeTarget>,
+    target: Selection<MakeTarget>,
     /// Steps of a trajectory
     #[arg(long, default_value_t = 32)]
     horizon: usize,

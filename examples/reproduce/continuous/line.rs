@@ -66,7 +66,7 @@ impl Task for Lines {
         let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
         report.panels.push(panel.curve(curve("samples", &learned)));
         report.extend(json!({ "jsd": Distances::between(&learned, &target)?.jsd, "jsd_floor": floor,
-            "samples": self.samples, "log_z_true": log_z, "log_z_error": (report.trained.log_z() - log_z).abs() }));
+            "samples": self.samples, "log_z_true": log_z, "log_z_error": (report.stats.log_z() - log_z).abs() }));
         run.print(report)
     }
 }

@@ -29,12 +29,12 @@ pub(crate) type Choice<T> = (&'static str, T, &'static str);
 
 /// A value that was chosen by its name.
 #[derive(Clone, Copy)]
-pub(crate) struct Named<T> {
+pub(crate) struct Selection<T> {
     pub(crate) name: &'static str,
     pub(crate) value: T,
 }
 
-impl<T> Named<T> {
+impl<T> Selection<T> {
     /// Returns the name in words.
     pub(crate) fn words(&self) -> String {
         self.name.replace('-', " ")
@@ -42,19 +42,19 @@ impl<T> Named<T> {
 }
 
 /// Returns all values of a table.
-pub(crate) fn named<T: Clone + 'static>(table: impl IntoIterator<Item = &'static Choice<T>>) -> Vec<Named<T>> {
-    table.into_iter().map(|(name, value, _)| Named { name, value: value.clone() }).collect()
+pub(crate) fn selections<T: Clone + 'static>(table: impl IntoIterator<Item = &'static Choice<T>>) -> Vec<Selection<T>> {
+    table.into_iter().map(|(name, value, _)| Selection { name, value: value.clone() }).collect()
 }
 
 /// Returns a parser of the names of a table.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     table: impl IntoIterator<Item = &'static Choice<T>>,
-) -> impl TypedValueParser<Value = Named<T>> {
+) -> impl TypedValueParser<Value = Selection<T>> {
     let table: Vec<&'static Choice<T>> = table.into_iter().collect();
     let names: Vec<PossibleValue> = table.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help)).collect();
     PossibleValuesParser::new(names).try_map(move |given| {
         let known = table.iter().find(|(name, ..)| *name == given);
-        known.map(|(name, value, _)| Named { name, value: value.clone() }).ok_or("an unknown name")
+        known.map(|(name, value, _)| Selection { name, value: value.clone() }).ok_or("an unknown name")
     })
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Common {
     pub(crate) threads: usize,
     /// Use of several threads
     #[arg(long, value_parser = choice(members::USES), default_value = "environment")]
-    pub(crate) threads_for: Named<()>,
+    pub(crate) threads_for: Selection<()>,
     /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun):
     /// each draws and scores its share of the batch, and all make the same update
     #[arg(long, value_parser = ["sync"])]
@@ -101,7 +101,7 @@ pub(crate) struct Common {
     pub(crate) layers: Option<usize>,
     /// Backward policy
     #[arg(long, value_parser = choice(BACKWARD))]
-    pub(crate) backward: Option<Named<BackwardPolicy>>,
+    pub(crate) backward: Option<Selection<BackwardPolicy>>,
     /// Objects that the replay buffer holds; 0 for no replay
     #[arg(long)]
     pub(crate) replay: Option<usize>,

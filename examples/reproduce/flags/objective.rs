@@ -9,14 +9,14 @@ use gfn::objective::{
 };
 use gfn::train::ReplayPath;
 
-use super::{Choice, Named};
+use super::{Choice, Selection};
 
 /// Builds an objective.
 pub(crate) type Build = fn() -> Result<Box<dyn Objective>>;
 /// A table of objectives.
 pub(crate) type Objectives = &'static [Choice<Build>];
 /// An objective that a flag names.
-pub(crate) type ObjectiveName = Named<Build>;
+pub(crate) type ObjectiveName = Selection<Build>;
 
 /// The objectives of all tasks.
 pub(crate) const OBJECTIVES: Objectives = &[

@@ -9,7 +9,7 @@ use gfn::train::{Batch, TrainEnv};
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 
-use crate::flags::{OBJECTIVES, ObjectiveName, named};
+use crate::flags::{OBJECTIVES, ObjectiveName, selections};
 use crate::prelude::*;
 
 /// Hold a device against the CPU: gradients of every objective, resume, speed
@@ -62,7 +62,7 @@ impl Task for Devices {
     fn run(&self) -> Result<()> {
         let device = Runtime::new(self.threads, self.device)?.device();
         let (mut rows, mut worst) = (Vec::new(), 0.0f64);
-        for objective in named(OBJECTIVES) {
+        for objective in selections(OBJECTIVES) {
             let perceptron = gap(&mut grid(objective, Device::Cpu)?, &mut grid(objective, device)?)?;
             // Graph networks have no estimate of the number of paths.
             let mut messages = None;
@@ -122,7 +122,7 @@ impl Devices {
 }
 
 /// The objective of speeds and of resumed runs.
-const BALANCE: ObjectiveName = Named { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
+const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
     let (env, mut rng) = (HyperGrid::new(2, 8)?.env(), Rng::seeded(0));

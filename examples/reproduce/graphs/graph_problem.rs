@@ -14,10 +14,10 @@ use crate::prelude::*;
 pub(crate) struct GraphProblems {
     /// The problem
     #[arg(long, value_parser = choice(PROBLEMS), default_value = "independent-set")]
-    pub(super) problem: Named<Problem>,
+    pub(super) problem: Selection<Problem>,
     /// Kind of input graphs
     #[arg(long, value_parser = choice(GRAPHS), default_value = "small")]
-    graphs: Named<Graphs>,
+    graphs: Selection<Graphs>,
     /// Log-reward of a unit of size; by default 2, of large graphs 5
     #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
@@ -51,7 +51,7 @@ pub(crate) struct GraphProblems {
     pub(super) larger: usize,
     /// Message passing; by default gin-virtual, of large graphs gin
     #[arg(long, value_parser = choice(CONVS))]
-    conv: Option<Named<ConvKind>>,
+    conv: Option<Selection<ConvKind>>,
     /// Nodes have their degree as input
     #[arg(long)]
     degrees: bool,

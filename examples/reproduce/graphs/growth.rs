@@ -71,7 +71,7 @@ pub(crate) struct ColoredGraphs {
     max_nodes: usize,
     /// The reward
     #[arg(long, value_parser = choice(REWARDS), default_value = "count")]
-    reward: Named<ColoredGraphReward>,
+    reward: Selection<ColoredGraphReward>,
     /// Train on R(G) instead of |Aut(G)| R(G): samples R(G) / |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,

@@ -133,7 +133,7 @@ const EDGES_AT_ONCE: usize = 400_000;
 
 /// Sizes of the solutions that were found of one graph.
 #[derive(Serialize)]
-struct Solved {
+struct SolutionSizes {
     nodes: usize,
     edges: usize,
     best: f64,
@@ -145,7 +145,7 @@ struct Solved {
     sampling_s: f64,
 }
 
-type Figure = fn(&Solved) -> f64;
+type Figure = fn(&SolutionSizes) -> f64;
 /// The figures of a solution that means are reported of.
 const FIGURES: [(&str, Figure); 4] = [
     ("best", |one| one.best),
@@ -155,7 +155,7 @@ const FIGURES: [(&str, Figure); 4] = [
 ];
 
 /// Returns the mean over the graphs that have a number; `None` if none has.
-fn mean(solved: &[Solved], of: impl Fn(&Solved) -> Option<f64>) -> Option<f64> {
+fn mean(solved: &[SolutionSizes], of: impl Fn(&SolutionSizes) -> Option<f64>) -> Option<f64> {
     let numbers: Vec<f64> = solved.iter().filter_map(of).collect();
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
@@ -171,7 +171,7 @@ impl Large<'_> {
     pub(super) fn learn(&self, run: &Run<'_>, trainer: ProblemTrainer, graphs: &Instances) -> Result<Option<Report>> {
         let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(None) };
         let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
-        let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Solved>> {
+        let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<SolutionSizes>> {
             let env = GraphProblem::for_size(self.problem, graphs)?.into_env();
             let sampler = Sampler::new(&env, trainer.policy());
             let one = |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
@@ -218,7 +218,7 @@ impl Large<'_> {
         graph: &GraphState,
         branches: u64,
         rngs: [&mut Rng; 2],
-    ) -> Result<Solved> {
+    ) -> Result<SolutionSizes> {
         let (problem, best_of, [rng, search_rng]) = (self.problem, self.task.best_of, rngs);
         let size = |nodes: &[u32]| problem.check(graph, nodes).map(|size| size as f64);
         let at_once = (EDGES_AT_ONCE / graph.n_edges().max(1)).clamp(1, best_of);
@@ -239,7 +239,7 @@ impl Large<'_> {
             Problem::DominatingSet | Problem::Cut => None,
         };
         let better = if problem.is_minimised() { f64::min } else { f64::max };
-        Ok(Solved {
+        Ok(SolutionSizes {
             nodes: graph.n_nodes(),
             edges: graph.n_edges(),
             best: sizes.iter().copied().reduce(better).unwrap_or(0.0),

@@ -23,7 +23,7 @@ pub(crate) struct Rings {
     undirected: bool,
     /// The network
     #[arg(long, value_parser = choice(NETWORKS), default_value = "gnn")]
-    policy: Named<()>,
+    policy: Selection<()>,
     /// Reward of graphs that aren't rings
     #[arg(long, default_value_t = 1e-6)]
     reward_floor: f64,

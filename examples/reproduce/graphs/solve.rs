@@ -22,7 +22,7 @@ pub(crate) struct Solve {
     checkpoint: Option<PathBuf>,
     /// The problem, by default independent-set; a checkpoint has its own
     #[arg(long, value_parser = choice(PROBLEMS), conflicts_with = "checkpoint")]
-    problem: Option<Named<Problem>>,
+    problem: Option<Selection<Problem>>,
     /// Seconds that it may take
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,

@@ -53,7 +53,7 @@ impl Task for Speed {
         let trainer = run.graph_trainer(Growth::env(self.nodes)?, reward, network.clone(), run.rng(), task)?;
         let Some((trainer, mut report)) = run.train(trainer, |_| Ok(jsd(None)), Vec::new())? else { return Ok(()) };
         let floor = floor(&trainer, run.config.batch, &network, run.device)?;
-        let share = 1.0 / report.trained.its_per_s() / floor;
+        let share = 1.0 / report.stats.its_per_s() / floor;
         report.extend(json!({ "products_s": floor, "iteration_over_products": share }));
         run.print(report)
     }

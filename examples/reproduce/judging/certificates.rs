@@ -10,8 +10,8 @@ use gfn::run::Progress;
 use gfn::tensor::log_sum_exp;
 use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
 
-use super::known::{Known, Listed, TaskArgs, Visit};
-use super::quality::Blurred;
+use super::known::{KnownTask, ListedTask, TaskArgs, Visit};
+use super::quality::BlurredPolicy;
 use crate::prelude::*;
 
 /// Compare certificates of policies of every quality with the truth
@@ -63,7 +63,7 @@ impl Task for Certificates {
 
 /// The counts over the policies of one kind.
 #[derive(Default)]
-struct Counted {
+struct Counts {
     /// The number of bounds or intervals of each name, and how many of them held.
     held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
@@ -74,13 +74,13 @@ struct Counted {
 }
 
 impl Visit for &Certificates {
-    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()> {
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
         let (args, listed) = (self, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
         let (mut counted, mut progress) =
-            (KINDS.map(|_| Counted::default()), Progress::new(args.policies as u64, "policies"));
+            (KINDS.map(|_| Counts::default()), Progress::new(args.policies as u64, "policies"));
         for k in 0..args.policies {
             let seed = args.seed + k as u64;
             let counted = &mut counted[k % KINDS.len()];
@@ -91,14 +91,15 @@ impl Visit for &Certificates {
                         0 => (0.0, 0.0),
                         _ => (1.0 - worse * check.rng.uniform(), 2.0 * worse * check.rng.uniform()),
                     };
-                    let policy = Blurred { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
+                    let policy =
+                        BlurredPolicy { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
                     check.policy(&policy, known.reward.as_ref(), counted)?;
                 }
                 "ordered" => {
                     let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
-                    let orders = Blurred { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
+                    let orders = BlurredPolicy { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
                     let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
-                    let policy = Blurred { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
+                    let policy = BlurredPolicy { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
                     check.policy(&policy, known.reward.as_ref(), counted)?;
                 }
                 _ => {
@@ -134,13 +135,13 @@ impl Visit for &Certificates {
 struct Check<'a, E: EnumerableEnv> {
     args: &'a Certificates,
     env: &'a E,
-    listed: &'a Listed<E>,
+    listed: &'a ListedTask<E>,
     rng: Rng,
 }
 
 impl<E: EnumerableEnv> Check<'_, E> {
     /// Certifies a policy, without objects of the target and with them.
-    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counted) -> Result<()> {
+    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<()> {
         let Self { args, env, listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
@@ -172,7 +173,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
     }
 }
 
-impl Counted {
+impl Counts {
     fn bound(&mut self, name: &'static str, holds: bool) {
         let (number, times) = self.held.entry(name).or_default();
         *number += 1;
@@ -214,7 +215,7 @@ impl Counted {
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
-    listed: &Listed<E>,
+    listed: &ListedTask<E>,
     probs: &[f64],
     share: usize,
     rng: &mut Rng,

@@ -3,7 +3,7 @@
 
 use gfn_judge::{Judgement, Missing};
 
-use super::known::{Known, TaskArgs, Visit};
+use super::known::{KnownTask, TaskArgs, Visit};
 use super::page;
 use crate::prelude::*;
 
@@ -28,7 +28,7 @@ impl Task for Truth {
 }
 
 impl Visit for &Truth {
-    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()> {
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
         let (listed, out) = (known.listed()?, &self.out);
         let wrong = |error: csv::Error| Error::file(out, error, "give another file");
         let mut table = csv::Writer::from_path(out).map_err(wrong)?;
@@ -77,7 +77,7 @@ impl Task for Judge {
 }
 
 impl Visit for &Judge {
-    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()> {
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
         let listed = known.listed()?;
         let (states, n_unreadable) = (known.read)(&self.file)?;
         if states.is_empty() && n_unreadable == 0 {

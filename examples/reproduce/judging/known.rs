@@ -19,7 +19,7 @@ use crate::structures::problem::ProblemArgs;
 pub(super) struct TaskArgs {
     /// The task
     #[arg(value_parser = choice(TASKS))]
-    task: Named<()>,
+    task: Selection<()>,
     /// Points along each dimension of a grid (by default 8), nodes of a ring (4), most nodes of a coloured
     /// graph (5), most atoms of a molecule (4), variables of a structure (5), species of a tree (7)
     #[arg(long)]
@@ -57,7 +57,7 @@ type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
 type Writer<S> = Box<dyn Fn(&S, usize) -> Result<String>>;
 
 /// A task whose states can be listed.
-pub(super) struct Known<E: EnumerableEnv> {
+pub(super) struct KnownTask<E: EnumerableEnv> {
     pub(super) env: E,
     pub(super) reward: Box<dyn Reward<E::States>>,
     pub(super) read: Reader<E::States>,
@@ -66,23 +66,23 @@ pub(super) struct Known<E: EnumerableEnv> {
 
 /// A function of a task, whatever its states are.
 pub(super) trait Visit {
-    fn visit<E: EnumerableEnv>(self, known: Known<E>) -> Result<()>;
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()>;
 }
 
 /// Most states that are listed.
 const LISTED: usize = 2_000_000;
 
-impl<E: EnumerableEnv> Known<E> {
-    pub(super) fn listed(&self) -> Result<Listed<E>> {
+impl<E: EnumerableEnv> KnownTask<E> {
+    pub(super) fn listed(&self) -> Result<ListedTask<E>> {
         let graph = StateGraph::build(&self.env, LISTED)?;
         let target = graph.target_distribution(&self.reward, None)?;
         let grouping = graph.objects(&self.env)?;
-        Ok(Listed { graph, target, of: grouping.of, first: grouping.first })
+        Ok(ListedTask { graph, target, of: grouping.of, first: grouping.first })
     }
 }
 
 /// All states of a task, and the objects that they are.
-pub(super) struct Listed<E: EnumerableEnv> {
+pub(super) struct ListedTask<E: EnumerableEnv> {
     pub(super) graph: StateGraph<E>,
     pub(super) target: Target,
     /// The object of each state.
@@ -91,7 +91,7 @@ pub(super) struct Listed<E: EnumerableEnv> {
     pub(super) first: Vec<usize>,
 }
 
-impl<E: EnumerableEnv> Listed<E> {
+impl<E: EnumerableEnv> ListedTask<E> {
     /// Returns probabilities of objects, from those of states.
     pub(super) fn of_objects(&self, of_states: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.first.len()];
@@ -169,7 +169,7 @@ impl TaskArgs {
 }
 
 /// Returns the task of molecules of C, N and O.
-fn molecules(max_atoms: usize) -> Result<Known<GraphEnv>> {
+fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
     let (elements, charges) = (vec![Element::C, Element::N, Element::O], Vec::new());
     let molecules = MoleculeEnv::new(MoleculeConfig { elements, charges, ..MoleculeConfig::new(max_atoms) })?;
     let score = ScoreConfig::named("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
@@ -177,7 +177,7 @@ fn molecules(max_atoms: usize) -> Result<Known<GraphEnv>> {
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
     let row =
         move |line: &str| codec.graph(&Molecule::from_smiles(line.split_whitespace().next().unwrap_or_default())?);
-    Ok(Known {
+    Ok(KnownTask {
         env: molecules.env().clone(),
         reward,
         read: Box::new(move |path| {
@@ -193,7 +193,12 @@ fn molecules(max_atoms: usize) -> Result<Known<GraphEnv>> {
 }
 
 /// Returns a task whose objects are rows of numbers: entries less `offset`.
-fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, width: usize, offset: u16) -> Known<VectorEnv> {
+fn numbers(
+    env: VectorEnv,
+    reward: impl Reward<VectorStates> + 'static,
+    width: usize,
+    offset: u16,
+) -> KnownTask<VectorEnv> {
     let row = move |line: &str| -> Result<Vec<u16>> {
         let words = line.split([',', ' ', '\t', ';']).filter(|word| !word.is_empty());
         let row: Option<Vec<u16>> = words.map(|word| word.parse::<u16>().ok()?.checked_add(offset)).collect();
@@ -213,8 +218,8 @@ fn vectors(
     are_numbers: bool,
     row: impl Fn(&str) -> Result<Vec<u16>> + 'static,
     write: impl Fn(&[u16]) -> Result<String> + 'static,
-) -> Known<VectorEnv> {
-    Known {
+) -> KnownTask<VectorEnv> {
+    KnownTask {
         env,
         reward: Box::new(reward),
         read: Box::new(move |path| {
@@ -225,8 +230,8 @@ fn vectors(
     }
 }
 
-fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: GraphFormat) -> Known<GraphEnv> {
-    Known {
+fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: GraphFormat) -> KnownTask<GraphEnv> {
+    KnownTask {
         env,
         reward: Box::new(reward),
         read: Box::new(|path| {

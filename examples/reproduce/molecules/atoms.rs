@@ -24,7 +24,7 @@ struct AtomArgs {
     stereo: bool,
     /// Message passing between atoms
     #[arg(long, value_parser = choice(CONVS), default_value = "gine")]
-    conv: Named<ConvKind>,
+    conv: Selection<ConvKind>,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]

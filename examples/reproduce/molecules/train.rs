@@ -30,7 +30,7 @@ pub(super) struct RunArgs {
 pub(super) struct RewardArgs {
     /// The reward
     #[arg(long, value_parser = choice(REWARDS), default_value = "heteroatoms")]
-    reward: Named<()>,
+    reward: Selection<()>,
     /// TOML file of a score instead of the reward by name: a product of powers of properties, as
     /// `ScoreConfig` documents it
     #[arg(long, conflicts_with = "reward")]
@@ -64,7 +64,7 @@ impl RewardArgs {
 }
 
 /// A score that trainer and report share.
-pub(super) type Shared = Arc<dyn MoleculeScore>;
+pub(super) type SharedScore = Arc<dyn MoleculeScore>;
 /// Reads the molecule of a state.
 pub(super) type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
 
@@ -93,14 +93,14 @@ impl MoleculeTask<'_> {
     pub(super) fn train<R: Reward<GraphStates> + 'static>(
         self,
         score: impl MoleculeScore + 'static,
-        reward: impl Fn(Shared) -> R,
+        reward: impl Fn(SharedScore) -> R,
         add: impl FnOnce(&mut Report),
     ) -> Result<()> {
         let args = self.args;
         let recipe =
             Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
         let run = Run::begin(self.common, self.example, self.title, recipe)?;
-        let score: Shared = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
+        let score: SharedScore = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
         let task = json!({ "built_of": self.built_of });
         let trainer = run.graph_trainer(self.env, reward(score.clone()), self.network, run.rng(), task)?;
         let read = self.read;

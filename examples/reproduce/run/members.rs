@@ -13,7 +13,7 @@ use gfn::group::{Group, replicate};
 use gfn::train::{TrainEnv, Trainer};
 
 use super::files::tell;
-use crate::flags::{Choice, Named};
+use crate::flags::{Choice, Selection};
 
 /// The uses of several threads.
 pub(crate) const USES: &[Choice<()>] = &[
@@ -46,7 +46,7 @@ pub(crate) fn count() -> usize {
 
 /// Runs a task as its flags say: alone, or as several members.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    let Ok(Some(threads_for)) = flags.try_get_one::<Named<()>>("threads_for") else { return work() };
+    let Ok(Some(threads_for)) = flags.try_get_one::<Selection<()>>("threads_for") else { return work() };
     if flags.contains_id("dist") {
         let timeout = flags.get_one::<u64>("dist_timeout").copied().unwrap_or_default();
         return in_processes(Duration::from_secs(timeout), work);

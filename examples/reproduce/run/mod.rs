@@ -11,7 +11,7 @@ mod training;
 
 pub(crate) use exact::{Exact, heat_maps, listed, sampled};
 pub(crate) use report::{Report, number, table};
-pub(crate) use training::{Trained, jsd};
+pub(crate) use training::{TrainingStats, jsd};
 
 use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphStates};

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::files::{print, tell, written};
 use super::folder::write_json;
-use super::{Run, Trained};
+use super::{Run, TrainingStats};
 use crate::plot::Panel;
 
 /// The report of a task: what training left, its figures, and panels beside the curves of training.
 pub(crate) struct Report {
-    pub(crate) trained: Trained,
+    pub(crate) stats: TrainingStats,
     pub(super) figures: Map<String, Value>,
     pub(crate) panels: Vec<Panel>,
 }
@@ -21,8 +21,8 @@ pub(crate) struct Report {
 const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 
 impl Report {
-    pub(crate) fn new(trained: Trained) -> Self {
-        let mut report = Self { trained, figures: Map::new(), panels: Vec::new() };
+    pub(crate) fn new(stats: TrainingStats) -> Self {
+        let mut report = Self { stats, figures: Map::new(), panels: Vec::new() };
         COMMON.iter().for_each(|name| report.set(name, Value::Null));
         report.set("exact", false);
         report
@@ -74,7 +74,7 @@ impl Run<'_> {
         self.draw_training(&mut report)?;
         report.extend(json!({ "example": self.example, "seed": self.common.seed, "steps": self.steps(),
             "threads": self.common.threads, "device": self.common.device.to_string() }));
-        report.extend(report.trained.figures());
+        report.extend(report.stats.figures());
         let line = Value::Object(report.figures);
         if let Some(run) = self.common.run_folder() {
             write_json(&run.result(), &line)?;

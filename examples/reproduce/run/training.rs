@@ -22,7 +22,7 @@ const INTERRUPTED: i32 = 130;
 /// The figures of training: all steps of the run, those before a resume included. Figures of steps are NaN
 /// without steps.
 #[derive(Default)]
-pub(crate) struct Trained {
+pub(crate) struct TrainingStats {
     batch: usize,
     params: i64,
     members: usize,
@@ -125,12 +125,13 @@ impl Run<'_> {
             std::process::exit(INTERRUPTED);
         }
         let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
-        Ok(Some((trainer, Report::new(Trained { batch, params, members: members::count(), filled_s, steps: records }))))
+        let stats = TrainingStats { batch, params, members: members::count(), filled_s, steps: records };
+        Ok(Some((trainer, Report::new(stats))))
     }
 
     /// Draws loss, log Z and the metrics of training, and the task's panels.
     pub(super) fn draw_training(&self, report: &mut Report) -> Result<()> {
-        let records = &report.trained.steps.records;
+        let records = &report.stats.steps.records;
         let metrics: BTreeSet<&str> = records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
         let mut figure = Figure::new(&self.title);
         for name in ["loss", "log_z"].into_iter().chain(metrics) {
@@ -171,7 +172,7 @@ impl StepRecord {
     }
 }
 
-impl Trained {
+impl TrainingStats {
     /// Returns the figures of a search that trains nothing.
     pub(crate) fn without_steps(batch: usize, seconds: f64) -> Self {
         Self { batch, members: 1, filled_s: seconds, ..Self::default() }

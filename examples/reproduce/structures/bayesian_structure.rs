@@ -17,7 +17,7 @@ pub(crate) struct Structures {
     problem: ProblemArgs,
     /// The network
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
-    policy: Named<Network>,
+    policy: Selection<Network>,
     /// Steps after which modified-db's copy of the policy catches up; 0 for none
     #[arg(long, default_value_t = 0)]
     lag: usize,

@@ -32,7 +32,7 @@ pub(crate) struct ProblemArgs {
     /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most twenty
     /// whole numbers (other numbers are cut into three)
     #[arg(long, value_parser = choice(SCORES), default_value = "bge")]
-    pub(super) score: Named<()>,
+    pub(super) score: Selection<()>,
 }
 
 const SCORES: &[Choice<()>] = &[
@@ -66,7 +66,7 @@ const LEVELS: usize = 3;
 impl ProblemArgs {
     /// Returns a problem of simulated data with the default settings.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
-        let score = Named { name: "bge", value: () };
+        let score = Selection { name: "bge", value: () };
         Self { nodes, edges: 5.0, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
     }
 

@@ -13,7 +13,7 @@ use gfn::run::Fit;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-use crate::flags::{Machine, OBJECTIVES, ObjectiveName, Objectives, named};
+use crate::flags::{Machine, OBJECTIVES, ObjectiveName, Objectives, selections};
 use crate::prelude::*;
 
 /// Train by every objective on every source of trajectories, and compare exact distances
@@ -22,7 +22,7 @@ use crate::prelude::*;
 pub(crate) struct Comparison {
     /// Environment to sample from
     #[arg(long, value_parser = choice(ENVIRONMENTS), default_value = "grid")]
-    environment: Named<()>,
+    environment: Selection<()>,
     /// Points along each of the two dimensions of the grid
     #[arg(long, default_value_t = 5)]
     height: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Comparison {
     only: Vec<ObjectiveName>,
     /// Sources to compare; by default all of them
     #[arg(long, value_parser = choice(SOURCES))]
-    source: Vec<Named<Replay>>,
+    source: Vec<Selection<Replay>>,
     /// Training steps of each pair
     #[arg(long, default_value_t = 2_000)]
     steps: usize,
@@ -115,7 +115,7 @@ impl Comparison {
         let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
         let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
         // Fails with `Error::Missing` for a pair that isn't defined.
-        let build = |objective: ObjectiveName, source: Named<Replay>| -> Result<Trainer<VectorEnv>> {
+        let build = |objective: ObjectiveName, source: Selection<Replay>| -> Result<Trainer<VectorEnv>> {
             let mut rng = Rng::seeded(self.machine.seed);
             let network = MlpPolicyConfig {
                 mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
@@ -146,9 +146,9 @@ impl Comparison {
             let Some((eviction, draw, _)) = source.value else { return Ok(trainer) };
             Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw })?))
         };
-        let all = named(OBJECTIVES.iter().chain(FURTHER));
+        let all = selections(OBJECTIVES.iter().chain(FURTHER));
         let objectives = if self.only.is_empty() { &all } else { &self.only };
-        let all = named(SOURCES);
+        let all = selections(SOURCES);
         let sources = if self.source.is_empty() { &all } else { &self.source };
         let figure = if exact.is_none() { "elbo" } else { "tv" };
         let head = [figure].into_iter().chain(sources.iter().map(|source| source.name));

@@ -16,7 +16,7 @@ use crate::prelude::*;
 pub(crate) struct Exploration {
     /// Means of exploration, besides --epsilon
     #[arg(long, value_parser = choice(MEANS), default_value = "joint")]
-    means: Named<Means>,
+    means: Selection<Means>,
     #[command(flatten)]
     common: Common,
 }

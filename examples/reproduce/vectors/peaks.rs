@@ -16,7 +16,7 @@ use crate::prelude::*;
 pub(crate) struct PeakSearch {
     /// Search for peaks, by as many rewards as the steps times the batch
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
-    by: Named<Method>,
+    by: Selection<Method>,
     /// Dimensions
     #[arg(long, default_value_t = 8)]
     ndim: usize,
@@ -126,7 +126,7 @@ impl PeakSearch {
             if reward_calls >= budget { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let seconds = started.elapsed().as_secs_f64();
-        let mut report = Report::new(Trained::without_steps(run.config.batch, seconds));
+        let mut report = Report::new(TrainingStats::without_steps(run.config.batch, seconds));
         report.set("why_not_exact", "chains have no distribution that could be listed");
         peaks.report_visits(&visits, &mut report)?;
         self.report(run, peaks, &found, &mut report);

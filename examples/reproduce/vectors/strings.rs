@@ -13,7 +13,7 @@ use crate::prelude::*;
 pub(crate) struct BitSequences {
     /// Network that reads them; all but the perceptron read them from left to right
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
-    policy: Named<Option<SequenceKind>>,
+    policy: Selection<Option<SequenceKind>>,
     #[command(flatten)]
     common: Common,
 }

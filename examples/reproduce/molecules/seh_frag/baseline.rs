@@ -8,11 +8,11 @@ use gfn::graph::{Attributes, CanonicalKey, Edge, Node, canonical_key};
 use gfn_molecules::fragments::Fragments;
 use gfn_molecules::{Molecule, MoleculeScore};
 
-use super::seen::Watched;
+use super::record::RecordedProxy;
 use crate::prelude::*;
 
 /// A search that scores this number of molecules.
-pub(super) type Search = fn(&Fragments, &Watched, usize, &mut Rng) -> Result<()>;
+pub(super) type Search = fn(&Fragments, &RecordedProxy, usize, &mut Rng) -> Result<()>;
 
 /// Trees that parents are chosen from, children of a generation, and the share of them that is changed
 /// besides.
@@ -24,19 +24,19 @@ const CHANGED: usize = 3;
 
 type Tree = GraphState;
 
-fn score(env: &Fragments, watched: &Watched, trees: &[Tree]) -> Result<Vec<f64>> {
+fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f64>> {
     let molecules: Vec<Molecule> = trees.iter().map(|tree| env.library().molecule(tree)).collect::<Result<_>>()?;
-    let scores = watched.log_scores(&molecules)?;
-    watched.finish_step(None)?;
+    let scores = proxy.log_scores(&molecules)?;
+    proxy.finish_step(None)?;
     Ok(scores)
 }
 
 /// Scores trees of uniform random moves.
-pub(super) fn random(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
         let n = left.min(CHILDREN);
-        score(env, watched, sample(env.env(), &UniformPolicy, n, rng)?.graphs())?;
+        score(env, proxy, sample(env.env(), &UniformPolicy, n, rng)?.graphs())?;
         left -= n;
     }
     Ok(())
@@ -44,12 +44,12 @@ pub(super) fn random(env: &Fragments, watched: &Watched, calls: usize, rng: &mut
 
 /// Runs a genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken
 /// by its rank, joined where one of their bonds was.
-pub(super) fn genetic(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
     let mut left = calls;
     loop {
-        let scores = score(env, watched, &trees)?;
+        let scores = score(env, proxy, &trees)?;
         left -= trees.len();
         best.extend(trees.into_iter().zip(scores).map(|(tree, score)| (canonical_key(&tree), (score, tree))));
         if left == 0 {

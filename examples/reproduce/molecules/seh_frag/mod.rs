@@ -4,8 +4,8 @@
 mod baseline;
 pub(super) mod focus;
 pub(crate) mod moo;
+mod record;
 mod scored;
-mod seen;
 
 use std::time::Instant;
 
@@ -14,10 +14,10 @@ use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy, internal_diversity};
 
 use super::outputs;
-use super::train::Shared;
+use super::train::SharedScore;
 use crate::prelude::*;
+use record::{Point, RecordedProxy};
 use scored::ScoredTable;
-use seen::{Point, Watched};
 
 /// Train a policy on the published proxy of binding to sEH, or run what it is compared with
 ///
@@ -33,7 +33,7 @@ pub(crate) struct Seh {
     weights: PathBuf,
     /// Search for molecules
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
-    by: Named<Option<baseline::Search>>,
+    by: Selection<Option<baseline::Search>>,
     /// The reduced list of 18 fragments, instead of 72
     #[arg(long)]
     reduced: bool,
@@ -83,31 +83,31 @@ impl Task for Seh {
         let run = Run::begin(common, "seh_frag", title, recipe)?;
         let calls = run.steps() * run.config.batch;
         let table = common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
-        let watched =
-            Arc::new(Watched::new(SehProxy::load(&self.weights, run.device)?, (calls / POINTS).max(1), table));
-        let Some(search) = self.by.value else { return self.train(run, fragments, &watched) };
+        let proxy =
+            Arc::new(RecordedProxy::new(SehProxy::load(&self.weights, run.device)?, (calls / POINTS).max(1), table));
+        let Some(search) = self.by.value else { return self.train(run, fragments, &proxy) };
         refuse(&["--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
         if members::count() > 1 {
             let one = "one: leave out what makes several";
             return Err(Error::config("the members of a search without a policy", members::count(), one));
         }
         let started = Instant::now();
-        search(&fragments, &watched, calls, &mut run.rng())?;
-        let trained = Trained::without_steps(run.config.batch, started.elapsed().as_secs_f64());
+        search(&fragments, &proxy, calls, &mut run.rng())?;
+        let trained = TrainingStats::without_steps(run.config.batch, started.elapsed().as_secs_f64());
         let mut report = Report::new(trained);
-        self.report(&watched, &mut report);
+        self.report(&proxy, &mut report);
         run.print(report)
     }
 }
 
 impl Seh {
-    fn train(&self, mut run: Run<'_>, fragments: Fragments, watched: &Arc<Watched>) -> Result<()> {
+    fn train(&self, mut run: Run<'_>, fragments: Fragments, proxy: &Arc<RecordedProxy>) -> Result<()> {
         let library = fragments.library().clone();
         let law = Temperature::Uniform { least: self.beta_from.unwrap_or(LEAST_BETA), most: BETA };
         let conditioning = || Conditioning::new(1)?.temperature(law, Encoding::Thermometer { bins: 32 });
         let conditioning = self.any_beta.then(conditioning).transpose()?;
         let network = network(&self.common, conditioning.as_ref());
-        let score: Shared = watched.clone();
+        let score: SharedScore = proxy.clone();
         let task = json!({ "reduced": self.reduced, "conditioning": conditioning });
         let trainer = match &conditioning {
             Some(conditioning) => {
@@ -124,21 +124,21 @@ impl Seh {
             }
         };
         let mut write_scored = |_: &Trainer<GraphEnv>, record: &mut Record| {
-            watched.finish_step(Some(record.step))?;
+            proxy.finish_step(Some(record.step))?;
             Ok(ControlFlow::Continue(()))
         };
         let trained = run.train(trainer, |_| Ok(jsd(None)), vec![&mut write_scored])?;
         let Some((trainer, mut report)) = trained else { return Ok(()) };
         // Without a step, molecules that filled the replay buffer aren't written yet.
-        watched.finish_step(Some(trainer.steps_done() + 1))?;
+        proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
         let encode = |conditioning: &Conditioning| {
             conditioning.encode(&[Condition { beta: BETA, preferences: vec![1.0], focus: None }])
         };
         let condition = conditioning.as_ref().map(encode).transpose()?;
         let molecules = self.sample(&trainer, condition.as_ref(), &library)?;
-        let log_scores = watched.proxy.log_scores(&molecules)?;
-        self.report(watched, &mut report);
+        let log_scores = proxy.proxy.log_scores(&molecules)?;
+        self.report(proxy, &mut report);
         report.extend(outputs::of_samples(&molecules, &log_scores));
         let n = molecules.len().max(1) as f64;
         report.set("mean_score", log_scores.iter().map(|log| log.exp()).sum::<f64>() / n);
@@ -173,15 +173,15 @@ impl Seh {
     }
 
     /// Reports figures and curves of what was found.
-    fn report(&self, watched: &Watched, report: &mut Report) {
-        let seen = watched.seen();
-        let last = seen.point();
+    fn report(&self, proxy: &RecordedProxy, report: &mut Report) {
+        let record = proxy.record();
+        let last = record.point();
         report.extend(json!({ "by": self.by.name, "beta": BETA, "scored": last.reward_calls,
             "mean_last_1000": last.mean, "top_100": last.top_100, "modes": last.modes,
-            "distinct_scored": last.distinct, "curve": seen.curve,
+            "distinct_scored": last.distinct, "curve": record.curve,
             "why_not_exact": "there are more trees than can be listed" }));
         let mut panel = |title: &str, of: fn(&Point) -> f64| {
-            let points = seen.curve.iter().map(|point| (point.reward_calls as f64, of(point)));
+            let points = record.curve.iter().map(|point| (point.reward_calls as f64, of(point)));
             report.panels.push(Panel::new(title).labels("reward calls", "").curve(Curve::new(title, points)));
         };
         panel("mean score of the last 1,000", |point| point.mean);

@@ -31,7 +31,7 @@ pub(super) struct Point {
 }
 
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SearchRecord {
     calls: usize,
     last: VecDeque<f64>,
     keys: BTreeSet<CanonicalKey>,
@@ -43,7 +43,7 @@ pub(super) struct Seen {
     table: Option<ScoredTable>,
 }
 
-impl Seen {
+impl SearchRecord {
     fn note(&mut self, molecule: &Molecule, score: f64) {
         self.calls += 1;
         if let Some(table) = &mut self.table {
@@ -86,32 +86,32 @@ impl Seen {
 }
 
 /// The proxy, and a record of the molecules that it scored.
-pub(super) struct Watched {
+pub(super) struct RecordedProxy {
     pub(super) proxy: SehProxy,
-    seen: Mutex<Seen>,
+    record: Mutex<SearchRecord>,
 }
 
-impl Watched {
+impl RecordedProxy {
     /// Points of the curve are `every` molecules apart; `table` gets a row for each molecule.
     pub(super) fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
-        Self { proxy, seen: Mutex::new(Seen { every, table, ..Seen::default() }) }
+        Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }
 
     /// Writes the molecules of this step into the table; by default it is the step after the last.
     pub(super) fn finish_step(&self, step: Option<usize>) -> Result<()> {
-        self.seen().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
+        self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }
 
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn record(&self) -> MutexGuard<'_, SearchRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl MoleculeScore for Watched {
+impl MoleculeScore for RecordedProxy {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let logs = self.proxy.log_scores(molecules)?;
-        let mut seen = self.seen();
-        molecules.iter().zip(&logs).for_each(|(molecule, log)| seen.note(molecule, log.exp()));
+        let mut record = self.record();
+        molecules.iter().zip(&logs).for_each(|(molecule, log)| record.note(molecule, log.exp()));
         Ok(logs)
     }
 }

@@ -32,7 +32,8 @@ struct Args {
 }
 
 fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> clap::error::Result<A> {
-    examples::parse_from(args).map(|(parsed, _)| parsed)
+    let matches = examples::matches(&A::command(), args)?;
+    A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))
 }
 
 /// Parses these arguments with a file of this text.

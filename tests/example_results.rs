@@ -1,9 +1,6 @@
 //! Files of the examples are tried before they are needed.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/run/lines.rs"]
-mod lines;
-#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/files.rs"]
 mod outputs;
 

@@ -4,8 +4,8 @@
 #[path = "../examples/reproduce/run/folder.rs"]
 mod folder;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/reproduce/run/made.rs"]
-pub(crate) mod made;
+#[path = "../examples/reproduce/run/steps.rs"]
+pub(crate) mod steps;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/task_flags.rs"]
 mod task_flags;
@@ -19,12 +19,12 @@ use serde_json::json;
 
 use crate::trainers::Folder;
 use folder::RunFolder;
-use made::Made;
+use steps::StepRecord;
 use task_flags::TaskFlags;
 
 /// The steps that a file has, one by one.
-fn steps_before(path: &Path, done: usize) -> gfn::Result<Vec<Made>> {
-    made::steps_before(path, done).map(|steps| steps.kept)
+fn steps_before(path: &Path, done: usize) -> gfn::Result<Vec<StepRecord>> {
+    steps::read_steps(path, done).map(|steps| steps.records)
 }
 
 /// A program of several tasks, as `reproduce` is.
@@ -83,7 +83,7 @@ fn a_folder_takes_one_run() {
     // Settings that nothing came of, as where a flag was refused, don't stand in the way of any run.
     fs::create_dir(run.pictures()).unwrap();
     run.claim(&other, None).unwrap();
-    assert_eq!(run.asked().unwrap(), other);
+    assert_eq!(run.flags().unwrap(), other);
     run.describe(&other, &[("steps", json!(7))]).unwrap();
     let settings = serde_json::from_str::<serde_json::Value>(&fs::read_to_string(run.settings()).unwrap()).unwrap();
     assert_eq!((&settings["steps"], &settings["seed"], &settings["task"]), (&json!(7), &json!(1), &json!("ring")));
@@ -106,9 +106,9 @@ fn a_folder_takes_one_run() {
     refused(&asked("line"), Some(run.checkpoint()), &["another run"]);
     run.claim(&this, Some(&run.checkpoint())).unwrap();
     // Only once the checkpoint has turned out to fit is anything replaced.
-    assert!(run.result().exists() && run.asked().unwrap() == other);
+    assert!(run.result().exists() && run.flags().unwrap() == other);
     run.describe(&this, &[]).unwrap();
-    assert!(!run.result().exists() && run.asked().unwrap() == this);
+    assert!(!run.result().exists() && run.flags().unwrap() == this);
     refused(&asked("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
     assert!(
         fs::read_dir(temporary.join("new/run"))
@@ -158,7 +158,7 @@ fn steps_are_read_back_as_they_were_made() {
     let run = RunFolder::new(temporary.join("run"));
     run.claim(&asked("ring"), None).unwrap();
     assert_eq!(steps_before(&run.metrics(), 7).unwrap(), [], "nothing was made yet");
-    let made = |step| Made {
+    let made = |step| StepRecord {
         n: 1,
         step,
         reward_calls: 5,
@@ -171,7 +171,7 @@ fn steps_are_read_back_as_they_were_made() {
         seconds: [0.1; 4],
         metrics: [("tv".to_owned(), Some(0.3))].into(),
     };
-    let made: Vec<Made> = (1..=3).map(made).collect();
+    let made: Vec<StepRecord> = (1..=3).map(made).collect();
     let line = |step: usize| {
         json!({ "step": step, "reward_calls": 5, "loss": 0.1, "log_z": -1e-3, "mean_len": 3.5, "states": 9, "distinct": 7,
             "grad_norm": 2.0, "seconds": [0.1, 0.1, 0.1, 0.1], "tv": 0.3 })

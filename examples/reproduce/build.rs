@@ -1,4 +1,5 @@
-//! Sets the run path, so that the program finds libtorch when it is started without cargo, and says which commit it was built from.
+//! Sets the run path, so that the program finds libtorch when it is started without cargo, and says which
+//! commit it was built from.
 
 use std::path::Path;
 use std::process::Command;

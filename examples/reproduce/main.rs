@@ -1,127 +1,101 @@
-//! Every published figure, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
+//! Every published figure, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes
+//! 4 --directed`.
 //!
-//! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line is for programs.
-//! The examples beside this folder are the ones to learn from: each is whole, and short.
+//! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line
+//! is for programs. A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. The
+//! examples beside this folder are the ones to learn from.
 
 mod continuous;
 mod flags;
 mod graphs;
 mod judging;
 mod molecules;
+mod prelude;
 mod run;
 mod structures;
 mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
-use continuous::{boxes, diffusion, diffusion_posterior, line};
-use gfn::Result;
+use clap::{ArgMatches, Args, Command};
+use gfn::{Error, Result};
 use gfn_plot as plot;
-use graphs::{all_graphs, colored_graphs, devices, graph_problem, ring, sample, solve, speed};
-use judging::{certificates, judge, truth};
-use molecules::{fragments, molecule, molecule_external, molecule_multi_objective, qm9str, seh_frag};
-use run::lines::tell;
-use structures::{bayesian_structure, dag_from_csv};
-use vectors::{
-    bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
-    offline, peaks, tfbind8,
-};
 
-/// Train and measure what the published figures are of
-#[derive(Parser, Debug)]
-struct Reproduce {
-    #[command(subcommand)]
-    task: Task,
+/// A task: its flags are its fields, and its documentation is its help.
+pub(crate) trait Task: Args {
+    /// Does the task, and prints its result.
+    fn run(&self) -> Result<()>;
 }
 
-#[derive(Subcommand, Debug)]
-enum Task {
-    Ring(ring::Args),
-    AllGraphs(all_graphs::Args),
-    ColoredGraphs(colored_graphs::Args),
-    GraphProblem(graph_problem::Args),
-    Sample(sample::Args),
-    Solve(solve::Args),
-    Truth(truth::Args),
-    Judge(judge::Args),
-    Certificates(certificates::Args),
-    Speed(speed::Args),
-    Devices(devices::Args),
-    BayesianStructure(bayesian_structure::Args),
-    DagFromCsv(dag_from_csv::Args),
-    Molecule(molecule::Args),
-    MoleculeExternal(molecule_external::Args),
-    MoleculeMultiObjective(molecule_multi_objective::Args),
-    Fragments(fragments::Args),
-    SehFrag(seh_frag::Args),
-    SehFragMoo(seh_frag::moo::Args),
-    Qm9str(qm9str::Args),
-    Tfbind8(tfbind8::Args),
-    Hypergrid(hypergrid::Args),
-    ConditionalHypergrid(conditional_hypergrid::Args),
-    BitSequence(bit_sequence::Args),
-    DiscreteEbm(discrete_ebm::Args),
-    Ising(ising::Args),
-    Exploration(exploration::Args),
-    LocalSearch(local_search::Args),
-    Offline(offline::Args),
-    Peaks(peaks::Args),
-    CompareObjectives(compare_objectives::Args),
-    Box(boxes::Args),
-    Line(line::Args),
-    Diffusion(diffusion::Args),
-    DiffusionPosterior(diffusion_posterior::Args),
+/// A row of the table of tasks.
+struct Row {
+    name: &'static str,
+    /// Adds the flags.
+    flags: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> Result<()>,
 }
+
+const fn row<T: Task>(name: &'static str) -> Row {
+    Row { name, flags: T::augment_args, run: run_by_flags::<T> }
+}
+
+fn run_by_flags<T: Task>(flags: &ArgMatches) -> Result<()> {
+    let task = T::from_arg_matches(flags);
+    task.map_err(|error| Error::config("the flags", error, "flags that `--help` lists"))?.run()
+}
+
+/// The tasks.
+const TASKS: &[Row] = &[
+    row::<graphs::ring::Rings>("ring"),
+    row::<graphs::growth::AllGraphs>("all-graphs"),
+    row::<graphs::growth::ColoredGraphs>("colored-graphs"),
+    row::<graphs::graph_problem::GraphProblems>("graph-problem"),
+    row::<graphs::sample::Sample>("sample"),
+    row::<graphs::solve::Solve>("solve"),
+    row::<judging::judge::Truth>("truth"),
+    row::<judging::judge::Judge>("judge"),
+    row::<judging::certificates::Certificates>("certificates"),
+    row::<graphs::speed::Speed>("speed"),
+    row::<graphs::devices::Devices>("devices"),
+    row::<structures::bayesian_structure::Structures>("bayesian-structure"),
+    row::<structures::dag_from_csv::Args>("dag-from-csv"),
+    row::<molecules::atoms::Molecules>("molecule"),
+    row::<molecules::atoms::ExternalMolecules>("molecule-external"),
+    row::<molecules::molecule_multi_objective::MultiObjective>("molecule-multi-objective"),
+    row::<molecules::fragments::FragmentTrees>("fragments"),
+    row::<molecules::seh_frag::Seh>("seh-frag"),
+    row::<molecules::seh_frag::moo::SehObjectives>("seh-frag-moo"),
+    row::<vectors::strings::Qm9Strings>("qm9str"),
+    row::<vectors::strings::TfBind8>("tfbind8"),
+    row::<vectors::hypergrid::Grid>("hypergrid"),
+    row::<vectors::conditional_hypergrid::ConditionalGrid>("conditional-hypergrid"),
+    row::<vectors::strings::BitSequences>("bit-sequence"),
+    row::<vectors::spins::Ebm>("discrete-ebm"),
+    row::<vectors::spins::Ising>("ising"),
+    row::<vectors::exploration::Exploration>("exploration"),
+    row::<vectors::hypergrid::LocallySearched>("local-search"),
+    row::<vectors::offline::Offline>("offline"),
+    row::<vectors::peaks::PeakSearch>("peaks"),
+    row::<vectors::compare_objectives::Comparison>("compare-objectives"),
+    row::<continuous::boxes::Boxes>("box"),
+    row::<continuous::line::Lines>("line"),
+    row::<continuous::diffusion::Diffusion>("diffusion"),
+    row::<continuous::diffusion_posterior::PosteriorDiffusion>("diffusion-posterior"),
+];
 
 fn main() -> ExitCode {
-    let (program, given) = flags::config_file::parse::<Reproduce>();
-    run::task_flags::remember(&Reproduce::command(), &given);
-    match run::members::run(&given, || run(&program.task)) {
+    let program = Command::new("reproduce").about("Train and measure what the published figures are of");
+    let tasks = TASKS.iter().map(|task| (task.flags)(Command::new(task.name)));
+    let program = program.subcommand_required(true).arg_required_else_help(true).subcommands(tasks);
+    let matches = flags::config_file::matches(&program, std::env::args_os()).unwrap_or_else(|error| error.exit());
+    run::task_flags::remember(&program, &matches);
+    let Some((name, flags)) = matches.subcommand() else { return ExitCode::FAILURE };
+    let task = TASKS.iter().find(|task| task.name == name);
+    match run::members::run(flags, || task.map_or(Ok(()), |task| (task.run)(flags))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(format_args!("error: {error}"));
+            run::files::tell(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
-    }
-}
-
-fn run(task: &Task) -> Result<()> {
-    match task {
-        Task::Ring(args) => ring::run(args),
-        Task::AllGraphs(args) => all_graphs::run(args),
-        Task::ColoredGraphs(args) => colored_graphs::run(args),
-        Task::GraphProblem(args) => graph_problem::run(args),
-        Task::Sample(args) => sample::run(args),
-        Task::Solve(args) => solve::run(args),
-        Task::Truth(args) => truth::run(args),
-        Task::Judge(args) => judge::run(args),
-        Task::Certificates(args) => certificates::run(args),
-        Task::Devices(args) => devices::run(args),
-        Task::Speed(args) => speed::run(args),
-        Task::BayesianStructure(args) => bayesian_structure::run(args),
-        Task::DagFromCsv(args) => dag_from_csv::run(args),
-        Task::Molecule(args) => molecule::run(args),
-        Task::MoleculeExternal(args) => molecule_external::run(args),
-        Task::MoleculeMultiObjective(args) => molecule_multi_objective::run(args),
-        Task::Fragments(args) => fragments::run(args),
-        Task::SehFrag(args) => seh_frag::run(args),
-        Task::SehFragMoo(args) => seh_frag::moo::run(args),
-        Task::Qm9str(args) => qm9str::run(args),
-        Task::Tfbind8(args) => tfbind8::run(args),
-        Task::Hypergrid(args) => hypergrid::run(args),
-        Task::ConditionalHypergrid(args) => conditional_hypergrid::run(args),
-        Task::BitSequence(args) => bit_sequence::run(args),
-        Task::DiscreteEbm(args) => discrete_ebm::run(args),
-        Task::Ising(args) => ising::run(args),
-        Task::Exploration(args) => exploration::run(args),
-        Task::LocalSearch(args) => local_search::run(args),
-        Task::Offline(args) => offline::run(args),
-        Task::Peaks(args) => peaks::run(args),
-        Task::CompareObjectives(args) => compare_objectives::run(args),
-        Task::Box(args) => boxes::run(args),
-        Task::Line(args) => line::run(args),
-        Task::Diffusion(args) => diffusion::run(args),
-        Task::DiffusionPosterior(args) => diffusion_posterior::run(args),
     }
 }

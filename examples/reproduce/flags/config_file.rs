@@ -1,4 +1,5 @@
-//! Flags from a TOML file: every flag of a task by its name, checked as on the command line, which wins.
+//! Flags from a TOML file: every flag of a task by its name, checked like those of the command line, which
+//! win.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,91 +8,67 @@ use std::path::{Path, PathBuf};
 use clap::builder::ArgAction;
 use clap::error::{Error, ErrorKind, Result};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, Parser};
-use serde::Deserialize;
+use clap::{Arg, ArgMatches, Command};
 use serde::de::DeserializeOwned;
 
-/// What a flag can be set to.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Setting {
-    Flag(bool),
-    Integer(i64),
-    Number(f64),
-    Text(String),
-    List(Vec<Setting>),
-}
-
-/// The command line's flags, and below them those of the file that `--config` names; ends the process where they make no sense. Beside
-/// what they are parsed to, as they are.
-pub(crate) fn parse<A: Parser>() -> (A, ArgMatches) {
-    parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
-}
-
-/// The same for these arguments (see [`matches`]).
-pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(A, ArgMatches)> {
-    let matches = matches::<A>(args)?;
-    let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut signed::<A>()))?;
-    Ok((parsed, matches))
-}
-
-/// The flags of these arguments, the first of which is the program's name, and the second a task's where the program has several.
+/// Parses the arguments of a program: the first is its name, and the second a task's name if the program has
+/// several. Flags of the file that `--config` names count if the command line doesn't give them.
 ///
-/// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and is given the flag's own type by the flag's own parser, so that
-/// a flag is declared once. What isn't a flag is refused.
-pub(crate) fn matches<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
+/// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and the flag's parser reads its value, so
+/// that a flag is declared once. Other keys are refused.
+pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-    // Only to find out what was given: what is wrong, or asks for help, is met again below.
-    let lenient = signed::<A>().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
-    let Ok(given) = lenient.try_get_matches_from(&args) else { return signed::<A>().try_get_matches_from(args) };
-    let whole = signed::<A>();
+    let whole = signed(program);
+    // Only finds `--config` and the flags of the command line: errors and requests for help come up again
+    // below.
+    let lenient = whole.clone().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
+    let Ok(given) = lenient.try_get_matches_from(&args) else { return whole.try_get_matches_from(args) };
     let (mut given, mut command, mut first) = (&given, &whole, 1);
     if let Some((task, flags)) = given.subcommand() {
         // The flags are those of the task, and come behind its name.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
-    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else {
-        return signed::<A>().try_get_matches_from(args);
-    };
-    let settings = read(path)?;
+    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return whole.try_get_matches_from(args) };
     let mut from_file: Vec<String> = Vec::new();
-    for (key, setting) in settings {
+    for (key, setting) in read(path)? {
         let arg = known(command, path, &key)?;
         if given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine) {
             continue;
         }
         from_file.extend(written(&arg, &key, &setting).ok_or_else(|| {
-            let flag = matches!(arg.get_action(), ArgAction::SetTrue);
-            let expected = if flag { "true or false" } else { "a number or text" };
+            let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+            let expected = if is_switch { "true or false" } else { "a number or text" };
             Error::raw(ErrorKind::InvalidValue, format!("{}: `{key}` must be {expected}\n", path.display()))
         })?);
     }
+    let path = path.display().to_string();
     args.splice(first..first, from_file.into_iter().map(OsString::from));
-    signed::<A>().try_get_matches_from(args).map_err(|error| {
+    whole.try_get_matches_from(args).map_err(|error| {
         if !error.use_stderr() {
-            // Help or version, that is.
+            // A request for help or for the version.
             return error;
         }
         let text = error.render().to_string();
         let text = text.trim_start_matches("error: ").trim_end();
-        Error::raw(error.kind(), format!("{text}\n\n(with the settings of {})\n", path.display()))
+        Error::raw(error.kind(), format!("{text}\n\n(with the settings of {path})\n"))
     })
 }
 
-/// The program's flags, each number of which may have a sign: `--steps -1` is a number that the flag refuses, not a flag of its own.
-fn signed<A: Parser>() -> Command {
+/// Lets each number of a program have a sign: `--steps -1` is a number that the flag refuses, not another
+/// flag.
+fn signed(program: &Command) -> Command {
     let sign = |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
-    A::command().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))
+    program.clone().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))
 }
 
-fn read(path: &Path) -> Result<BTreeMap<String, Setting>> {
+fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::raw(ErrorKind::Io, format!("{} can't be read: {error}\n", path.display())))?;
     from_toml(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
 }
 
-/// Tables and lists within each other that a text may have.
-const DEEPEST: usize = 100;
+/// The largest number of tables and lists within each other.
+const MAX_DEPTH: usize = 100;
 
 /// Reads the value of a TOML text, which may begin with a byte-order mark. Of unclosed `{` in a text that is
 /// none, toml_parser 1.1 goes a level deeper for each, until the stack ends: they
@@ -110,14 +87,14 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST {
-            return Err(format!("more than {DEEPEST} brackets are open at once: close them"));
+        if depth > MAX_DEPTH {
+            return Err(format!("more than {MAX_DEPTH} brackets are open at once: close them"));
         }
     }
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The flag of this name.
+/// Returns the flag of this name.
 fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     // A file can't name another, and there is no help to ask for in one.
     let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
@@ -129,18 +106,17 @@ fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     Err(Error::raw(ErrorKind::UnknownArgument, problem))
 }
 
-/// A setting as it would be written on the command line; `None` where the flag can't take it.
-fn written(arg: &Arg, key: &str, setting: &Setting) -> Option<Vec<String>> {
-    let value = |setting: &Setting| match setting {
-        Setting::Integer(value) => Some(format!("--{key}={value}")),
-        Setting::Number(value) => Some(format!("--{key}={value}")),
-        Setting::Text(value) => Some(format!("--{key}={value}")),
-        Setting::Flag(_) | Setting::List(_) => None,
+/// Writes a setting as on the command line; `None` if the flag can't take it.
+fn written(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<String>> {
+    let value = |setting: &toml::Value| match setting {
+        toml::Value::Integer(value) => Some(format!("--{key}={value}")),
+        toml::Value::Float(value) => Some(format!("--{key}={value}")),
+        toml::Value::String(value) => Some(format!("--{key}={value}")),
+        _ => None,
     };
     match (arg.get_action(), setting) {
-        (ArgAction::SetTrue, Setting::Flag(on)) => Some(if *on { vec![format!("--{key}")] } else { Vec::new() }),
-        (ArgAction::SetTrue, _) => None,
-        (ArgAction::Append, Setting::List(values)) => values.iter().map(value).collect(),
+        (ArgAction::SetTrue, setting) => Some(if setting.as_bool()? { vec![format!("--{key}")] } else { Vec::new() }),
+        (ArgAction::Append, toml::Value::Array(values)) => values.iter().map(value).collect(),
         _ => value(setting).map(|value| vec![value]),
     }
 }

@@ -1,34 +1,70 @@
-//! The flags that tasks share, and what they say of training.
+//! The flags that tasks share, and the settings of training that come of them.
 
 pub(crate) mod config_file;
 mod objective;
 
-use std::path::PathBuf;
+pub(crate) use objective::{Build, OBJECTIVES, ObjectiveName, Objectives};
 
-use clap::{ArgGroup, Args, ValueEnum};
-use gfn::Result;
-use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::MlpPolicyConfig;
-use gfn::replay::{Draw, Eviction, ReplayConfig};
-use gfn::runtime::DeviceKind;
-use gfn::train::{Checkpoint, TrainerConfig};
-
-pub(crate) use objective::ObjectiveName;
-
-use crate::run::Recipe;
-use crate::run::files::written;
-use crate::run::folder::RunFolder;
-use crate::run::members;
 pub(crate) use crate::run::task_flags::refuse;
 
-/// The flags that every training task takes; what isn't given is the task's own default.
-#[derive(Args, Clone, Debug)]
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args};
+use gfn::Result;
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig, MlpConfig};
+use gfn::objective::Quantity;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::MlpPolicyConfig;
+use gfn::replay::ReplayConfig;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Checkpoint, TrainerConfig};
+
+use crate::run::files::written;
+use crate::run::folder::RunFolder;
+use crate::run::{Recipe, members};
+
+/// The values that a flag names: name, value, help.
+pub(crate) type Choice<T> = (&'static str, T, &'static str);
+
+/// A value that was chosen by its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Selection<T> {
+    pub(crate) name: &'static str,
+    pub(crate) value: T,
+}
+
+impl<T> Selection<T> {
+    /// Returns the name in words.
+    pub(crate) fn words(&self) -> String {
+        self.name.replace('-', " ")
+    }
+}
+
+/// Returns all values of a table.
+pub(crate) fn selections<T: Clone + 'static>(table: impl IntoIterator<Item = &'static Choice<T>>) -> Vec<Selection<T>> {
+    table.into_iter().map(|(name, value, _)| Selection { name, value: value.clone() }).collect()
+}
+
+/// Returns a parser of the names of a table.
+pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
+    table: impl IntoIterator<Item = &'static Choice<T>>,
+) -> impl TypedValueParser<Value = Selection<T>> {
+    let table: Vec<&'static Choice<T>> = table.into_iter().collect();
+    let names: Vec<PossibleValue> = table.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help)).collect();
+    PossibleValuesParser::new(names).try_map(move |given| {
+        let known = table.iter().find(|(name, ..)| *name == given);
+        known.map(|(name, value, _)| Selection { name, value: value.clone() }).ok_or("an unknown name")
+    })
+}
+
+/// The flags of every training task. A task has its own defaults for those without a value.
+#[derive(Args, Clone)]
 #[command(group(ArgGroup::new("kept").args(["save", "run"]).multiple(true)))]
 pub(crate) struct Common {
-    /// TOML file of flags by name, such as `steps = 500`; flags that are given win
+    /// TOML file of flags by name, such as `steps = 500`; flags on the command line win
     #[arg(long)]
-    pub(crate) config: Option<PathBuf>,
+    config: Option<PathBuf>,
     /// Seed of everything that is random
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
@@ -38,13 +74,24 @@ pub(crate) struct Common {
     /// Trajectories per step, replayed ones included
     #[arg(long)]
     pub(crate) batch: Option<usize>,
-    #[command(flatten)]
-    pub(crate) team: Team,
-    /// Where tensors live: cpu, cuda or cuda:N
+    /// Threads; the number changes no result unless --threads-for names another use
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// Use of several threads
+    #[arg(long, value_parser = choice(members::USES), default_value = "environment")]
+    pub(crate) threads_for: Selection<()>,
+    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun):
+    /// each draws and scores its share of the batch, and all make the same update
+    #[arg(long, value_parser = ["sync"])]
+    dist: Option<String>,
+    /// Seconds that a process waits for the others, which may validate or save alone meanwhile
+    #[arg(long, requires = "dist", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    dist_timeout: u64,
+    /// Device of tensors: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceKind,
-    /// What is minimised
-    #[arg(long, value_enum, default_value = "tb")]
+    /// Objective that is minimised
+    #[arg(long, value_parser = choice(OBJECTIVES), default_value = "tb")]
     pub(crate) objective: ObjectiveName,
     /// Width of embeddings (graphs) or of hidden layers (grids)
     #[arg(long)]
@@ -52,147 +99,96 @@ pub(crate) struct Common {
     /// Rounds of message passing, or hidden layers
     #[arg(long)]
     pub(crate) layers: Option<usize>,
-    /// What P_B is
-    #[arg(long, value_enum)]
-    pub(crate) backward: Option<BackwardName>,
+    /// Backward policy
+    #[arg(long, value_parser = choice(BACKWARD))]
+    pub(crate) backward: Option<Selection<BackwardPolicy>>,
     /// Objects that the replay buffer holds; 0 for no replay
     #[arg(long)]
     pub(crate) replay: Option<usize>,
-    /// What the replay buffer keeps and gives, where there is one
-    #[arg(long, value_enum)]
-    pub(crate) buffer: Option<BufferName>,
-    /// Uniform random walks that the replay buffer starts with, where there is one
-    #[arg(long)]
-    pub(crate) prefill: Option<usize>,
     /// Share of uniform actions at the start; it falls to 0 over the first half of the steps
     #[arg(long)]
-    pub(crate) epsilon: Option<f64>,
-    /// Added to the exit's logit in sampling: negative for longer trajectories
+    epsilon: Option<f64>,
+    /// Number added to the exit's logit in sampling: negative for longer trajectories
     #[arg(long, default_value_t = 0.0)]
-    pub(crate) exit_bias: f64,
-    /// Logits are divided by it in sampling
-    #[arg(long, default_value_t = 1.0)]
-    pub(crate) temperature: f64,
+    exit_bias: f64,
     /// Learning rate; 0 freezes the policy
     #[arg(long)]
-    pub(crate) lr: Option<f64>,
+    lr: Option<f64>,
     /// Learning rate of log Z
     #[arg(long)]
-    pub(crate) log_z_lr: Option<f64>,
+    log_z_lr: Option<f64>,
     /// Share of the learning rates that is left at the end
     #[arg(long)]
-    pub(crate) lr_end: Option<f64>,
-    /// How the learning rates get there
-    #[arg(long, value_enum, default_value = "linear")]
-    pub(crate) lr_schedule: LrSchedule,
-    /// Evaluate by a moving average of the parameters, of which so much stays at each step: 0.999, say
+    lr_end: Option<f64>,
+    /// Evaluate by a moving average of the parameters, which keeps this share of itself at each step: 0.999,
+    /// for example
     #[arg(long)]
     pub(crate) ema: Option<f64>,
     /// Draw training trajectories by the average, too
     #[arg(long, requires = "ema")]
     pub(crate) ema_sampling: bool,
-    /// Folder for everything of the run: settings, metrics, result, pictures and checkpoint; the same command goes on with a run there
-    /// that stopped before its end
+    /// Folder for everything of the run: settings, metrics, result, pictures and checkpoint; the same command
+    /// resumes a run there that stopped before its end
     #[arg(long, conflicts_with_all = ["out", "save", "metrics"])]
-    pub(crate) run: Option<PathBuf>,
+    run: Option<PathBuf>,
     /// Folder for pictures
     #[arg(long)]
-    pub(crate) out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Folder to save the checkpoint in, at the end and on Ctrl-C
     #[arg(long)]
-    pub(crate) save: Option<PathBuf>,
-    /// Steps after which it is saved, too
+    save: Option<PathBuf>,
+    /// Steps between checkpoints
     #[arg(long, requires = "kept", value_parser = at_least_one)]
     pub(crate) checkpoint_every: Option<usize>,
-    /// Checkpoint to go on from
+    /// Checkpoint to resume from
     #[arg(long)]
     pub(crate) resume: Option<PathBuf>,
-    /// File to write the figures of each step to, one JSON object per line
+    /// File for the figures of each step, one JSON object per line
     #[arg(long)]
     pub(crate) metrics: Option<PathBuf>,
     /// Folder for event files, in which TensorBoard follows the run
     #[arg(long)]
     pub(crate) tensorboard: Option<PathBuf>,
-    /// Steps after which the exact distance is measured, where that is cheap; a thirtieth of all where curves are drawn
+    /// Steps between measurements of the exact distance, if they are cheap; a thirtieth of all steps if
+    /// curves are drawn
     #[arg(long, value_parser = at_least_one)]
-    pub(crate) validate_every: Option<usize>,
-    /// Stop when the exact distance hasn't fallen in so many measurements
-    #[arg(long, requires = "validate_every", value_parser = at_least_one)]
-    pub(crate) patience: Option<usize>,
+    validate_every: Option<usize>,
     /// Print one line of JSON at the end
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Who takes part in a run.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Team {
-    /// Threads; the number changes no result unless --threads-for says otherwise
+/// The flags of tasks without a trainer of their own.
+#[derive(Args)]
+pub(crate) struct Machine {
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one
+    /// is another run
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
-    /// What several threads do
-    #[arg(long, value_enum, default_value = "environment")]
-    pub(crate) threads_for: ThreadsFor,
-    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun)
-    #[arg(long, value_enum)]
-    pub(crate) dist: Option<Dist>,
-    /// Seconds that a process waits for the others, which may do something alone meanwhile: a validation, a checkpoint
-    #[arg(long, requires = "dist", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) dist_timeout: u64,
+    /// Device of tensors: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: DeviceKind,
+    /// Print one line of JSON at the end
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
-/// What several threads do.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ThreadsFor {
-    /// They step, mask and encode states and compute rewards: used only while that is measured to be faster than one thread
-    #[value(alias = "auto")]
-    Environment,
-    /// Each draws and scores its share of the batch: another number of threads is another run. Faster for some graph
-    /// networks on cores that nobody else uses, and up to two times slower than one thread on others
-    Replicas,
-    /// libtorch splits its products among them, too: on cores that others use, that can be ten times slower than one thread
-    Products,
+impl Machine {
+    /// Sets the threads, and returns the device.
+    pub(crate) fn device(&self) -> Result<tch::Device> {
+        Ok(Runtime::new(self.threads, self.device)?.device())
+    }
 }
 
-/// How processes that a launcher started work together.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Dist {
-    /// Each draws and scores its share of the batch, and all make the same update
-    Sync,
-}
-
-/// How the learning rates fall.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LrSchedule {
-    /// In a straight line
-    Linear,
-    /// Along half a wave of the cosine
-    Cosine,
-    /// By the same factor at every step, to an --lr-end above 0
-    Exponential,
-}
-
-/// P_B by name.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BackwardName {
-    /// Uniform over legal backward actions
-    Uniform,
-    /// Learned, on the torso of P_F
-    Shared,
-    /// Learned, by a network of its own
-    Separate,
-}
-
-/// Replay buffers by name.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BufferName {
-    /// Keeps the newest, gives all alike
-    Fifo,
-    /// Keeps the newest, gives in proportion to the reward
-    Prioritised,
-    /// Keeps the best, gives in proportion to the reward
-    Best,
-}
+/// The backward policies.
+const BACKWARD: &[Choice<BackwardPolicy>] = &[
+    ("uniform", BackwardPolicy::Uniform, "Uniform over legal backward actions"),
+    ("shared", BackwardPolicy::SharedTorso, "Learned, on the torso of the forward policy"),
+    ("separate", BackwardPolicy::Separate, "Learned, by its own network"),
+];
 
 /// Parses a count that can't be 0.
 pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
@@ -202,123 +198,111 @@ pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// A flag's value as it is written on the command line, in words.
-pub(crate) fn words(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().replace('-', " "))
-}
-
-/// Looks at the policy during training that make a curve.
-const LOOKS: usize = 30;
+/// Measurements of the policy during training that make a curve.
+const MEASUREMENTS: usize = 30;
 
 impl Common {
     pub(crate) fn run_folder(&self) -> Option<RunFolder> {
         self.run.as_ref().map(RunFolder::new)
     }
 
-    /// The folder for pictures, if they are wanted.
+    /// Returns the folder for pictures, if they are wanted.
     pub(crate) fn out(&self) -> Option<PathBuf> {
         self.out.clone().or_else(|| Some(self.run_folder()?.pictures()))
     }
 
-    /// Where the checkpoint is saved, if that is wanted.
+    /// Returns the folder of the checkpoint, if it is saved.
     pub(crate) fn save(&self) -> Option<PathBuf> {
         self.save.clone().or_else(|| Some(self.run_folder()?.checkpoint()))
     }
 
-    /// The checkpoint to go on from: that of the run folder, or the one that is named.
+    /// Returns the checkpoint to resume from: that of the run folder, or the one that the flag names.
     pub(crate) fn resume(&self) -> Option<PathBuf> {
         let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| Checkpoint::exists(path));
         own.or_else(|| self.resume.clone())
     }
 
-    /// Steps between two looks at the policy: as asked, or some thirty in all where curves are drawn.
-    pub(crate) fn looks(&self, steps: usize) -> Option<usize> {
-        self.validate_every.or(self.out().map(|_| (steps / LOOKS).max(1)))
+    /// Returns the number of steps between two measurements: the flag's, or a thirtieth of all if curves are
+    /// drawn.
+    pub(crate) fn measures_every(&self, steps: usize) -> Option<usize> {
+        self.validate_every.or(self.out().map(|_| (steps / MEASUREMENTS).max(1)))
     }
 
-    /// `true` if the policy stays as it is, so that its distribution says nothing.
+    /// Returns `true` if the policy stays as it is, so that its distribution means nothing.
     pub(crate) fn is_frozen(&self) -> bool {
         self.lr == Some(0.0)
     }
 
-    /// `true` if it is worth to list all states: this member measures how far the policy is from its target.
-    pub(crate) fn is_compared(&self) -> bool {
-        !self.is_frozen() && members::is_first()
-    }
-
-    /// The settings of training, with a task's own where the flags say nothing.
+    /// Returns the settings of training. A frozen policy has a frozen log Z, so that every step is the same
+    /// work.
     pub(crate) fn trainer(&self, recipe: &Recipe) -> TrainerConfig {
         let steps = self.steps.unwrap_or(recipe.steps);
         let lr = self.lr.unwrap_or(recipe.lr);
-        // A frozen policy has a frozen log Z: what is measured is the same work at every step.
         let log_z_lr = if lr == 0.0 { 0.0 } else { self.log_z_lr.unwrap_or(recipe.log_z_lr) };
-        let (from, to) = (1.0, self.lr_end.unwrap_or(recipe.lr_end));
         TrainerConfig {
             batch: self.batch.unwrap_or(recipe.batch),
             epsilon: Some(Schedule::Linear { from: self.epsilon(recipe), to: 0.0, steps: steps.div_ceil(2) }),
             exit_bias: Schedule::Constant(self.exit_bias),
-            temperature: Schedule::Constant(self.temperature),
-            lr_scale: match self.lr_schedule {
-                LrSchedule::Linear => Schedule::Linear { from, to, steps },
-                LrSchedule::Cosine => Schedule::Cosine { from, to, steps },
-                LrSchedule::Exponential => Schedule::Exponential { from, to, steps },
-            },
+            lr_scale: Schedule::Linear { from: 1.0, to: self.lr_end.unwrap_or(recipe.lr_end), steps },
             adam: AdamConfig { lr, log_z_lr, ..AdamConfig::default() },
             replay_path: self.objective.replay_path(),
             ..TrainerConfig::default()
         }
     }
 
-    /// The share of uniform actions at the start: a policy gradient is a mean under the policy itself.
+    /// Returns the share of uniform actions at the start: a policy gradient is a mean under the policy
+    /// itself.
     pub(crate) fn epsilon(&self, recipe: &Recipe) -> f64 {
-        self.epsilon.unwrap_or(if self.objective.on_policy() { 0.0 } else { recipe.epsilon })
+        self.epsilon.unwrap_or(if self.objective.is_on_policy() { 0.0 } else { recipe.epsilon })
     }
 
-    /// The buffer's settings; `None` for no replay.
-    pub(crate) fn replay(&self, recipe: &Recipe) -> Result<Option<ReplayConfig>> {
-        let capacity = self.replay.unwrap_or(if self.objective.on_policy() { 0 } else { recipe.replay });
-        if capacity == 0 {
-            refuse(&["--buffer", "--prefill"], "no such flag without a replay buffer: give --replay, too")?;
-            return Ok(None);
-        }
-        let by_reward = Draw::RewardPrioritised { exponent: 1.0 };
-        let (eviction, draw) = match self.buffer.unwrap_or(recipe.buffer) {
-            BufferName::Fifo => (Eviction::Fifo, Draw::Uniform),
-            BufferName::Prioritised => (Eviction::Fifo, by_reward),
-            BufferName::Best => (Eviction::BestReward, by_reward),
-        };
-        Ok(Some(ReplayConfig { capacity, eviction, draw }))
+    /// Returns the settings of the replay buffer; `None` without one.
+    pub(crate) fn replay(&self, recipe: &Recipe) -> Option<ReplayConfig> {
+        let capacity = self.replay.unwrap_or(if self.objective.is_on_policy() { 0 } else { recipe.replay });
+        let (eviction, draw) = recipe.buffer;
+        (capacity > 0).then_some(ReplayConfig { capacity, eviction, draw })
     }
 
-    /// P_B as the flags say; a network of its own where the objective trains it, or a task's default.
+    /// Returns the backward policy: the flag's, its own network if the objective trains it, or the task's
+    /// default.
     pub(crate) fn backward(&self, default: BackwardPolicy) -> BackwardPolicy {
-        match self.backward {
-            Some(BackwardName::Uniform) => BackwardPolicy::Uniform,
-            Some(BackwardName::Shared) => BackwardPolicy::SharedTorso,
-            Some(BackwardName::Separate) => BackwardPolicy::Separate,
-            None if self.objective.trains_backward() => BackwardPolicy::Separate,
-            None => default,
-        }
+        self.backward.map_or_else(|| self.objective.backward(default), |named| named.value)
     }
 
-    /// A perceptron of this width and depth, unless the flags say otherwise.
+    /// Returns the estimates that the network gives beside the policies.
+    pub(crate) fn estimators(&self) -> EstimatorsConfig {
+        self.objective.estimators()
+    }
+
+    /// Returns a perceptron of this width and depth, unless flags set others.
     pub(crate) fn mlp(&self, width: i64, layers: usize) -> MlpConfig {
         let hidden = vec![self.embedding.unwrap_or(width); self.layers.unwrap_or(layers)];
         MlpConfig { hidden, ..MlpConfig::default() }
     }
 
-    /// The policy of tasks on vectors.
+    /// Returns the policy of tasks on vectors.
     pub(crate) fn perceptron(&self, backward: BackwardPolicy) -> MlpPolicyConfig {
         MlpPolicyConfig {
             mlp: self.mlp(256, 2),
             backward: self.backward(backward),
-            estimators: self.objective.estimators(),
-            paths: self.objective.needs_paths(),
+            estimators: self.estimators(),
+            paths: self.objective.needs(Quantity::LogPaths),
             ..MlpPolicyConfig::default()
         }
     }
 
-    /// Writes a table or a picture of this name, if that is wanted and this member does it.
+    /// Returns a graph network of this depth and width, unless flags set others.
+    pub(crate) fn graph_net(&self, layers: usize, width: i64, backward: BackwardPolicy) -> GraphNetConfig {
+        GraphNetConfig {
+            layers: self.layers.unwrap_or(layers),
+            embedding: self.embedding.unwrap_or(width),
+            backward: self.backward(backward),
+            estimators: self.estimators(),
+            ..GraphNetConfig::default()
+        }
+    }
+
+    /// Writes a table or a picture of this name, if pictures are wanted and this member writes them.
     pub(crate) fn write(&self, name: &str, write: impl FnOnce(&PathBuf) -> Result<()>) -> Result<()> {
         let Some(folder) = self.out().filter(|_| members::is_first()) else { return Ok(()) };
         let path = folder.join(name);
@@ -333,12 +317,12 @@ impl Common {
     }
 }
 
-/// Refuses [`Common`]'s flags of a replay buffer.
+/// Refuses the flag of a replay buffer.
 pub(crate) fn refuse_replay() -> Result<()> {
-    refuse(&["--replay", "--buffer", "--prefill"], "no such flag: this task has no replay buffer")
+    refuse(&["--replay"], "no such flag: this task has no replay buffer")
 }
 
-/// Refuses validation, where no distance is measured on the way.
+/// Refuses validation in tasks that measure no distance during training.
 pub(crate) fn refuse_validation() -> Result<()> {
-    refuse(&["--validate-every"], "no such flag: no distance is measured on the way")
+    refuse(&["--validate-every"], "no such flag: no distance is measured during training")
 }

@@ -1,89 +1,88 @@
 //! The objectives by name.
 
-use clap::ValueEnum;
 use gfn::Result;
-use gfn::nn::EstimatorsConfig;
-use gfn::objective::Quantity;
+use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
-    Objective, Origin, PolicyGradient, ProximalPolicy, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
+    Objective, Origin, PolicyGradient, ProximalPolicy, Quantity, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
     TrajectoryLikelihood, Weighting, WithBackward,
 };
 use gfn::train::ReplayPath;
 
-/// Objectives by name.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ObjectiveName {
-    /// Trajectory balance
-    Tb,
-    /// Log-partition variance
-    Vargrad,
-    /// Detailed balance
-    Db,
-    /// Detailed balance, forward-looking
-    FlDb,
-    /// Detailed balance without state flows, where every state can be finished
-    ModifiedDb,
-    /// Sub-trajectory balance, geometric weights within each trajectory, lambda 0.9
-    Subtb,
-    /// The same, forward-looking
-    FlSubtb,
-    /// Flow matching
-    Fm,
-    /// Policy gradient of the soft return, generalised advantages with lambda 0.7
-    Pg,
-    /// Proximal policy optimisation of the soft return
-    Ppo,
-    /// Trajectory balance, with P_B by trajectory likelihood
-    TbTlm,
-    /// Trajectory balance, with the P_B of most entropy
-    TbMaxent,
+use super::{Choice, Selection};
+
+/// Builds an objective.
+pub(crate) type Build = fn() -> Result<Box<dyn Objective>>;
+/// A table of objectives.
+pub(crate) type Objectives = &'static [Choice<Build>];
+/// An objective that a flag names.
+pub(crate) type ObjectiveName = Selection<Build>;
+
+/// The objectives of all tasks.
+pub(crate) const OBJECTIVES: Objectives = &[
+    ("tb", || Ok(Box::new(TrajectoryBalance)), "Trajectory balance"),
+    ("vargrad", || Ok(Box::new(LogPartitionVariance)), "Log-partition variance"),
+    ("db", || Ok(Box::new(DetailedBalance::default())), "Detailed balance"),
+    (
+        "fl-db",
+        || Ok(Box::new(DetailedBalance { flow: StateFlow::ForwardLooking })),
+        "Detailed balance, forward-looking",
+    ),
+    ("modified-db", || Ok(Box::new(ModifiedDetailedBalance::default())), "Detailed balance without state flows"),
+    ("subtb", || Ok(Box::new(geometric()?)), "Sub-trajectory balance, geometric weights"),
+    (
+        "fl-subtb",
+        || Ok(Box::new(geometric()?.with_flow(StateFlow::ForwardLooking))),
+        "Sub-trajectory balance, forward-looking",
+    ),
+    ("fm", || Ok(Box::new(FlowMatching::default())), "Flow matching"),
+    ("pg", || Ok(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?)), "Policy gradient of the soft return"),
+    ("ppo", || Ok(Box::new(ProximalPolicy::default())), "Proximal policy optimisation of the soft return"),
+    ("tb-tlm", || Ok(with_backward(TrajectoryLikelihood)), "Trajectory balance, P_B by trajectory likelihood"),
+    ("tb-maxent", || Ok(with_backward(MaximumEntropyBackward)), "Trajectory balance, P_B of most entropy"),
+];
+
+fn with_backward(backward: impl Objective + 'static) -> Box<dyn Objective> {
+    Box::new(WithBackward::new(TrajectoryBalance, backward))
+}
+
+fn geometric() -> Result<SubTrajectoryBalance> {
+    SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 })
 }
 
 impl ObjectiveName {
     pub(crate) fn build(self) -> Result<Box<dyn Objective>> {
-        let geometric = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 })?;
-        Ok(match self {
-            Self::Tb => Box::new(TrajectoryBalance),
-            Self::Vargrad => Box::new(LogPartitionVariance),
-            Self::Db => Box::new(DetailedBalance::default()),
-            Self::FlDb => Box::new(DetailedBalance { flow: StateFlow::ForwardLooking }),
-            Self::ModifiedDb => Box::new(ModifiedDetailedBalance::default()),
-            Self::Subtb => Box::new(geometric),
-            Self::FlSubtb => Box::new(geometric.with_flow(StateFlow::ForwardLooking)),
-            Self::Fm => Box::new(FlowMatching::default()),
-            Self::Pg => Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?),
-            Self::Ppo => Box::new(ProximalPolicy::default()),
-            Self::TbTlm => Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)),
-            Self::TbMaxent => Box::new(WithBackward::new(TrajectoryBalance, MaximumEntropyBackward)),
-        })
+        (self.value)()
     }
 
-    /// The estimates that the network gives beside P_F and P_B.
+    /// Returns `true` if the objective reads this estimate of the network.
+    pub(crate) fn needs(self, quantity: Quantity) -> bool {
+        self.build().is_ok_and(|objective| objective.needs().has(quantity))
+    }
+
+    /// Returns the estimates that the network gives beside the policies.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
-        EstimatorsConfig::with_flow(self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogFlow)))
+        EstimatorsConfig::with_flow(self.needs(Quantity::LogFlow))
     }
 
-    /// `true` if the network must estimate log n.
-    pub(crate) fn needs_paths(self) -> bool {
-        self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogPaths))
-    }
-
-    /// `true` if it learns from the policy's own trajectories alone.
-    pub(crate) fn on_policy(self) -> bool {
+    /// Returns `true` if it learns from the policy's own trajectories alone.
+    pub(crate) fn is_on_policy(self) -> bool {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
     }
 
-    /// The way that leads to a replayed object: for a P_B that learns from ways, the one that was taken.
+    /// Returns the path to a replayed object: the one that was sampled, if the backward policy learns from
+    /// paths.
     pub(crate) fn replay_path(self) -> ReplayPath {
-        match self {
-            Self::TbTlm => ReplayPath::Stored,
-            _ => ReplayPath::default(),
-        }
+        if self.name == "tb-tlm" { ReplayPath::Stored } else { ReplayPath::default() }
     }
 
-    /// `true` if P_B must be learned.
+    /// Returns `true` if the backward policy must be learned.
     pub(crate) fn trains_backward(self) -> bool {
-        matches!(self, Self::TbTlm | Self::TbMaxent)
+        ["tb-tlm", "tb-maxent"].contains(&self.name)
+    }
+
+    /// Returns the default backward policy: its own network if it must be learned, or the task's.
+    pub(crate) fn backward(self, default: BackwardPolicy) -> BackwardPolicy {
+        if self.trains_backward() { BackwardPolicy::Separate } else { default }
     }
 }

@@ -1,9 +1,10 @@
-//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples of a checkpoint, speed.
+//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples
+//! of a checkpoint, speed.
 
-pub(crate) mod all_graphs;
-pub(crate) mod colored_graphs;
 pub(crate) mod devices;
 pub(crate) mod graph_problem;
+pub(crate) mod growth;
+mod held_out;
 pub(crate) mod ring;
 pub(crate) mod sample;
 pub(crate) mod solve;

@@ -1,42 +1,32 @@
-//! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every quality.
+//! Certificates compared with the truth: how often their bounds and intervals hold, over policies of every
+//! quality.
 
 use std::collections::BTreeMap;
 
-use clap::Parser;
-use gfn::env::{Direction, EnumerableEnv, Reward, Rows};
-use gfn::metrics::{Correlation, Cumulative, Distances, ExactPolicy, sample_objects};
-use gfn::policy::{Policy, UniformPolicy};
-use gfn::rollout::{Acceptance, LocalSearch, Sampler};
+use gfn::env::Direction;
+use gfn::metrics::{Cumulative, ExactPolicy};
+use gfn::rollout::{Acceptance, LocalSearch};
 use gfn::run::Progress;
-use gfn::runtime::Runtime;
 use gfn::tensor::log_sum_exp;
-use gfn::{Result, Rng};
 use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distance};
-use serde_json::json;
-use tch::Tensor;
 
-use super::known::{Known, Listed, Look, TaskArgs};
-use super::quality::Blurred;
-use crate::run::lines::{print, tell};
+use super::known::{KnownTask, ListedTask, TaskArgs, Visit};
+use super::quality::BlurredPolicy;
+use crate::prelude::*;
 
 /// Compare certificates of policies of every quality with the truth
-#[derive(Parser, Debug)]
-pub(crate) struct Args {
+#[derive(Args)]
+pub(crate) struct Certificates {
     #[command(flatten)]
     task: TaskArgs,
-    /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers some ways to build an object;
-    /// exact ones but for an object that has 1 or 5 % of the target and that they never sample
+    /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers
+    /// some ways to build an object; exact ones but for an object that has 1 or 5 % of the target and that
+    /// they never sample
     #[arg(long, default_value_t = 200)]
     policies: usize,
     /// Trajectories of each certificate
     #[arg(long, default_value_t = 4_000)]
     samples: usize,
-    /// Objects of the target that half of the certificates are given
-    #[arg(long, default_value_t = 300)]
-    objects: usize,
-    /// Paths back from each object
-    #[arg(long, default_value_t = 64)]
-    paths: usize,
     /// Seed of policies and of samples
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -48,6 +38,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Objects of the target that half of the certificates are given, and paths back from each.
+const IDEAL: usize = 300;
+const PATHS: usize = 64;
 /// Subsets that the true flow consistency is a mean over.
 const SUBSETS: usize = 4_000;
 /// Objects of the local search from which those are drawn.
@@ -61,33 +54,33 @@ const ROUNDING: f64 = 1e-5;
 /// The kinds of policies.
 const KINDS: [&str; 3] = ["blurred", "ordered", "needle"];
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    Runtime::new(args.threads, gfn::runtime::DeviceKind::Cpu)?;
-    args.task.look(Validated(args))
+impl Task for Certificates {
+    fn run(&self) -> Result<()> {
+        Runtime::new(self.threads, DeviceKind::Cpu)?;
+        self.task.visit(self)
+    }
 }
-
-struct Validated<'a>(&'a Args);
 
 /// The counts over the policies of one kind.
 #[derive(Default)]
-struct Counted {
+struct Counts {
     /// The number of bounds or intervals of each name, and how many of them held.
     held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
     limited: usize,
     fcs: Vec<f64>,
     tvs: Vec<f64>,
-    rows: Vec<serde_json::Value>,
+    certificates: usize,
 }
 
-impl Look for Validated<'_> {
-    fn look<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
-        let (args, listed) = (self.0, known.listed()?);
+impl Visit for &Certificates {
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
+        let (args, listed) = (self, known.listed()?);
         let (env, graph) = (&known.env, &listed.graph);
         let exact = ExactPolicy::new(graph, env, UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, listed: &listed, rng: Rng::seeded(args.seed) };
         let (mut counted, mut progress) =
-            (KINDS.map(|_| Counted::default()), Progress::new(args.policies as u64, "policies"));
+            (KINDS.map(|_| Counts::default()), Progress::new(args.policies as u64, "policies"));
         for k in 0..args.policies {
             let seed = args.seed + k as u64;
             let counted = &mut counted[k % KINDS.len()];
@@ -98,15 +91,16 @@ impl Look for Validated<'_> {
                         0 => (0.0, 0.0),
                         _ => (1.0 - worse * check.rng.uniform(), 2.0 * worse * check.rng.uniform()),
                     };
-                    let policy = Blurred { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
-                    check.policy(&policy, &known.reward, counted)?;
+                    let policy =
+                        BlurredPolicy { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
+                    check.policy(&policy, known.reward.as_ref(), counted)?;
                 }
                 "ordered" => {
                     let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
-                    let orders = Blurred { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
+                    let orders = BlurredPolicy { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
                     let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
-                    let policy = Blurred { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
-                    check.policy(&policy, &known.reward, counted)?;
+                    let policy = BlurredPolicy { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
+                    check.policy(&policy, known.reward.as_ref(), counted)?;
                 }
                 _ => {
                     let mass = if k % 2 == 0 { 0.05f64 } else { 0.01 };
@@ -127,34 +121,37 @@ impl Look for Validated<'_> {
             }
             progress.update(k as u64 + 1, counted.tvs.last().copied().unwrap_or_default(), None);
         }
-        Counted::print(&counted, args, listed.target.log_z)
+        let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed, "samples": self.samples,
+            "objects": IDEAL, "threads": self.threads, "policies": self.policies, "log_z_true": listed.target.log_z });
+        for (name, counted) in KINDS.iter().zip(&counted) {
+            line[*name] = counted.figures()?;
+        }
+        tell(format_args!("{line:#}"));
+        if self.json { print(&line) } else { Ok(()) }
     }
 }
 
-/// What policies are compared by.
+/// The truth that certificates are compared with.
 struct Check<'a, E: EnumerableEnv> {
-    args: &'a Args,
+    args: &'a Certificates,
     env: &'a E,
-    listed: &'a Listed<E>,
+    listed: &'a ListedTask<E>,
     rng: Rng,
 }
 
 impl<E: EnumerableEnv> Check<'_, E> {
     /// Certifies a policy, without objects of the target and with them.
-    fn policy<R>(&mut self, policy: &dyn Policy<E>, reward: &R, counted: &mut Counted) -> Result<()>
-    where
-        R: Reward<E::States>,
-    {
+    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<()> {
         let Self { args, env, listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
         let probs = listed.of_objects(&listed.graph.terminating_distribution(*env, policy, None)?.probs);
         let tv = Distances::between(&probs, &wanted)?.tv;
-        let budget = Budget { samples: args.samples, paths: args.paths, ..Budget::default() };
+        let budget = Budget { samples: args.samples, paths: PATHS, ..Budget::default() };
         let alone = certify(*env, policy, reward, None, budget, rng)?;
         counted.add(&alone, tv, log_z);
         let perfect = Cumulative::new(&wanted);
-        let states: Vec<usize> = (0..args.objects).map(|_| listed.first[perfect.draw(rng)]).collect();
+        let states: Vec<usize> = (0..IDEAL).map(|_| listed.first[perfect.draw(rng)]).collect();
         let ideal = listed.graph.states().select(&states);
         counted.add(&certify(*env, policy, reward, Some(&ideal), budget, rng)?, tv, log_z);
         if let Some(known) = alone.consistency {
@@ -163,9 +160,9 @@ impl<E: EnumerableEnv> Check<'_, E> {
             counted.fcs.push(known.fcs.estimate);
             counted.tvs.push(tv);
         }
-        let mut objects = sample_objects(*env, policy, OBJECTS / 2, rng)?;
-        objects.append(sample_objects(*env, &UniformPolicy, OBJECTS / 2, rng)?);
-        let found = log_probs(*env, policy, &objects, args.paths, rng)?;
+        let mut objects = sample(*env, policy, OBJECTS / 2, rng)?;
+        objects.append(sample(*env, &UniformPolicy, OBJECTS / 2, rng)?);
+        let found = log_probs(*env, policy, &objects, PATHS, rng)?;
         for (state, log_prob) in listed.graph.indices(env, &objects).into_iter().zip(found) {
             if log_prob.bias <= MAX_BIAS {
                 let p = state.map_or(0.0, |state| probs[listed.of[state]]).ln();
@@ -176,7 +173,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
     }
 }
 
-impl Counted {
+impl Counts {
     fn bound(&mut self, name: &'static str, holds: bool) {
         let (number, times) = self.held.entry(name).or_default();
         *number += 1;
@@ -203,40 +200,22 @@ impl Counted {
         }
         self.clean += usize::from(certificate.is_clean());
         self.limited += usize::from(!certificate.limits.is_empty());
-        let mut row = json!(certificate);
-        row["tv_true"] = json!(tv);
-        row["log_z_true"] = json!(log_z);
-        row["probes"] = json!(certificate.probes.len());
-        self.rows.push(row);
+        self.certificates += 1;
     }
 
-    fn json(&self) -> Result<serde_json::Value> {
+    fn figures(&self) -> Result<Value> {
         let spearman = if self.fcs.len() > 1 { Correlation::between(&self.fcs, &self.tvs)?.spearman } else { None };
-        Ok(json!({ "certificates": self.rows.len(), "clean": self.clean, "limited": self.limited, "held": self.held,
+        Ok(json!({ "certificates": self.certificates, "clean": self.clean, "limited": self.limited, "held": self.held,
             "fcs_against_tv": spearman }))
-    }
-
-    fn print(kinds: &[Self], args: &Args, log_z: f64) -> Result<()> {
-        let mut line = json!({ "example": "certificates", "task": args.task.name(), "seed": args.seed, "samples": args.samples,
-            "objects": args.objects, "threads": args.threads, "policies": args.policies, "log_z_true": log_z });
-        for (name, counted) in KINDS.iter().zip(kinds) {
-            let figures = counted.json()?;
-            tell(format_args!("{name}"));
-            if let serde_json::Value::Object(figures) = &figures {
-                figures.iter().for_each(|(name, value)| tell(format_args!("  {name:<20}{value}")));
-            }
-            line[*name] = figures;
-            line["of_policies"][*name] = json!(counted.rows);
-        }
-        if args.json { print(&line) } else { Ok(()) }
     }
 }
 
-/// Flow consistency by exact probabilities of objects: the mean distance of subsets of which each source has `share` objects.
+/// Returns flow consistency by exact probabilities of objects: the mean distance of subsets of which each
+/// source has `share` objects.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
-    reward: &impl Reward<E::States>,
-    listed: &Listed<E>,
+    reward: &dyn Reward<E::States>,
+    listed: &ListedTask<E>,
     probs: &[f64],
     share: usize,
     rng: &mut Rng,
@@ -247,7 +226,7 @@ fn true_consistency<E: EnumerableEnv>(
     let own = Cumulative::new(probs);
     // As certificates search.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
-    let starts = sample_objects(env, &UniformPolicy, SEARCHED, rng)?;
+    let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
     let searched: Vec<usize> = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
     let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;

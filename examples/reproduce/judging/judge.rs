@@ -1,21 +1,59 @@
-//! A judgement of the samples of any library, beside the exact distribution of a task.
+//! The exact distribution of a task as a table for other programs, and a judgement of the samples of any
+//! program beside it.
 
-use std::path::PathBuf;
+use gfn_judge::{Judgement, Missing};
 
-use clap::Parser;
-use gfn::env::{EnumerableEnv, Reward};
-use gfn::{Error, Result, Rng};
-use gfn_judge::Judgement;
-use serde_json::{Value, json};
-
-use super::known::{Known, Listed, Look, TaskArgs};
+use super::known::{KnownTask, TaskArgs, Visit};
 use super::page;
-use crate::run::files::{try_file, written};
-use crate::run::lines::{print, tell};
+use crate::prelude::*;
 
-/// Judge samples of any library by the exact distribution of a task
-#[derive(Parser, Debug)]
-pub(crate) struct Args {
+/// Write the exact distribution of a task: objects, probabilities, log-rewards
+#[derive(Args)]
+pub(crate) struct Truth {
+    #[command(flatten)]
+    task: TaskArgs,
+    /// CSV file to write
+    #[arg(long)]
+    out: PathBuf,
+    /// Print one line of JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+impl Task for Truth {
+    fn run(&self) -> Result<()> {
+        try_file(&self.out)?;
+        self.task.visit(self)
+    }
+}
+
+impl Visit for &Truth {
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
+        let (listed, out) = (known.listed()?, &self.out);
+        let wrong = |error: csv::Error| Error::file(out, error, "give another file");
+        let mut table = csv::Writer::from_path(out).map_err(wrong)?;
+        table.write_record(["object", "probability", "log_reward"]).map_err(wrong)?;
+        let probs = listed.of_objects(&listed.target.probs);
+        let mut objects = 0;
+        for (&state, p) in listed.first.iter().zip(&probs).filter(|(state, _)| listed.graph.can_end(**state)) {
+            let text = (known.write)(listed.graph.states(), state)?;
+            let log_reward = listed.target.log_rewards[state];
+            table.write_record([text, format!("{p:e}"), log_reward.to_string()]).map_err(wrong)?;
+            objects += 1;
+        }
+        table.flush().map_err(|source| Error::io(out, source))?;
+        written(out);
+        if self.json {
+            print(json!({ "example": "truth", "task": self.task.name(), "objects": objects,
+                "log_z": listed.target.log_z, "out": out }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Judge samples of any program by the exact distribution of a task
+#[derive(Args)]
+pub(crate) struct Judge {
     #[command(flatten)]
     task: TaskArgs,
     /// The samples, in the format of the task
@@ -23,7 +61,7 @@ pub(crate) struct Args {
     /// Page to write, with pictures in it
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Seed of subsets and of what a perfect sampler would have drawn
+    /// Seed of subsets and of the samples of a perfect sampler
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Print one line of JSON at the end
@@ -31,70 +69,62 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    args.out.as_deref().map_or(Ok(()), try_file)?;
-    args.task.look(Judged(args))
+impl Task for Judge {
+    fn run(&self) -> Result<()> {
+        self.out.as_deref().map_or(Ok(()), try_file)?;
+        self.task.visit(self)
+    }
 }
 
-struct Judged<'a>(&'a Args);
-
-impl Look for Judged<'_> {
-    fn look<E: EnumerableEnv, R: Reward<E::States>>(self, known: Known<E, R>) -> Result<()> {
-        let (args, listed) = (self.0, known.listed()?);
-        let (states, n_unreadable) = known.read(&args.file)?;
+impl Visit for &Judge {
+    fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
+        let listed = known.listed()?;
+        let (states, n_unreadable) = (known.read)(&self.file)?;
+        if states.is_empty() && n_unreadable == 0 {
+            return Err(Error::file(&self.file, "it has no samples", "give a file of samples"));
+        }
         let mut target = listed.of_objects(&listed.target.probs);
-        // What is no object of the task stands for one that should never come.
+        // Samples that are no object of the task are one object of probability 0.
         let foreign = target.len();
         target.push(0.0);
-        let places = listed.graph.indices(&known.env, &states).into_iter();
         let object = |state: Option<usize>| {
             state.filter(|&state| listed.graph.can_end(state)).map_or(foreign, |state| listed.of[state])
         };
-        let unreadable = std::iter::repeat_n(foreign, n_unreadable);
-        let samples: Vec<usize> = places.map(object).chain(unreadable).collect();
+        let readable = listed.graph.indices(&known.env, &states).into_iter().map(object);
+        let samples: Vec<usize> = readable.chain(std::iter::repeat_n(foreign, n_unreadable)).collect();
         let invalid = samples.iter().filter(|&&object| object == foreign).count();
         if invalid == samples.len() {
             let remedy = "give objects of the task, as `reproduce truth` writes them";
-            return Err(Error::file(&args.file, "none of its samples is an object of the task", remedy));
+            return Err(Error::file(&self.file, "none of its samples is an object of the task", remedy));
         }
-        let judged = Judgement::new(&target, &samples, &mut Rng::seeded(args.seed))?;
-        let missing = missing(&known, &listed, &judged)?;
-        let mut counts = vec![0.0; target.len()];
-        samples.iter().for_each(|&object| counts[object] += 1.0 / samples.len() as f64);
+        let judged = Judgement::new(&target, &samples, &mut Rng::seeded(self.seed))?;
+        let text = |object: &Missing| (known.write)(listed.graph.states(), listed.first[object.object]);
+        let missing: Vec<String> = judged.missing.iter().map(text).collect::<Result<_>>()?;
         let rows = page::rows(&judged, invalid);
         for (name, value) in &rows {
             tell(format_args!("{name:<44}{value}"));
         }
         for (text, object) in missing.iter().zip(&judged.missing) {
-            tell(format_args!(
-                "never sampled: {text}, probability {:.2e}; by chance {:.1e}",
-                object.probability, object.by_chance
-            ));
+            let (p, by_chance) = (object.probability, object.by_chance);
+            tell(format_args!("never sampled: {text}, probability {p:.2e}; by chance {by_chance:.1e}"));
         }
-        if let Some(out) = &args.out {
-            let title = format!("{} of {}", args.file.display(), args.task.name());
-            page::write(out, &title, &rows, (&missing, &judged.missing), target.iter().copied().zip(counts))?;
+        if let Some(out) = &self.out {
+            let mut shares = vec![0.0; target.len()];
+            samples.iter().for_each(|&object| shares[object] += 1.0 / samples.len() as f64);
+            let title = format!("{} of {}", self.file.display(), self.task.name());
+            let dots = target.iter().copied().zip(shares);
+            page::write(out, &title, &rows, missing.iter().zip(&judged.missing), dots)?;
             written(out);
         }
-        if args.json {
+        if self.json {
             let mut line = json!(judged);
-            let head = json!({ "example": "judge", "task": args.task.name(), "seed": args.seed, "invalid": invalid,
-                "log_z_true": listed.target.log_z, "missing_objects": missing });
-            if let (Value::Object(line), Value::Object(head)) = (&mut line, head) {
-                line.extend(head);
-            }
+            merge(
+                &mut line,
+                json!({ "example": "judge", "task": self.task.name(), "seed": self.seed,
+                "invalid": invalid, "log_z_true": listed.target.log_z, "missing_objects": missing }),
+            );
             print(&line)?;
         }
         Ok(())
     }
-}
-
-/// The text of each object that is missing.
-fn missing<E: EnumerableEnv, R: Reward<E::States>>(
-    known: &Known<E, R>,
-    listed: &Listed<E>,
-    judged: &Judgement,
-) -> Result<Vec<String>> {
-    let states = listed.graph.states();
-    judged.missing.iter().map(|object| known.text(states, listed.first[object.object])).collect()
 }

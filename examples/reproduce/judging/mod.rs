@@ -1,4 +1,4 @@
-//! Judging samplers where the truth is known: anybody's samples, and what certificates say of policies.
+//! Judging samplers whose truth is known: samples of any program, and certificates of policies.
 
 pub(crate) mod certificates;
 pub(crate) mod judge;
@@ -6,4 +6,3 @@ mod known;
 mod page;
 mod quality;
 mod samples;
-pub(crate) mod truth;

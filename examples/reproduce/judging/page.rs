@@ -1,14 +1,12 @@
-//! A judgement as a page that needs nothing else.
+//! A judgement as a page that needs no other file.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use gfn::{Error, Result};
 use gfn_judge::{Interval, Judgement, Missing};
 
-use crate::plot::{Figure, Panel};
+use crate::prelude::*;
 
-/// The rows of a judgement, by name.
+/// Returns the rows of a judgement, by name.
 pub(super) fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, String)> {
     let range = |of: Interval| format!("{:.4} ({:.4} to {:.4})", of.estimate, of.low, of.high);
     let verdict = if judged.like_perfect { "nothing" } else { "it isn't a perfect sampler" };
@@ -27,12 +25,12 @@ pub(super) fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, Str
     ]
 }
 
-/// Writes the page: the rows, a dot for each object, what is missing.
-pub(super) fn write(
+/// Writes the page: the rows, a dot for each object, the missing objects.
+pub(super) fn write<'a>(
     path: &Path,
     title: &str,
     rows: &[(&str, String)],
-    missing: (&[String], &[Missing]),
+    missing: impl Iterator<Item = (&'a String, &'a Missing)>,
     target_and_share: impl Iterator<Item = (f64, f64)>,
 ) -> Result<()> {
     let panel = Panel::learned_against_target("objects", target_and_share).labels("probability", "share of samples");
@@ -45,14 +43,12 @@ pub(super) fn write(
         let _ = writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", escaped(name), escaped(value));
     }
     let _ = write!(out, "</table>\n{picture}\n");
-    if !missing.0.is_empty() {
+    let mut missing = missing.peekable();
+    if missing.peek().is_some() {
         out += "<h2>The heaviest objects that were never sampled</h2>\n<table><tr><th>object</th><th>probability</th><th>missed by chance</th></tr>\n";
-        for (text, Missing { probability, by_chance, .. }) in missing.0.iter().zip(missing.1) {
-            let text = escaped(text);
-            let _ = writeln!(
-                out,
-                "<tr><td><code>{text}</code></td><td>{probability:.2e}</td><td>{by_chance:.1e}</td></tr>"
-            );
+        for (text, Missing { probability, by_chance, .. }) in missing {
+            let cells = format!("<code>{}</code></td><td>{probability:.2e}</td><td>{by_chance:.1e}", escaped(text));
+            let _ = writeln!(out, "<tr><td>{cells}</td></tr>");
         }
         out += "</table>\n";
     }

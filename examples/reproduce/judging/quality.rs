@@ -1,15 +1,15 @@
 //! Policies of every quality, from uniform to exact.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, EnumerableEnv, Rows, Slots, StateGraph};
+use gfn::env::{Direction, Slots};
 use gfn::objective::Quantities;
-use gfn::policy::{Evaluation, Policy};
-use gfn::{Result, Rng};
-use tch::Tensor;
+use gfn::policy::Evaluation;
 
-/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are added, which belong to pairs
-/// of states, so that moves to isomorphic states stay equally probable.
-pub(super) struct Blurred<'a, E: EnumerableEnv> {
+use crate::prelude::*;
+
+/// A policy whose logits in one direction are multiplied by `keep`; `noise` times standard normal numbers are
+/// added, which belong to pairs of states, so that moves to isomorphic states stay equally probable.
+pub(super) struct BlurredPolicy<'a, E: EnumerableEnv> {
     pub(super) policy: &'a dyn Policy<E>,
     pub(super) direction: Direction,
     pub(super) graph: &'a StateGraph<E>,
@@ -18,7 +18,7 @@ pub(super) struct Blurred<'a, E: EnumerableEnv> {
     pub(super) seed: u64,
 }
 
-impl<E: EnumerableEnv> Blurred<'_, E> {
+impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
     /// The number of a pair of states, or of a state and its exit.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
@@ -64,7 +64,7 @@ impl<E: EnumerableEnv> Blurred<'_, E> {
     }
 }
 
-impl<E: EnumerableEnv> Policy<E> for Blurred<'_, E> {
+impl<E: EnumerableEnv> Policy<E> for BlurredPolicy<'_, E> {
     fn evaluate(
         &self,
         env: &E,

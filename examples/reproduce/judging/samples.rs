@@ -97,8 +97,8 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
 }
 
 /// The Newick text of a tree with the numbers of species instead of their names: whole titles or, if they are
-/// unique, the first words of titles. Numbers stay as they are: they are places in the alignment, whatever its
-/// names are.
+/// unique, the first words of titles. Numbers stay as they are: they are places in the alignment, whatever
+/// its names are.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
     let (mut out, mut is_leaf) = (String::new(), true);
     for part in tree.split_inclusive(['(', ')', ',', ';']) {

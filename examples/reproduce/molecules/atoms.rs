@@ -1,89 +1,61 @@
-//! The common part of tasks that build atom by atom.
+//! Molecules atom by atom, up to isomorphism: in proportion to a descriptor, or to the score of a program.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use clap::ValueEnum;
-use gfn::Result;
-use gfn::graph::GraphState;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
-use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
-use serde_json::{Value, json};
+use gfn_molecules::{Element, ExternalScorer, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
 
-use super::train::{MoleculeTask, RunArgs};
-use crate::flags::Common;
+use super::train::{MoleculeTask, RewardArgs, RunArgs};
+use crate::prelude::*;
 
-/// Flags of what is built.
-#[derive(clap::Args, Clone, Debug)]
-pub(crate) struct AtomArgs {
+/// The flags of tasks that build atom by atom.
+#[derive(Args)]
+struct AtomArgs {
     /// Most heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
-    /// Most rings
-    #[arg(long)]
-    max_rings: Option<usize>,
-    /// Most atoms of a ring
-    #[arg(long)]
-    max_ring_size: Option<usize>,
     /// Elements of atoms, without charges
     #[arg(long, value_delimiter = ',', value_parser = element, default_value = "C,N,O")]
     elements: Vec<Element>,
     /// All of C, N, O, F, P, S, Cl, Br with N+ and O-
     #[arg(long, conflicts_with = "elements")]
     all_elements: bool,
-    /// Stereoisomers, in place of molecules that stand for all of theirs
+    /// Stereoisomers, instead of molecules that stand for all of theirs
     #[arg(long)]
     stereo: bool,
-    /// Way in which atoms exchange messages
-    #[arg(long, value_enum, default_value = "gine")]
-    conv: ConvName,
+    /// Message passing between atoms
+    #[arg(long, value_parser = choice(CONVS), default_value = "gine")]
+    conv: Selection<ConvKind>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    common: Common,
 }
+
+/// Bond orders are attributes of edges, which `Gin` doesn't see.
+const CONVS: &[Choice<ConvKind>] = &[
+    ("gine", ConvKind::Gine, "Sums over neighbours, with what bonds are"),
+    ("transformer", ConvKind::Transformer { heads: 4 }, "Attention along bonds and to the molecule, four heads"),
+];
 
 fn element(symbol: &str) -> std::result::Result<Element, String> {
     let known = Element::from_symbol(symbol).filter(|(_, aromatic)| !aromatic);
     known.map(|(element, _)| element).ok_or_else(|| "expected symbols of elements such as C,N,Cl".into())
 }
 
-/// Message passing by name.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum ConvName {
-    /// Sums over neighbours, with what bonds are
-    Gine,
-    /// Attention along bonds and to a node of the whole molecule, as in recursionpharma/gflownet; four heads
-    Transformer,
-}
-
 impl AtomArgs {
-    /// Trains a task in proportion to a score; `rewarded` says in a word what is.
-    pub(super) fn train(
+    /// Trains a task in proportion to a score, which `reward` names.
+    fn train(
         &self,
         example: &'static str,
-        rewarded: &str,
-        run: (&RunArgs, &Common),
+        reward: &str,
         exact_limit: usize,
+        properties: Option<&Path>,
         score: impl MoleculeScore + 'static,
-        also: impl FnOnce() -> Vec<(&'static str, Value)>,
+        add: impl FnOnce(&mut Report),
     ) -> Result<()> {
-        let (args, common) = run;
-        let network = GraphNetConfig {
-            conv: match self.conv {
-                // Bond orders are attributes of edges: `Gin` doesn't see them.
-                ConvName::Gine => ConvKind::Gine,
-                ConvName::Transformer => ConvKind::Transformer { heads: 4 },
-            },
-            layers: common.layers.unwrap_or(3),
-            embedding: common.embedding.unwrap_or(64),
-            identity: false,
-            pair_walks: Some(3),
-            global: true,
-            backward: common.backward(BackwardPolicy::SharedTorso),
-            estimators: common.objective.estimators(),
-            ..GraphNetConfig::default()
-        };
         let mut config = MoleculeConfig {
-            max_rings: self.max_rings,
-            max_ring_size: self.max_ring_size,
             stereo: self.stereo,
-            corrects_symmetry: !args.no_symmetry_correction,
+            corrects_symmetry: !self.run.no_symmetry_correction,
             ..MoleculeConfig::new(self.max_atoms)
         };
         let mut elements = "all with charges".to_owned();
@@ -92,16 +64,71 @@ impl AtomArgs {
             config.elements.clone_from(&self.elements);
             config.charges = Vec::new();
         }
-        let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);
-        let description = json!({ "max_atoms": self.max_atoms, "max_rings": self.max_rings,
-            "max_ring_size": self.max_ring_size, "stereo": self.stereo, "elements": elements });
-        let objects = "Kekule forms";
-        let task = MoleculeTask { example, title, objects, args, common, network, description, exact_limit };
         let molecules = MoleculeEnv::new(config)?;
-        let env = molecules.env().clone();
-        let codec = molecules.codec().clone();
-        let reader = codec.clone();
-        let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
-        task.train(env, score, |score| MoleculeReward::new(&codec, score), read, also)
+        let (codec, reader) = (molecules.codec().clone(), molecules.codec().clone());
+        let task = MoleculeTask {
+            example,
+            title: format!("molecules of at most {} atoms, {reward}", self.max_atoms),
+            objects: "Kekule forms",
+            args: &self.run,
+            properties,
+            common: &self.common,
+            env: molecules.env().clone(),
+            network: GraphNetConfig {
+                conv: self.conv.value,
+                identity: false,
+                pair_walks: Some(3),
+                global: true,
+                ..self.common.graph_net(3, 64, BackwardPolicy::SharedTorso)
+            },
+            built_of: json!({ "max_atoms": self.max_atoms, "stereo": self.stereo, "elements": elements }),
+            read: Arc::new(move |graph: &GraphState| reader.molecule(graph)),
+            exact_limit,
+        };
+        task.train(score, |score| MoleculeReward::new(&codec, score), add)
+    }
+}
+
+/// Train a GNN policy to build molecules atom by atom
+#[derive(Args)]
+pub(crate) struct Molecules {
+    #[command(flatten)]
+    reward: RewardArgs,
+    #[command(flatten)]
+    atoms: AtomArgs,
+}
+
+/// States up to which the distribution is exact.
+pub(super) const EXACT_LIMIT: usize = 50_000;
+
+impl Task for Molecules {
+    fn run(&self) -> Result<()> {
+        let (name, properties) = (self.reward.name(), self.reward.score.as_deref());
+        self.atoms.train("molecule", &name, EXACT_LIMIT, properties, self.reward.build()?, |_| ())
+    }
+}
+
+/// Train a GNN policy to build molecules that an external program scores
+#[derive(Args)]
+pub(crate) struct ExternalMolecules {
+    /// Program that reads a SMILES per line and writes a score of 0 or more per line; words are separated by
+    /// spaces
+    #[arg(long, default_value = "python3 examples/heteroatom_scorer.py")]
+    command: String,
+    #[command(flatten)]
+    atoms: AtomArgs,
+}
+
+/// The longest wait for a line, start-up included.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Most states up to which the program scores all molecules, so that the distance is exact.
+const EXTERNAL_LIMIT: usize = 2_000;
+
+impl Task for ExternalMolecules {
+    fn run(&self) -> Result<()> {
+        let scorer = Arc::new(ExternalScorer::new(self.command.split_whitespace(), TIMEOUT)?);
+        self.atoms.train("molecule_external", &self.command, EXTERNAL_LIMIT, None, scorer.clone(), |report| {
+            report.set("scorer_asked", scorer.n_cached());
+        })
     }
 }

@@ -1,28 +1,23 @@
-//! Molecules fragment by fragment: junction trees, up to isomorphism and the fragments' own symmetries, in proportion to a score.
+//! Molecules fragment by fragment: junction trees, up to isomorphism and the fragments' own symmetries, in
+//! proportion to a score.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use clap::Parser;
-use gfn::Result;
-use gfn::graph::GraphState;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
-use serde_json::json;
 
+use super::atoms::EXACT_LIMIT;
 use super::train::{MoleculeTask, RewardArgs, RunArgs};
-use crate::flags::Common;
+use crate::prelude::*;
 
 /// Train a GNN policy to build molecules from fragments
-#[derive(Parser, Debug)]
-pub(crate) struct Args {
+#[derive(Args)]
+pub(crate) struct FragmentTrees {
     #[command(flatten)]
     reward: RewardArgs,
-    /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to, counted from 0 as written, with
-    /// commas between them; an atom is listed as often as it may have something attached, at most once per hydrogen
+    /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to,
+    /// counted from 0 as written, with commas between them; an atom is listed as often as it may have
+    /// something attached, at most once per hydrogen
     #[arg(long)]
     library: Option<PathBuf>,
-    /// The library's standard set of common rings and groups, in place of the eight that are exact
+    /// The library's standard set of common rings and groups, instead of the eight that are exact
     #[arg(long, conflicts_with = "library")]
     all_fragments: bool,
     /// Most fragments
@@ -34,8 +29,8 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// The fragments if nothing else is asked for: 539 trees of at most three.
-const FEW: &str = "\
+/// The default fragments: 539 trees of at most three.
+const FRAGMENTS: &str = "\
 c1ccccc1 0,1,2,3,4,5
 N1CCNCC1 0,3
 O=CN 1,2,2
@@ -46,45 +41,33 @@ O 0,0
 F 0
 ";
 
-/// States up to which the distribution is exact.
-const EXACT_LIMIT: usize = 50_000;
-
-fn library(args: &Args) -> Result<FragmentLibrary> {
-    match &args.library {
-        Some(path) => FragmentLibrary::read(path),
-        None if args.all_fragments => FragmentLibrary::standard(),
-        None => FragmentLibrary::parse(FEW),
+impl Task for FragmentTrees {
+    fn run(&self) -> Result<()> {
+        let library = match &self.library {
+            Some(path) => FragmentLibrary::read(path)?,
+            None if self.all_fragments => FragmentLibrary::standard()?,
+            None => FragmentLibrary::parse(FRAGMENTS)?,
+        };
+        let corrects = !self.run.no_symmetry_correction;
+        let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
+        let reader = library.clone();
+        let task = MoleculeTask {
+            example: "fragments",
+            title: format!("trees of at most {} fragments, {}", self.max_fragments, self.reward.name()),
+            objects: "junction trees",
+            args: &self.run,
+            properties: self.reward.score.as_deref(),
+            common: &self.common,
+            env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
+            // Stems are attributes of arcs, which `Gin` doesn't see.
+            network: GraphNetConfig {
+                conv: ConvKind::Gine,
+                ..self.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
+            },
+            built_of: json!({ "max_fragments": self.max_fragments, "fragments": fragments }),
+            read: Arc::new(move |graph: &GraphState| reader.molecule(graph)),
+            exact_limit: EXACT_LIMIT,
+        };
+        task.train(self.reward.build()?, |score| FragmentReward::new(&library, score), |_| ())
     }
-}
-
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let library = library(args)?;
-    let (rewarded, score, run) = (args.reward.rewarded(), args.reward.score()?, args.reward.noted(&args.run));
-    let corrects = !args.run.no_symmetry_correction;
-    let env = Fragments::new(&library, args.max_fragments)?.into_env().with_symmetry_correction(corrects);
-    let network = GraphNetConfig {
-        // Stems are attributes of arcs: `Gin` doesn't see them.
-        conv: ConvKind::Gine,
-        layers: common.layers.unwrap_or(2),
-        embedding: common.embedding.unwrap_or(64),
-        backward: common.backward(BackwardPolicy::SharedTorso),
-        estimators: common.objective.estimators(),
-        ..GraphNetConfig::default()
-    };
-    let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
-    let task = MoleculeTask {
-        example: "fragments",
-        title: format!("trees of at most {} fragments, {}", args.max_fragments, rewarded),
-        objects: "junction trees",
-        args: &run,
-        common,
-        network,
-        description: json!({ "max_fragments": args.max_fragments, "fragments": fragments }),
-        exact_limit: EXACT_LIMIT,
-    };
-    let reader = library.clone();
-    let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
-    let reward = |score| FragmentReward::new(&library, score);
-    task.train(env, score, reward, read, Vec::new)
 }

@@ -1,107 +1,72 @@
 //! A run on molecules, whatever they are built of.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use clap::{Args, ValueEnum};
-use gfn::env::Reward;
-use gfn::graph::{GraphEnv, GraphState, GraphStates};
-use gfn::nn::{GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, UniformPolicy};
-use gfn::replay::ReplayBuffer;
-use gfn::train::Trainer;
-use gfn::{Error, Result};
 use gfn_molecules::{FactoredScore, Molecule, MoleculeScore, ScoreConfig};
-use serde_json::{Value, json};
 
 use super::outputs;
-use crate::flags::{Common, at_least_one, words};
-use crate::run::{Recipe, Run, sample};
+use crate::prelude::*;
 
-/// How molecules are rewarded and sampled.
-#[derive(Args, Clone, Debug)]
+/// The flags of reward and samples.
+#[derive(Args)]
 pub(super) struct RunArgs {
     /// R is the score to this power
     #[arg(long, default_value_t = 1.0)]
-    pub(super) beta: f64,
-    /// Train on R in place of R times the symmetries of what is built: samples R over these
+    beta: f64,
+    /// Train on R instead of R times the number of symmetries: samples R over these
     #[arg(long)]
     pub(super) no_symmetry_correction: bool,
     /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
     #[arg(long)]
-    pub(super) random: bool,
+    random: bool,
     /// Molecules that are sampled at the end
     #[arg(long, default_value_t = 1_000)]
-    pub(super) samples: usize,
-    /// Report the mean score of so many best samples, and how different they are (mean Tanimoto distance)
+    samples: usize,
+    /// Number of best samples whose mean score and mean Tanimoto distance are reported
     #[arg(long, value_parser = at_least_one)]
-    pub(super) top_k: Option<usize>,
-    /// The file of a score whose properties the table of molecules has: set by tasks that take one.
-    #[arg(skip)]
-    properties: Option<PathBuf>,
+    top_k: Option<usize>,
 }
 
 /// The score of a run, by name or by a file.
-#[derive(Args, Clone, Debug)]
+#[derive(Args)]
 pub(super) struct RewardArgs {
     /// The reward
-    #[arg(long, value_enum, default_value = "heteroatoms")]
-    reward: RewardName,
-    /// TOML file of a score, in place of the reward by name: a product of powers of properties, as `ScoreConfig` documents it
+    #[arg(long, value_parser = choice(REWARDS), default_value = "heteroatoms")]
+    reward: Selection<()>,
+    /// TOML file of a score instead of the reward by name: a product of powers of properties, as
+    /// `ScoreConfig` documents it
     #[arg(long, conflicts_with = "reward")]
-    score: Option<PathBuf>,
+    pub(super) score: Option<PathBuf>,
 }
 
-/// Scores by name.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum RewardName {
-    /// Every molecule alike
-    Constant,
-    /// 0.1 and the share of atoms that aren't carbon
-    Heteroatoms,
-    /// exp(number of rings)
-    Rings,
-    /// exp(donors + acceptors)
-    HydrogenBonds,
-    /// A weight of 100 to 300 and a polar surface of 40 to 90
-    DrugLike,
-}
+const REWARDS: &[Choice<()>] = &[
+    ("constant", (), "The same for every molecule"),
+    ("heteroatoms", (), "0.1 and the share of atoms that aren't carbon"),
+    ("rings", (), "exp(number of rings)"),
+    ("hydrogen-bonds", (), "exp(donors + acceptors)"),
+    ("drug-like", (), "A weight of 100 to 300 and a polar surface of 40 to 90"),
+];
 
 impl RewardArgs {
-    /// The name of what is rewarded.
-    pub(super) fn rewarded(&self) -> String {
-        self.score.as_ref().map_or_else(|| words(&self.reward), |path| path.display().to_string())
+    /// Returns the name of the reward.
+    pub(super) fn name(&self) -> String {
+        self.score.as_ref().map_or_else(|| self.reward.words(), |path| path.display().to_string())
     }
 
-    pub(super) fn score(&self) -> Result<FactoredScore> {
-        match &self.score {
-            Some(path) => outputs::read_score(path),
-            None => {
-                let name = words(&self.reward).replace(' ', "_");
-                let config = ScoreConfig::named(&name);
-                config.ok_or_else(|| Error::config("--reward", name, "a score that the library has by name"))?.build()
-            }
-        }
-    }
-
-    /// The run, which is to write the properties of the score's file.
-    pub(super) fn noted(&self, run: &RunArgs) -> RunArgs {
-        RunArgs { properties: self.score.clone(), ..run.clone() }
+    pub(super) fn build(&self) -> Result<FactoredScore> {
+        let Some(path) = &self.score else {
+            let name = self.reward.name.replace('-', "_");
+            let config = ScoreConfig::named(&name);
+            return config
+                .ok_or_else(|| Error::config("--reward", name, "a score that the library has by name"))?
+                .build();
+        };
+        outputs::read_score(path)
     }
 }
 
-/// A score that several share.
-#[derive(Clone)]
-pub(super) struct Shared(pub(super) Arc<dyn MoleculeScore>);
-
-impl MoleculeScore for Shared {
-    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        self.0.log_scores(molecules)
-    }
-}
-
-/// The molecule that a state is.
-type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
+/// A score that trainer and report share.
+pub(super) type SharedScore = Arc<dyn MoleculeScore>;
+/// Reads the molecule of a state.
+pub(super) type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
 
 /// One run of a task.
 pub(super) struct MoleculeTask<'a> {
@@ -110,65 +75,56 @@ pub(super) struct MoleculeTask<'a> {
     /// The objects of the exact distribution.
     pub(super) objects: &'static str,
     pub(super) args: &'a RunArgs,
+    /// The file of a score whose properties the table of molecules has.
+    pub(super) properties: Option<&'a Path>,
     pub(super) common: &'a Common,
+    pub(super) env: GraphEnv,
     pub(super) network: GraphNetConfig,
-    /// What the environment was made of, for the checkpoint.
-    pub(super) description: Value,
+    /// The settings of the environment, for the checkpoint.
+    pub(super) built_of: Value,
+    pub(super) read: Reader,
     /// States up to which the distribution is exact.
     pub(super) exact_limit: usize,
 }
 
 impl MoleculeTask<'_> {
-    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports,
-    /// with what is known in the end besides.
+    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite
+    /// log-reward, and reports, with what `add` adds.
     pub(super) fn train<R: Reward<GraphStates> + 'static>(
         self,
-        env: GraphEnv,
         score: impl MoleculeScore + 'static,
-        reward: impl Fn(Shared) -> R,
-        read: Reader,
-        also: impl FnOnce() -> Vec<(&'static str, Value)>,
+        reward: impl Fn(SharedScore) -> R,
+        add: impl FnOnce(&mut Report),
     ) -> Result<()> {
         let args = self.args;
         let recipe =
             Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
         let run = Run::begin(self.common, self.example, self.title, recipe)?;
-        let score = Shared(Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?));
-        let mut rng = run.rng();
-        let description = json!({ "example": self.example, "built_of": self.description, "network": self.network });
-        let policy = GraphPolicy(GraphNet::new(&env, self.network, run.device, tch::Kind::Float, &mut rng)?);
-        let (reward, objective, config) = (reward(score.clone()), run.objective()?, run.config.clone());
-        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
-        let trainer = run.replayed(trainer, ReplayBuffer::distinct)?;
-        let Some(mut learned) = run.learn(trainer, self.objects, Vec::new())? else { return Ok(()) };
-
-        let trainer = &learned.trainer;
-        let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
-        let samples = if args.random {
-            sample(env, &UniformPolicy, args.samples, rng)?
-        } else {
-            sample(env, trainer.policy(), args.samples, rng)?
-        };
-        let molecules: Vec<Molecule> = samples.graphs().iter().map(|graph| read(graph)).collect::<Result<_>>()?;
-        let log_scores = score.log_scores(&molecules)?;
-        let report = &mut learned.report;
-        report.extend(outputs::of_samples(&molecules, &log_scores));
-        report.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
-        report.set("symmetry_corrected", !args.no_symmetry_correction);
-        report.extend(also());
-        let properties = args.properties.as_deref().map(outputs::read_score).transpose()?;
-        outputs::write(self.common, &molecules, &log_scores, properties.as_ref())?;
-        if let Some(exact) = &learned.exact {
-            report.extend(outputs::of_symmetry(exact, env)?);
-            let (tv, finished, molecules) = outputs::tv_of_molecules(exact, |graph| read(graph))?;
-            report.set("tv_molecules", tv);
-            report.set("states", exact.graph.len());
-            report.set("finished_states", finished);
-            report.set("molecules", molecules);
-        }
-        if args.no_symmetry_correction {
-            report.set("log_z_true", None::<f64>);
-        }
-        learned.print()
+        let score: SharedScore = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
+        let task = json!({ "built_of": self.built_of });
+        let trainer = run.graph_trainer(self.env, reward(score.clone()), self.network, run.rng(), task)?;
+        let read = self.read;
+        run.learn(trainer, self.objects, Vec::new(), |report, trainer, exact| {
+            let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
+            let policy: &dyn Policy<GraphEnv> = if args.random { &UniformPolicy } else { trainer.policy() };
+            let samples = sample(env, policy, args.samples, rng)?;
+            let molecules: Vec<Molecule> = samples.graphs().iter().map(|graph| read(graph)).collect::<Result<_>>()?;
+            let log_scores = score.log_scores(&molecules)?;
+            report.extend(outputs::of_samples(&molecules, &log_scores));
+            if let Some(k) = args.top_k {
+                report.set("top_k", outputs::of_best(k, &molecules, &log_scores)?);
+            }
+            report.set("symmetry_corrected", !args.no_symmetry_correction);
+            add(report);
+            let properties = self.properties.map(outputs::read_score).transpose()?;
+            outputs::write(run.common, &molecules, &log_scores, properties.as_ref())?;
+            if let Some(exact) = exact {
+                report.extend(outputs::of_molecules(exact, |graph| read(graph))?);
+            }
+            if args.no_symmetry_correction {
+                report.set("log_z_true", None::<f64>);
+            }
+            Ok(())
+        })
     }
 }

@@ -1,32 +1,31 @@
-//! The exact distribution of a policy beside its target, where all states can be listed.
+//! The exact distribution of a policy beside its target if all states can be listed, and estimates by samples
+//! if not.
 
-use gfn::env::{EnumerableEnv, Reward, StateGraph};
+use gfn::env::{EnumerableEnv, Reward, StateGraph, log_rewards};
 use gfn::graph::{GraphEnv, GraphState};
-use gfn::metrics::{Distances, Target, modes_covered};
+use gfn::metrics::{Distances, Target, estimate_log_z, modes_covered, sample_objects};
 use gfn::run::Observer;
-use gfn::train::TrainEnv;
-use gfn::train::Trainer;
+use gfn::train::{TrainEnv, Trainer};
 use gfn::{Error, Result};
-use gfn_judge::Certificate;
-use serde_json::json;
+use gfn_judge::{Budget, Certificate, certify};
+use serde_json::{Value, json};
 
-use super::sampled::certified;
-use super::{Report, Run, Trained, sampled};
-use crate::flags::Common;
+use super::files::tell;
+use super::{Report, Run, jsd, members};
 use crate::plot::{GraphDrawing, Panel, PictureSheet};
 
 /// Dots of the panel of learned against target probabilities.
 const DOTS: usize = 4_000;
 
-/// All states of an environment, and what a reward asks of them.
+/// All states of an environment, and their target probabilities by a reward.
 pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) graph: StateGraph<E>,
     pub(crate) target: Target,
-    /// The probability that the policy ends in each state; empty while it is trained.
+    /// The probability that the policy ends in each state; empty before the end of training.
     pub(crate) probs: Vec<f64>,
 }
 
-/// All states; `None` where there are more than `limit`.
+/// Lists all states; `None` if there are more than `limit`.
 pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
     match StateGraph::build(env, limit) {
         Err(Error::TooManyStates { .. }) => Ok(None),
@@ -35,27 +34,20 @@ pub(crate) fn listed<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<S
 }
 
 impl<E: EnumerableEnv> Exact<E> {
-    /// Lists the states; `None` where there are more than `limit`.
+    /// Lists the states; `None` if there are more than `limit`.
     pub(crate) fn up_to(limit: usize, env: &E, reward: &dyn Reward<E::States>) -> Result<Option<Self>> {
         let Some(graph) = listed(limit, env)? else { return Ok(None) };
         let target = graph.target_distribution(reward, None)?;
         Ok(Some(Self { graph, target, probs: Vec::new() }))
     }
 
-    /// The probability that the policy ends in each state.
-    pub(crate) fn learned(&self, trainer: &Trainer<E>) -> Result<Vec<f64>>
-    where
-        E: TrainEnv,
-    {
-        Ok(self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs)
-    }
-
+    /// Returns the distances of these probabilities from the target.
     pub(crate) fn distances(&self, probs: &[f64]) -> Result<Distances> {
         Distances::between(probs, &self.target.probs)
     }
 
-    /// Modes, the objects of the largest reward: how many the policy samples a tenth as often as it should or more, and how many there
-    /// are.
+    /// Returns the number of modes (objects of the largest reward) that the policy samples at least a tenth
+    /// as often as it should, and the number of all modes.
     fn modes(&self) -> Result<(usize, usize)> {
         let log_rewards = &self.target.log_rewards;
         let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -64,14 +56,19 @@ impl<E: EnumerableEnv> Exact<E> {
         Ok((modes_covered(&self.probs, &self.target.probs, &is_mode)?, n))
     }
 
-    /// A dot per object, evenly chosen where there are many.
+    /// Returns values of states for the finished ones alone.
+    pub(crate) fn of_ends(&self, values: &[f64]) -> Vec<f64> {
+        self.graph.ends().iter().map(|&state| values[state]).collect()
+    }
+
+    /// Returns a panel with a dot per object, evenly chosen if there are many.
     pub(crate) fn panel(&self, name: &str) -> Panel {
         let ends = self.graph.ends();
         let dots = ends.iter().step_by(ends.len().div_ceil(DOTS).max(1));
         Panel::learned_against_target(name, dots.map(|&state| (self.target.probs[state], self.probs[state])))
     }
 
-    /// The objects of the largest probability.
+    /// Returns the objects of the largest probability.
     pub(crate) fn most_probable(&self, n: usize) -> Vec<usize> {
         let mut order = self.graph.ends();
         order.sort_by(|&a, &b| self.probs[b].total_cmp(&self.probs[a]));
@@ -80,94 +77,117 @@ impl<E: EnumerableEnv> Exact<E> {
     }
 }
 
-/// A trained policy, and what is known of it; a task adds to the report, and prints it.
-pub(crate) struct Learned<'a, E: EnumerableEnv> {
-    pub(crate) run: &'a Run<'a>,
-    pub(crate) trainer: Trainer<E>,
-    pub(crate) trained: Trained,
-    pub(crate) exact: Option<Exact<E>>,
-    pub(crate) report: Report,
+impl<E: EnumerableEnv + TrainEnv> Exact<E> {
+    /// Returns the probability that the policy ends in each state.
+    pub(crate) fn learned(&self, trainer: &Trainer<E>) -> Result<Vec<f64>> {
+        Ok(self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs)
+    }
 }
 
 impl Run<'_> {
-    /// Trains, and measures exact distances where states can be listed, or else by samples; `objects` are what is drawn. `None` for a
-    /// member that doesn't measure.
-    pub(crate) fn learn<E>(
+    /// Trains, measures exact distances if states can be listed or estimates by samples if not, and prints the
+    /// report, to which `add` adds. `objects` is the title of the panel of exact probabilities.
+    pub(crate) fn learn<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,
         objects: &str,
         observers: Vec<&mut dyn Observer<E>>,
-    ) -> Result<Option<Learned<'_, E>>>
-    where
-        E: EnumerableEnv + TrainEnv + 'static,
-    {
-        let (recipe, compared) = (&self.recipe, self.common.is_compared());
-        let listed = compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
-        let mut exact = listed.transpose()?.flatten();
-        let cheap = exact.as_ref().filter(|exact| exact.graph.len() <= recipe.look_up_to);
-        let look =
-            |trainer: &Trainer<E>| cheap.map(|exact| Ok(exact.distances(&exact.learned(trainer)?)?.jsd)).transpose();
-        let Some((trainer, trained)) = self.train(trainer, look, observers)? else { return Ok(None) };
-        let mut report = Report::default();
-        match &mut exact {
-            Some(exact) => {
-                exact.probs = exact.learned(&trainer)?;
-                report.exact(&exact.distances(&exact.probs)?);
-                report.set("log_z_true", exact.target.log_z);
-                let (found, total) = exact.modes()?;
-                report.extend([("modes_found", json!(found)), ("modes_total", json!(total))]);
-                report.panels.push(exact.panel(objects));
-            }
-            None => {
-                report.not_listed(self);
-                if recipe.samples > 0 && !self.common.is_frozen() {
-                    report.extend(sampled(&trainer, recipe.samples)?);
-                    let (certificate, figures) = certified(&trainer, recipe.samples)?;
-                    report.set("certificate", figures);
-                    report.panels.push(probes(&certificate));
-                }
+        add: impl FnOnce(&mut Report, &Trainer<E>, Option<&Exact<E>>) -> Result<()>,
+    ) -> Result<()> {
+        let recipe = &self.recipe;
+        let is_compared = !self.common.is_frozen() && members::is_first();
+        let exact = is_compared.then(|| Exact::up_to(recipe.exact_up_to, trainer.env(), trainer.reward()));
+        let mut exact = exact.transpose()?.flatten();
+        let cheap = exact.as_ref().filter(|exact| exact.graph.len() <= recipe.measure_up_to);
+        let measure = |trainer: &Trainer<E>| {
+            let distances = cheap.map(|exact| exact.distances(&exact.learned(trainer)?)).transpose()?;
+            Ok(jsd(distances.map(|distances| distances.jsd)))
+        };
+        let Some((trainer, mut report)) = self.train(trainer, measure, observers)? else { return Ok(()) };
+        if let Some(exact) = &mut exact {
+            exact.probs = exact.learned(&trainer)?;
+            report.exact(&exact.distances(&exact.probs)?);
+            let (found, total) = exact.modes()?;
+            report.extend(json!({ "log_z_true": exact.target.log_z, "modes_found": found, "modes_total": total }));
+            report.panels.push(exact.panel(objects));
+        } else {
+            report.not_listed(self);
+            if recipe.samples > 0 && !self.common.is_frozen() {
+                report.extend(sampled(&trainer, recipe.samples)?);
+                certified(&trainer, recipe.samples, &mut report)?;
             }
         }
-        Ok(Some(Learned { run: self, trainer, trained, exact, report }))
+        add(&mut report, &trainer, exact.as_ref())?;
+        self.print(report)
     }
-}
 
-/// A dot for each object that a certificate looked at, by its reward over the largest Z that is known.
-fn probes(certificate: &Certificate) -> Panel {
-    let log_z = certificate.tv.if_log_z_at_most.unwrap_or(certificate.log_z.at_least);
-    let dots = certificate.probes.iter().map(|probe| (probe.log_reward - log_z, probe.log_prob.log_p.estimate));
-    Panel::learned_against_target("objects looked at", dots.map(|(target, learned)| (target.exp(), learned.exp())))
-}
-
-impl<E: EnumerableEnv> Learned<'_, E> {
-    pub(crate) fn print(self) -> Result<()> {
-        self.run.print(&self.trained, self.report)
-    }
-}
-
-impl Learned<'_, GraphEnv> {
     /// Draws the most probable graphs with their probability and reward, or some samples.
-    pub(crate) fn draw(&self, drawing: &GraphDrawing, samples: &[GraphState], shown: usize) -> Result<()> {
-        let Some(exact) = &self.exact else {
-            let mut sheet = PictureSheet::new("samples", drawing.side);
+    pub(crate) fn draw_graphs(
+        &self,
+        exact: Option<&Exact<GraphEnv>>,
+        drawing: &GraphDrawing,
+        samples: &[GraphState],
+        shown: usize,
+    ) -> Result<()> {
+        let title = if exact.is_some() { "most probable graphs" } else { "samples" };
+        let mut sheet = PictureSheet::new(title, drawing.side);
+        let Some(exact) = exact else {
             for graph in samples.iter().take(shown) {
                 let caption = [format!("{} nodes", graph.n_nodes()), format!("{} edges", graph.n_edges())];
                 sheet = sheet.cell(drawing.draw(graph), caption);
             }
-            return draw_sheet(self.run.common, sheet);
+            return self.common.draw("graphs", |path| sheet.write(path));
         };
-        let mut sheet = PictureSheet::new("most probable graphs", drawing.side);
         for state in exact.most_probable(shown) {
             // Adding 0 makes a zero of -0.
             let (p, t, log_r) = (exact.probs[state], exact.target.probs[state], exact.target.log_rewards[state] + 0.0);
             let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {log_r:.2}")];
             sheet = sheet.cell(drawing.draw(&exact.graph.states().graphs()[state]), caption);
         }
-        draw_sheet(self.run.common, sheet)
+        self.common.draw("graphs", |path| sheet.write(path))
     }
 }
 
-/// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
-pub(crate) fn draw_sheet(common: &Common, sheet: PictureSheet) -> Result<()> {
-    common.draw("graphs", |path| sheet.write(path))
+/// Returns heat maps of squares of `side` cells on one scale.
+pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] {
+    let max = maps.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
+    maps.map(|(title, values)| Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability"))
+}
+
+/// Estimates log Z by importance, with its interval, and returns how different as many samples are and how
+/// large their rewards.
+pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
+    let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
+    let estimate = estimate_log_z(env, policy, reward, n, rng)?;
+    let states = sample_objects(env, policy, n, rng)?;
+    let mut keys = env.keys(&states);
+    keys.sort_unstable();
+    keys.dedup();
+    let log_rewards = log_rewards(reward, &states, None)?;
+    Ok(json!({
+        "log_z_importance": estimate.log_z,
+        "log_z_interval": [estimate.interval.0, estimate.interval.1],
+        "elbo": estimate.elbo.mean,
+        "effective_samples": estimate.effective_samples,
+        "evaluated_samples": n,
+        "distinct_samples": keys.len(),
+        "mean_log_reward": log_rewards.iter().sum::<f64>() / n.max(1) as f64,
+    }))
+}
+
+/// Reports a certificate of the policy, with a dot for each object that was probed, by its reward over the
+/// largest Z that is known.
+fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, report: &mut Report) -> Result<()> {
+    let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
+    let rng = &mut trainer.evaluation_rng();
+    let certificate: Certificate = certify(trainer.env(), trainer.policy(), trainer.reward(), None, budget, rng)?;
+    tell(&certificate);
+    let mut figures = json!(certificate);
+    figures["probes"] = json!(certificate.probes.len());
+    report.set("certificate", figures);
+    let log_z = certificate.tv.if_log_z_at_most.unwrap_or(certificate.log_z.at_least);
+    let dots = certificate.probes.iter().map(|probe| (probe.log_reward - log_z, probe.log_prob.log_p.estimate));
+    let dots = dots.map(|(target, learned)| (target.exp(), learned.exp()));
+    report.panels.push(Panel::learned_against_target("objects looked at", dots));
+    Ok(())
 }

@@ -1,6 +1,5 @@
 //! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ pub(crate) struct RunFolder(PathBuf);
 
 /// The file that a process locks while it writes the folder.
 const LOCK: &str = ".lock";
-/// The remedy where a folder is no run's.
+/// The remedy for a folder of something else.
 const OF_A_RUN: &str = "give a folder that --run wrote, or a new one to be written";
 
 impl RunFolder {
@@ -25,17 +24,17 @@ impl RunFolder {
         Self(path.into())
     }
 
-    /// The file of what was asked for, and what it was asked of.
+    /// Returns the file of the flags, and of the settings that came of them.
     pub(crate) fn settings(&self) -> PathBuf {
         self.0.join("settings.json")
     }
 
-    /// The file of a line of JSON per step.
+    /// Returns the file of a line of JSON per step.
     pub(crate) fn metrics(&self) -> PathBuf {
         self.0.join("metrics.jsonl")
     }
 
-    /// The file of the object of `--json`.
+    /// Returns the file of the object of `--json`.
     pub(crate) fn result(&self) -> PathBuf {
         self.0.join("result.json")
     }
@@ -48,53 +47,55 @@ impl RunFolder {
         self.0.join("checkpoint")
     }
 
-    /// Takes the folder for the run that is asked for: a new one, or one that stopped before its end. `resume` is the checkpoint that
-    /// `--resume` names; the folder's own lets its run go on under other settings.
+    /// Takes the folder for a run with these flags: a new one, or one that stopped before its end. `resume` is the checkpoint that
+    /// `--resume` names; with the folder's own checkpoint its run resumes under other settings.
     ///
     /// # Errors
-    /// [`Error::Io`] where nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
-    pub(crate) fn claim(&self, asked: &TaskFlags, resume: Option<&Path>) -> Result<()> {
+    /// [`Error::Io`] if nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
+    pub(crate) fn claim(&self, flags: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {
-            let there = self.asked()?;
-            // An interrupted save may have moved it away: its folder is there in any case.
-            let own = |path: &Path| {
-                let same =
-                    |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-                let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                same(path, &self.checkpoint())
-                    || path.file_name() == self.checkpoint().file_name() && same(folder, &self.0)
-            };
-            if resume.is_some_and(own) && there.task == asked.task {
-                // Whether the checkpoint fits isn't known yet: what is there stays until it does.
+            let stored = self.flags()?;
+            if resume.is_some_and(|path| self.has_checkpoint(path)) && stored.task == flags.task {
+                // Whether the checkpoint fits isn't known yet: settings and result stay until it does.
                 return self.lock();
             }
-            self.check_same(asked, &there, resume)?;
+            self.check_same(flags, &stored, resume)?;
         }
         self.lock()?;
-        write_json(&self.settings(), &settings(asked))
+        write_json(&self.settings(), &settings(flags))
     }
 
-    /// Refuses a run that is another than the one in the folder, or finished.
-    fn check_same(&self, asked: &TaskFlags, there: &TaskFlags, resume: Option<&Path>) -> Result<()> {
-        let differs = if there.task == asked.task {
-            words(&asked.differences(there))
+    /// Returns `true` for the checkpoint of this folder. An interrupted save may have moved it away: its
+    /// folder is there in any case.
+    fn has_checkpoint(&self, path: &Path) -> bool {
+        let is_same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let own = self.checkpoint();
+        is_same(path, &own) || path.file_name() == own.file_name() && is_same(folder, &self.0)
+    }
+
+    /// Refuses a run with other flags than the one in the folder, or a finished one.
+    fn check_same(&self, flags: &TaskFlags, stored: &TaskFlags, resume: Option<&Path>) -> Result<()> {
+        let refuse = |problem: String, remedy| Err(Error::file(&self.0, problem, remedy));
+        let differences = if stored.task == flags.task {
+            words(&flags.differences(stored))
         } else {
-            format!("of the task `{}`", there.task)
+            format!("of the task `{}`", stored.task)
         };
-        if !differs.is_empty() {
+        if !differences.is_empty() {
             let remedy =
-                "give a new folder; to go on with that run under other settings, give its checkpoint by --resume, too";
-            return Err(Error::file(&self.0, format!("it holds another run: {differs}"), remedy));
+                "give a new folder; to resume that run under other settings, give its checkpoint by --resume, too";
+            return refuse(format!("it holds another run: {differences}"), remedy);
         }
         if self.result().exists() {
-            let remedy = "give a new folder; to go on with more --steps, give its checkpoint by --resume, too";
-            return Err(Error::file(&self.0, "it holds this run already, finished: see its result.json", remedy));
+            let remedy = "give a new folder; to make more --steps, give its checkpoint by --resume, too";
+            return refuse("it holds this run already, finished: see its result.json".to_owned(), remedy);
         }
-        if resume.is_some() && there.flags.get("resume") != asked.flags.get("resume") {
+        if resume.is_some() && stored.flags.get("resume") != flags.flags.get("resume") {
             let problem = "it holds a run that began elsewhere, or from another checkpoint than --resume names";
-            let remedy = "leave out --resume to go on with the run in the folder, or give a new folder";
-            return Err(Error::file(&self.0, problem, remedy));
+            let remedy = "leave out --resume to resume the run in the folder, or give a new folder";
+            return refuse(problem.to_owned(), remedy);
         }
         Ok(())
     }
@@ -109,49 +110,35 @@ impl RunFolder {
         }
         let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
         match file.try_lock() {
-            Ok(()) => held.push((path, file)),
+            Ok(()) => {
+                held.push((path, file));
+                Ok(())
+            }
             Err(fs::TryLockError::WouldBlock) => {
                 let remedy = "wait until that run has ended, or give a new folder";
-                return Err(Error::file(&self.0, "another process is writing it", remedy));
+                Err(Error::file(&self.0, "another process is writing it", remedy))
             }
-            Err(fs::TryLockError::Error(source)) => return Err(Error::io(&path, source)),
+            Err(fs::TryLockError::Error(source)) => Err(Error::io(&path, source)),
         }
-        self.remove_leftovers()
     }
 
-    /// Removes what killed processes of this run were replacing their tables by: `.PROCESS.NAME`.
-    fn remove_leftovers(&self) -> Result<()> {
-        let io = |source| Error::io(&self.0, source);
-        for entry in fs::read_dir(&self.0).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            let of = name.strip_prefix('.').and_then(|rest| rest.split_once('.'));
-            let is_ours = |name: &str| [self.settings(), self.metrics(), self.result()].contains(&self.0.join(name));
-            let is_left =
-                |(process, name): (&str, &str)| process.bytes().all(|byte| byte.is_ascii_digit()) && is_ours(name);
-            if of.is_some_and(is_left) && path.is_file() {
-                fs::remove_file(&path).map_err(|source| Error::io(&path, source))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the settings with what is known once the run is set up, in place of a result of other settings.
-    pub(crate) fn describe(&self, asked: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
+    /// Writes the settings with those that are known once the run is set up, and removes a result of other
+    /// settings.
+    pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),
             _ => {}
         }
-        let mut settings = settings(asked);
+        let mut settings = settings(flags);
         more.iter().for_each(|(name, value)| settings[*name] = value.clone());
         write_json(&self.settings(), &settings)
     }
 
-    /// What the run in the folder was asked for.
+    /// Reads the flags of the run in the folder.
     ///
     /// # Errors
-    /// [`Error::File`] where there is no run.
-    pub(crate) fn asked(&self) -> Result<TaskFlags> {
+    /// [`Error::File`] if there is no run.
+    pub(crate) fn flags(&self) -> Result<TaskFlags> {
         let path = self.settings();
         if !path.is_file() {
             return Err(Error::file(&self.0, "it is no run folder: it has no settings.json", OF_A_RUN));
@@ -161,14 +148,13 @@ impl RunFolder {
             .map_err(|error| Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN))
     }
 
-    /// `true` if there is nothing but settings that nothing came of.
+    /// Returns `true` if there are no files but settings.
     fn is_free(&self) -> Result<bool> {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
             let empty = path == self.pictures() && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
-            let name = entry_name(&path);
-            let ours = name == LOCK || (name.starts_with('.') && name.ends_with(".settings.json"));
-            if path != self.settings() && !empty && !ours {
+            let is_ours = [self.0.join(LOCK), self.settings(), beside(&self.settings())].contains(&path);
+            if !empty && !is_ours {
                 return Ok(false);
             }
         }
@@ -176,29 +162,25 @@ impl RunFolder {
     }
 }
 
-/// The settings of a run: its flags, its command, its program and its machine.
-fn settings(asked: &TaskFlags) -> Value {
+/// Returns the settings of a run: its flags, its command and its program.
+fn settings(flags: &TaskFlags) -> Value {
     json!({
-        "task": asked.task,
-        "flags": asked.flags,
+        "task": flags.task,
+        "flags": flags.flags,
         "command": std::env::args().collect::<Vec<_>>(),
-        "seed": asked.flags.get("seed"),
-        "device": asked.flags.get("device"),
+        "seed": flags.flags.get("seed"),
+        "device": flags.flags.get("device"),
         "version": env!("CARGO_PKG_VERSION"),
         "commit": option_env!("GFN_COMMIT"),
-        "machine": {
-            "system": std::env::consts::OS,
-            "architecture": std::env::consts::ARCH,
-            "cores": std::thread::available_parallelism().map(std::num::NonZero::get).ok(),
-        },
     })
 }
 
-fn entry_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+/// The file that a new value is written to before it replaces the old one.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }
 
-/// Differences as they are said in a message; empty for none.
+/// Returns differences in words; empty for none.
 fn words(differences: &[(&str, &Value, &Value)]) -> String {
     let shown = |value: &Value| match value {
         Value::Null => "not given".to_owned(),
@@ -213,8 +195,6 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
 
 /// Replaces a file by this value in one step, so that a killed run leaves the old one or the new one.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
-    let io = |source| Error::io(path, source);
-    let beside = path.with_file_name(format!(".{}.{}", std::process::id(), entry_name(path)));
-    fs::write(&beside, format!("{value:#}\n")).map_err(io)?;
-    fs::rename(&beside, path).map_err(io)
+    let written = fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));
+    written.map_err(|source| Error::io(path, source))
 }

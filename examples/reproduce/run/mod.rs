@@ -1,55 +1,59 @@
-//! One run of a task: what it is set to, how it is trained, measured and reported.
+//! One run of a task: its settings, training, measurements and report.
 
 mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
-pub(crate) mod lines;
-pub(crate) mod made;
 pub(crate) mod members;
-#[cfg(feature = "dist")]
-mod processes;
 mod report;
-mod sampled;
+mod steps;
 pub(crate) mod task_flags;
 mod training;
 
-use gfn::nn::BackwardPolicy;
-use gfn::objective::Objective;
-use gfn::replay::{ReplayBuffer, ReplayConfig};
+pub(crate) use exact::{Exact, heat_maps, listed, sampled};
+pub(crate) use report::{Report, number, table};
+pub(crate) use training::{TrainingStats, jsd};
+
+use gfn::env::{Reward, VectorEnv, VectorStates};
+use gfn::graph::{GraphEnv, GraphStates};
+use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, Policy};
+use gfn::replay::{Draw, Eviction, ReplayBuffer};
 use gfn::runtime::{Runtime, Threads};
-use gfn::train::TrainEnv;
-use gfn::train::{Checkpoint, Trainer, TrainerConfig};
+use gfn::train::{Checkpoint, TrainEnv, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
+use serde::Serialize;
+use serde_json::{Value, json};
 use tch::{Device, Kind};
 
-pub(crate) use exact::{Exact, draw_sheet, listed};
-pub(crate) use gfn::metrics::sample_objects as sample;
-pub(crate) use report::{Report, number, table};
-pub(crate) use sampled::{peak_memory_mib, sampled};
-pub(crate) use training::Trained;
-
-use crate::flags::{BufferName, Common, ThreadsFor};
+use crate::flags::{Build, Common};
 use files::{try_file, try_folder};
 use task_flags::TaskFlags;
 
-/// A task's own settings, where the flags say nothing else.
+/// The settings of a task, if no flag sets another.
 pub(crate) struct Recipe {
     pub(crate) steps: usize,
     pub(crate) batch: usize,
+    /// Objects that the replay buffer holds; 0 for none.
     pub(crate) replay: usize,
-    pub(crate) buffer: BufferName,
+    pub(crate) buffer: (Eviction, Draw),
+    /// `true` if the buffer holds a graph as often as it was sampled.
+    pub(crate) repeats_graphs: bool,
+    /// Uniform random trajectories that the buffer starts with.
     pub(crate) prefill: usize,
     pub(crate) epsilon: f64,
     pub(crate) lr: f64,
     pub(crate) log_z_lr: f64,
     pub(crate) lr_end: f64,
-    /// States up to which the distribution is exact.
+    /// Most states with an exact distribution.
     pub(crate) exact_up_to: usize,
-    /// States up to which the curves over training show the exact distance, too.
-    pub(crate) look_up_to: usize,
-    /// Samples that a policy is measured by where it isn't exact; 0 for none.
+    /// Most states whose exact distance is measured during training, too.
+    pub(crate) measure_up_to: usize,
+    /// Samples that measure a policy without an exact distribution; 0 for none.
     pub(crate) samples: usize,
 }
+
+/// A buffer of the newest objects, each drawn as often as any other.
+pub(crate) const NEWEST: (Eviction, Draw) = (Eviction::Fifo, Draw::Uniform);
 
 impl Default for Recipe {
     /// Enough for some hundred states: without replay, and with learning rates that fall to 0.
@@ -58,40 +62,50 @@ impl Default for Recipe {
             steps: 1_500,
             batch: 64,
             replay: 0,
-            buffer: BufferName::Best,
+            buffer: (Eviction::BestReward, Draw::RewardPrioritised { exponent: 1.0 }),
+            repeats_graphs: false,
             prefill: 0,
             epsilon: 0.1,
             lr: 3e-3,
             log_z_lr: 1e-1,
             lr_end: 0.0,
             exact_up_to: 100_000,
-            look_up_to: 1 << 12,
+            measure_up_to: 1 << 12,
             samples: 2_000,
         }
     }
 }
 
+/// Adds the figures of one JSON object to another.
+pub(crate) fn merge(to: &mut Value, from: Value) {
+    if let (Value::Object(to), Value::Object(from)) = (to, from) {
+        to.extend(from);
+    }
+}
+
 /// A run that has begun: threads, device and folders are there.
 pub(crate) struct Run<'a> {
-    /// The task's name in the line of JSON.
+    /// The name of the task in the line of JSON.
     pub(crate) example: &'static str,
     /// The title of its pictures.
     pub(crate) title: String,
     pub(crate) common: &'a Common,
     pub(crate) recipe: Recipe,
-    /// What the flags and the recipe say of training; tasks may change it before they build their trainer.
+    /// The settings of training by flags and recipe; tasks may change them before they build their trainer.
     pub(crate) config: TrainerConfig,
+    /// The flag's objective, which tasks may change, too.
+    pub(crate) objective: Build,
     pub(crate) device: Device,
 }
 
 impl<'a> Run<'a> {
-    /// Threads, allocator and device, before anything else; what can't be written is refused before anything is worked for.
+    /// Sets threads, allocator and device, and tries all files before any work is done.
     pub(crate) fn begin(common: &'a Common, example: &'static str, title: String, recipe: Recipe) -> Result<Self> {
-        let threads = common.team.threads;
-        let libtorch = if common.team.threads_for == ThreadsFor::Products { threads } else { 1 };
+        let threads = common.threads;
+        let libtorch = if common.threads_for.name == "products" { threads } else { 1 };
         if members::is_first() {
-            if let (Some(run), Some(asked)) = (common.run_folder(), TaskFlags::of_process()) {
-                run.claim(asked, common.resume.as_deref())?;
+            if let (Some(run), Some(flags)) = (common.run_folder(), TaskFlags::of_process()) {
+                run.claim(flags, common.resume.as_deref())?;
             }
             common.out().as_deref().map_or(Ok(()), try_folder)?;
             common.save().as_ref().map_or(Ok(()), Checkpoint::try_path)?;
@@ -99,11 +113,11 @@ impl<'a> Run<'a> {
             common.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         }
         let runtime = Runtime::new(Threads { rayon: threads, libtorch }, common.device)?;
-        let config = common.trainer(&recipe);
-        Ok(Self { example, title, common, recipe, config, device: runtime.device() })
+        let (config, objective) = (common.trainer(&recipe), common.objective.value);
+        Ok(Self { example, title, common, recipe, config, objective, device: runtime.device() })
     }
 
-    /// Steps in all.
+    /// Returns the number of steps in all.
     pub(crate) fn steps(&self) -> usize {
         self.common.steps.unwrap_or(self.recipe.steps)
     }
@@ -112,29 +126,64 @@ impl<'a> Run<'a> {
         Rng::seeded(self.common.seed)
     }
 
-    /// Device and kind of networks.
-    pub(crate) fn tensors(&self) -> (Device, Kind) {
-        (self.device, Kind::Float)
+    /// Returns the description of a task for its checkpoints: its settings and those of its network.
+    pub(crate) fn describe(&self, task: Value, network: &impl Serialize) -> Value {
+        let mut description = json!({ "example": self.example, "network": network });
+        merge(&mut description, task);
+        description
     }
 
-    pub(crate) fn objective(&self) -> Result<Box<dyn Objective>> {
-        self.common.objective.build()
-    }
-
-    /// P_B as the flags say, or learned on the torso of P_F.
-    pub(crate) fn shared_backward(&self) -> BackwardPolicy {
-        self.common.backward(BackwardPolicy::SharedTorso)
-    }
-
-    /// The trainer with the replay buffer that `make` makes of the flags' settings; without one where there is to be no replay.
-    pub(crate) fn replayed<E: TrainEnv>(
+    /// Builds a trainer with the replay buffer of flags and recipe.
+    pub(crate) fn trainer<E: TrainEnv>(
         &self,
-        trainer: Trainer<E>,
-        make: impl FnOnce(ReplayConfig) -> Result<ReplayBuffer<E>>,
+        env: E,
+        reward: impl Reward<E::States> + 'static,
+        policy: impl Policy<E> + Send + 'static,
+        rng: Rng,
+        description: &Value,
     ) -> Result<Trainer<E>> {
-        Ok(match self.common.replay(&self.recipe)? {
-            Some(config) => trainer.with_replay(make(config)?),
-            None => trainer,
-        })
+        let (objective, config) = ((self.objective)()?, self.config.clone());
+        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(description)?;
+        match self.common.replay(&self.recipe) {
+            Some(config) => Ok(trainer.with_replay(ReplayBuffer::new(config)?)),
+            None => Ok(trainer),
+        }
+    }
+
+    /// Lets the replay buffer, if there is one, hold each graph once, unless the recipe says otherwise.
+    pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
+        match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
+            Some(config) => Ok(trainer.with_replay(ReplayBuffer::distinct(config)?)),
+            None => Ok(trainer),
+        }
+    }
+
+    /// Builds the trainer of a graph network (see [`distinct`](Self::distinct)).
+    pub(crate) fn graph_trainer(
+        &self,
+        env: GraphEnv,
+        reward: impl Reward<GraphStates> + 'static,
+        network: GraphNetConfig,
+        mut rng: Rng,
+        task: Value,
+    ) -> Result<Trainer<GraphEnv>> {
+        let description = self.describe(task, &network);
+        let policy = GraphPolicy(GraphNet::new(&env, network, self.device, Kind::Float, &mut rng)?);
+        self.distinct(self.trainer(env, reward, policy, rng, &description)?)
+    }
+
+    /// Builds the trainer of a perceptron.
+    pub(crate) fn perceptron(
+        &self,
+        env: VectorEnv,
+        features: KHot,
+        reward: impl Reward<VectorStates> + 'static,
+        backward: BackwardPolicy,
+        task: Value,
+    ) -> Result<Trainer<VectorEnv>> {
+        let (mut rng, network) = (self.rng(), self.common.perceptron(backward));
+        let description = self.describe(task, &network);
+        let policy = MlpPolicy::new(&env, features, network, self.device, Kind::Float, &mut rng)?;
+        self.trainer(env, reward, policy, rng, &description)
     }
 }

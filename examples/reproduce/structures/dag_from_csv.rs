@@ -1,4 +1,5 @@
-//! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number per cell.
+//! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number
+//! per cell.
 
 use std::fmt;
 use std::io::Write;
@@ -17,7 +18,7 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
-    MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
+    LocalScore, MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
 use tch::{Device, Kind};
 
@@ -28,7 +29,8 @@ pub(crate) struct Args {
     /// The data: a header with a name for each variable, then lines with a number for each
     #[arg(default_value = "examples/data/sachs_observational.csv")]
     data: PathBuf,
-    /// Column that says which variables an experiment set in that row: names with `;` between them, or nothing
+    /// Column that says which variables an experiment set in that row: names with `;` between them, or
+    /// nothing
     #[arg(long)]
     interventions: Option<String>,
     /// Training steps; more where learned and exact differ
@@ -77,19 +79,21 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     };
     let (names, n) = (data.names().to_vec(), data.n_variables());
 
-    // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
+    // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without
+    // edges.
     let (structures, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
     let env = structures.env().clone();
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
-    let exact = exact(&structures, &reward)?;
+    let exact = exact_edges(&structures, &reward)?.map(|summed| summed.edge);
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Few of many graphs have nearly all of the probability: half of the actions at random find them, and replay keeps them.
+        // Few of many graphs have nearly all of the probability: half of the actions at random find them, and
+        // replay keeps them.
         epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
         adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
@@ -105,14 +109,17 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     Ok(Edges { names, graphs: args.graphs, least: args.least, learned, exact })
 }
 
-/// The probabilities themselves: for up to 14 variables they can be summed over all graphs, unless too much cancels.
-fn exact(env: &BayesianStructure, reward: &DagReward<CachedScores<Bge>>) -> Result<Option<PairMatrix>> {
+/// Sums the probabilities of edges over all graphs: for up to 14 variables, unless too much cancels.
+pub(crate) fn exact_edges<S: LocalScore>(
+    env: &BayesianStructure,
+    reward: &DagReward<S>,
+) -> Result<Option<EdgeMarginals>> {
     if env.n_nodes() > MAX_SUMMED_NODES {
         return Ok(None);
     }
     match EdgeMarginals::sum(env, reward) {
         Err(Error::Contract { .. }) => Ok(None),
-        summed => Ok(Some(summed?.edge)),
+        summed => summed.map(Some),
     }
 }
 

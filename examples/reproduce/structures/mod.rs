@@ -2,3 +2,11 @@
 
 pub(crate) mod bayesian_structure;
 pub(crate) mod dag_from_csv;
+mod findings;
+pub(crate) mod problem;
+
+impl crate::Task for dag_from_csv::Args {
+    fn run(&self) -> gfn::Result<()> {
+        dag_from_csv::run(self)
+    }
+}

@@ -1,41 +1,30 @@
-//! The hyper-grid: a tensor-state environment under the same sampler, losses and trainer as the graphs.
+//! The hyper-grid, also with local search around what is found.
 
-use clap::Parser;
-use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::metrics::modes_covered;
-use gfn::nn::BackwardPolicy;
-use gfn::policy::KHot;
-use gfn::replay::{Diversity, ReplayBuffer};
-use gfn::run::{CountModes, Observer};
-use gfn::{Error, Result};
-use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
-use serde_json::json;
+use gfn::replay::Diversity;
+use gfn::rollout::{Acceptance, LocalSearch};
+use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, RewardKind};
 
-use super::perceptron;
-use crate::flags::{BufferName, Common, ObjectiveName, refuse};
-use crate::plot::Panel;
-use crate::run::{Exact, Recipe, Run, members, sample};
+use crate::prelude::*;
 
 /// Train a perceptron to sample the points of a grid
-#[derive(Parser, Debug)]
-pub(crate) struct Args {
+#[derive(Args)]
+pub(crate) struct Grid {
     /// Dimensions
     #[arg(long, default_value_t = 2)]
     ndim: usize,
     /// Points along each dimension
     #[arg(long, default_value_t = 8)]
     height: usize,
-    /// The reward: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime, conditional-multiscale, uniform-random
-    /// or corrupted
+    /// The reward: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime,
+    /// conditional-multiscale, uniform-random or corrupted
     #[arg(long, default_value_t = RewardKind::Original)]
     reward: RewardKind,
-    /// The reward's settings by name: easy, medium, hard, challenging, impossible, ...; the reward's own if none is named
+    /// Smallest reward of the original one, instead of 0.1
     #[arg(long)]
-    preset: Option<Preset>,
-    /// Smallest reward of the original one, in place of 0.1
-    #[arg(long, conflicts_with = "preset")]
     r0: Option<f64>,
-    /// Points of the replay buffer lie farther apart than this, 2 for each coordinate in which they differ; any may be kept unless told so
+    /// Least distance of points in the replay buffer, 2 for each coordinate in which they differ; by default
+    /// any are kept
     #[arg(long)]
     diverse: Option<f64>,
     #[command(flatten)]
@@ -43,91 +32,118 @@ pub(crate) struct Args {
 }
 
 /// States up to which the distribution is exact: 20^4.
-const EXACT_LIMIT: usize = 160_000;
-/// Final samples from which modes are counted where probabilities aren't known.
+pub(super) const EXACT_LIMIT: usize = 160_000;
+/// Final samples from which modes are counted if probabilities aren't known.
 const SAMPLES: usize = 10_000;
 
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let grid = HyperGrid::new(args.ndim, args.height)?;
-    let env = grid.env();
-    let reward = reward(args, &grid)?;
-    // In closed form, or by adding up the points.
-    let totals = reward.totals(EXACT_LIMIT as u64).ok();
-    let recipe = Recipe {
-        steps: if args.ndim <= 2 { 2_000 } else { 5_000 },
-        batch: 16,
-        buffer: BufferName::Fifo,
-        epsilon: 0.0,
-        lr: if matches!(common.objective, ObjectiveName::Db | ObjectiveName::Subtb) { 2e-3 } else { 1e-3 },
-        exact_up_to: EXACT_LIMIT,
-        ..Recipe::default()
-    };
-    let title = format!("grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
-    let run = Run::begin(common, "hypergrid", title, recipe)?;
-    let task = json!({ "ndim": args.ndim, "height": args.height, "reward": args.reward, "preset": args.preset,
-        "r0": args.r0 });
-    let features = KHot::new(grid.ndim(), grid.height());
-    let trainer = perceptron(&run, env, features, reward.clone(), BackwardPolicy::SharedTorso, &task)?;
-    let trainer = run.replayed(trainer, |config| match args.diverse {
-        Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?)),
-        None => ReplayBuffer::new(config),
-    })?;
-    if trainer.replay().is_none() {
-        refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
-    }
-    let mut modes = members::sees_all().then(|| CountModes::new(|points: &VectorStates| reward.is_mode(points)));
-    let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_>).collect();
-    let Some(mut learned) = run.learn(trainer, "objects", observers)? else { return Ok(()) };
-
-    let trainer = &learned.trainer;
-    let points = &sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
-    let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < args.height)).count();
-    let is_mode = reward.is_mode(points);
-    let sampled_modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
-    let report = &mut learned.report;
-    report.set("modes_found", points.select(&sampled_modes).group().first.len());
-    if let Some(exact) = &learned.exact {
-        let modes = reward.is_mode(exact.graph.states());
-        report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &modes)?);
-        if args.ndim == 2 {
-            report.panels.extend(heat_maps(&grid, exact));
+impl Task for Grid {
+    fn run(&self) -> Result<()> {
+        let common = &self.common;
+        let grid = HyperGrid::new(self.ndim, self.height)?;
+        let reward = match self.r0 {
+            None => self.reward.standard(&grid)?,
+            Some(r0) if self.reward == RewardKind::Original => OriginalReward::new(&grid, r0, 0.5, 2.0)?.boxed(),
+            Some(_) => {
+                return Err(Error::config("--r0", format!("with --reward {}", self.reward), "--reward original"));
+            }
+        };
+        // In closed form, or the sum over all points.
+        let totals = reward.totals(EXACT_LIMIT as u64).ok();
+        let recipe = Recipe {
+            steps: if self.ndim <= 2 { 2_000 } else { 5_000 },
+            batch: 16,
+            buffer: NEWEST,
+            epsilon: 0.0,
+            lr: if ["db", "subtb"].contains(&common.objective.name) { 2e-3 } else { 1e-3 },
+            exact_up_to: EXACT_LIMIT,
+            ..Recipe::default()
+        };
+        let title = format!("grid of {}^{}, {} reward", self.height, self.ndim, self.reward);
+        let run = Run::begin(common, "hypergrid", title, recipe)?;
+        let task = json!({ "ndim": self.ndim, "height": self.height, "reward": self.reward, "r0": self.r0 });
+        let features = KHot::new(self.ndim, self.height);
+        let mut trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::SharedTorso, task)?;
+        if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
+            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, features)?);
+            trainer = trainer.with_replay(buffer);
+        } else if trainer.replay().is_none() {
+            refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
         }
+        let is_mode = |points: &VectorStates| reward.is_mode(points);
+        learn_counting_modes(&run, trainer, "objects", is_mode, |report, trainer, exact| {
+            if let Some(exact) = exact {
+                let is_mode = reward.is_mode(exact.graph.states());
+                report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
+                if self.ndim == 2 {
+                    // States are listed as they are reached.
+                    let cells = |values: &[f64]| {
+                        let mut cells = vec![0.0; values.len()];
+                        for (point, &value) in exact.graph.states().rows().zip(values) {
+                            cells[grid.index(point) as usize] = value;
+                        }
+                        cells
+                    };
+                    let maps = [("target", cells(&exact.target.probs)), ("learned", cells(&exact.probs))];
+                    report.panels.extend(heat_maps(self.height, maps));
+                }
+            } else {
+                let points = sample(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+                let is_mode = reward.is_mode(&points);
+                let modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
+                report.set("modes_found", points.select(&modes).group().first.len());
+            }
+            report.set("modes_total", totals.map(|totals| totals.n_modes));
+            report.set_log_z(totals.map(|totals| totals.log_z));
+            Ok(())
+        })
     }
-    report.set("modes_total", totals.map(|totals| totals.n_modes));
-    report.set("mode_share", sampled_modes.len() as f64 / SAMPLES as f64);
-    report.set("valid_share", valid as f64 / SAMPLES as f64);
-    report.set("samples", SAMPLES);
-    totals.iter().for_each(|totals| report.set("log_z_true", totals.log_z));
-    learned.print()
 }
 
-/// The reward that the flags name.
-fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
-    match (args.preset, args.r0) {
-        (Some(preset), _) => args.reward.preset(env, preset),
-        (None, None) => args.reward.standard(env),
-        (None, Some(r0)) if args.reward == RewardKind::Original => Ok(OriginalReward::new(env, r0, 0.5, 2.0)?.boxed()),
-        (None, Some(r0)) => Err(Error::config(
-            "--r0",
-            format!("{r0} with --reward {}", args.reward),
-            "--reward original; other rewards take --preset",
-        )),
+/// Trains, and counts the modes that training sees, unless each of several members sees a part of them.
+pub(super) fn learn_counting_modes(
+    run: &Run<'_>,
+    trainer: Trainer<VectorEnv>,
+    objects: &str,
+    is_mode: impl FnMut(&VectorStates) -> Vec<bool>,
+    add: impl FnOnce(&mut Report, &Trainer<VectorEnv>, Option<&Exact<VectorEnv>>) -> Result<()>,
+) -> Result<()> {
+    let mut modes = CountModes::new(is_mode);
+    let mut observers: Vec<&mut dyn Observer<VectorEnv>> = Vec::new();
+    if members::count() == 1 {
+        observers.push(&mut modes);
     }
+    run.learn(trainer, objects, observers, add)
 }
 
-/// The target and the learned distribution, on one scale.
-fn heat_maps(grid: &HyperGrid, exact: &Exact<VectorEnv>) -> [Panel; 2] {
-    let (target, learned) = (&exact.target.probs, &exact.probs);
-    let max = target.iter().chain(learned).copied().fold(0.0, f64::max);
-    // States are listed as they are reached.
-    let points = exact.graph.states();
-    let cells = |values: &[f64]| {
-        let mut cells = vec![0.0; values.len()];
-        points.rows().zip(values).for_each(|(point, &value)| cells[grid.index(point) as usize] = value);
-        cells
-    };
-    [("target", target), ("learned", learned)].map(|(title, values)| {
-        Panel::heat_map(title, grid.height(), cells(values), max).labels("x", "y").colour_label("probability")
-    })
+/// Train a perceptron on a grid, with local search around what it finds
+#[derive(Args)]
+pub(crate) struct LocallySearched {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Points along each of two dimensions.
+const SEARCHED_HEIGHT: usize = 16;
+/// Four proposals per object, of at most eight steps back.
+const SEARCH: LocalSearch = LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
+
+impl Task for LocallySearched {
+    fn run(&self) -> Result<()> {
+        let grid = HyperGrid::new(2, SEARCHED_HEIGHT)?;
+        let reward = OriginalReward::new(&grid, 1e-2, 0.5, 2.0)?;
+        let recipe =
+            Recipe { steps: 1_000, batch: 16, buffer: NEWEST, lr: 2e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
+        let title = format!("grid of {SEARCHED_HEIGHT}^2 with local search");
+        let mut run = Run::begin(&self.common, "local_search", title, recipe)?;
+        run.config.local_search = Some(SEARCH);
+        let task = json!({ "search": SEARCH });
+        let features = KHot::new(2, SEARCHED_HEIGHT);
+        let trainer = run.perceptron(grid.env(), features, reward.clone(), BackwardPolicy::Uniform, task)?;
+        let is_mode = |points: &VectorStates| reward.is_mode(points);
+        learn_counting_modes(&run, trainer, "objects", is_mode, |report, _, _| {
+            report.set_log_z(GridReward::log_z(&reward));
+            report.set("local_search", SEARCH);
+            Ok(())
+        })
+    }
 }

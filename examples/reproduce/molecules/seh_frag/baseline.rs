@@ -1,18 +1,21 @@
-//! What the policy is compared with on the same number of scored molecules: random trees, and a genetic algorithm on trees.
+//! The searches that the policy is compared with at the same number of scored molecules: random trees, and a
+//! genetic algorithm on trees.
 
 use std::collections::BTreeMap;
 
-use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, GraphStates, Node, canonical_key};
-use gfn::policy::UniformPolicy;
-use gfn::{Result, Rng};
+use gfn::env::{Direction, DiscreteEnv, Slots};
+use gfn::graph::{Attributes, CanonicalKey, Edge, Node, canonical_key};
 use gfn_molecules::fragments::Fragments;
 use gfn_molecules::{Molecule, MoleculeScore};
 
-use super::seen::Watched;
-use crate::run::sample;
+use super::record::RecordedProxy;
+use crate::prelude::*;
 
-/// Trees that parents are chosen from, children of a generation, and the share of them that is changed besides.
+/// A search that scores this number of molecules.
+pub(super) type Search = fn(&Fragments, &RecordedProxy, usize, &mut Rng) -> Result<()>;
+
+/// Trees that parents are chosen from, children of a generation, and the share of them that is changed
+/// besides.
 const PARENTS: usize = 100;
 const CHILDREN: usize = 64;
 const MUTATED: f64 = 0.5;
@@ -21,31 +24,32 @@ const CHANGED: usize = 3;
 
 type Tree = GraphState;
 
-fn score(env: &Fragments, watched: &Watched, trees: &[Tree]) -> Result<Vec<f64>> {
+fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f64>> {
     let molecules: Vec<Molecule> = trees.iter().map(|tree| env.library().molecule(tree)).collect::<Result<_>>()?;
-    let scores = watched.log_scores(&molecules)?;
-    watched.finish_step(None)?;
+    let scores = proxy.log_scores(&molecules)?;
+    proxy.finish_step(None)?;
     Ok(scores)
 }
 
-/// Scores uniform random walks, `calls` of them.
-pub(super) fn random(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+/// Scores trees of uniform random moves.
+pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
         let n = left.min(CHILDREN);
-        score(env, watched, sample(env.env(), &UniformPolicy, n, rng)?.graphs())?;
+        score(env, proxy, sample(env.env(), &UniformPolicy, n, rng)?.graphs())?;
         left -= n;
     }
     Ok(())
 }
 
-/// A genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken by its rank, joined where one of their bonds was.
-pub(super) fn genetic(env: &Fragments, watched: &Watched, calls: usize, rng: &mut Rng) -> Result<()> {
+/// Runs a genetic algorithm in the manner of Jensen (2019), on trees: children of two of the best, each taken
+/// by its rank, joined where one of their bonds was.
+pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
     let mut left = calls;
     loop {
-        let scores = score(env, watched, &trees)?;
+        let scores = score(env, proxy, &trees)?;
         left -= trees.len();
         best.extend(trees.into_iter().zip(scores).map(|(tree, score)| (canonical_key(&tree), (score, tree))));
         if left == 0 {
@@ -71,7 +75,8 @@ pub(super) fn genetic(env: &Fragments, watched: &Watched, calls: usize, rng: &mu
     }
 }
 
-/// One side of a bond of `one` joined to a side of a bond of `other`; `None` without such bonds, or if there are too many fragments.
+/// Joins one side of a bond of `one` to a side of a bond of `other`. Returns `None` without such bonds, or if
+/// there are too many fragments.
 fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
     let mut side = |tree: &Tree| {
         let arcs: Vec<(u32, u32)> = tree.edges().collect();
@@ -95,15 +100,14 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     let ends = [kept.iter().position(|node| *node == a), taken.iter().position(|node| *node == b)];
     let [Some(a), Some(b)] = ends else { return Ok(None) };
     let (a, b) = (a as u32, (kept.len() + b) as u32);
-    let arc = |[from, to]: [u8; 2]| -> Result<Edge> {
-        Ok(Edge { class: 0, attributes: gfn::graph::Attributes::new(&[from, to])? })
-    };
+    let arc =
+        |[from, to]: [u8; 2]| -> Result<Edge> { Ok(Edge { class: 0, attributes: Attributes::new(&[from, to])? }) };
     arcs.extend([(a, b, arc(stems)?), (b, a, arc([stems[1], stems[0]])?)]);
     let graph = GraphState::from_parts(GraphKind::Directed, &nodes, &arcs)?;
     env.state(&graph).map(Some)
 }
 
-/// The nodes on the side of `from` once its bond to `without` is gone.
+/// Returns the nodes on the side of `from` once its bond to `without` is gone.
 fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     let mut part = vec![from];
     let mut next = 0;
@@ -116,7 +120,7 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     part
 }
 
-/// Some leaves off, some fragments on, at random.
+/// Takes off some leaves and adds some fragments, at random.
 fn mutated(env: &Fragments, tree: Tree, rng: &mut Rng) -> Result<Tree> {
     let (env, mut states) = (env.env(), GraphStates::from(vec![tree]));
     for (direction, moves) in

@@ -9,9 +9,10 @@ const SURFACE: f64 = 0.8;
 const WIDTH: i32 = 20;
 
 /// The cone that is trained: it contains nearly all objects, and its factor is the same power of the cosine
-/// as that of a cone of `cosine`. A cone of 0.98 alone has less than 3 % of the directions of four objectives:
-/// most batches would have hardly any object inside, and one log-reward for all others. No object outside of
-/// the trained cone is worth more than one inside if each reward is at least `least` and at most 1.
+/// as that of a cone of `cosine`. A cone of 0.98 alone has less than 3 % of the directions of four
+/// objectives: most batches would have hardly any object inside, and one log-reward for all others. No object
+/// outside of the trained cone is worth more than one inside if each reward is at least `least` and at most
+/// 1.
 pub(crate) fn focus(cosine: f64, beta: f64, least: f64, directions: Directions) -> Focus {
     let limit = SURFACE.powi(WIDTH);
     Focus { cosine: cosine.powi(WIDTH), limit, outside: beta * (least * limit).ln(), directions }

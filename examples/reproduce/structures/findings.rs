@@ -1,17 +1,10 @@
-//! Findings: what the learned distribution says of edges, paths and Markov blankets, and how that compares with what is known.
+//! Findings: edges, paths and Markov blankets of the learned distribution, compared with what is known.
 
-use gfn::env::Rows;
-use gfn::graph::{GraphEnv, GraphStates};
-use gfn::{Error, Result};
-use gfn_dags::{
-    BayesianStructure, DagReward, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd, most_probable,
-};
+use gfn_dags::{EdgeMarginals, Marginals, PairMatrix, expected_shd, most_probable};
 
-use super::problem::{Problem, Scores};
-use crate::flags::Common;
-use crate::plot::{GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
-use crate::run::lines::tell;
-use crate::run::{Exact, Report, draw_sheet, table};
+use super::problem::Problem;
+use crate::plot::PictureSheet;
+use crate::prelude::*;
 
 /// Graphs that are drawn.
 const SHOWN: usize = 8;
@@ -19,7 +12,7 @@ const SHOWN: usize = 8;
 const MOST_DRAWN_NODES: usize = 30;
 
 /// The learned distribution: graphs, and the probability of each unless they are samples.
-pub(crate) struct Findings<'a> {
+pub(super) struct Findings<'a> {
     problem: &'a Problem,
     states: GraphStates,
     probs: Option<Vec<f64>>,
@@ -31,21 +24,9 @@ pub(crate) struct Findings<'a> {
     log_z_true: Option<f64>,
 }
 
-/// The exact edges, where there aren't too many nodes to sum over.
-pub(crate) fn exact_edges(env: &BayesianStructure, reward: &DagReward<Scores>) -> Result<Option<EdgeMarginals>> {
-    if env.n_nodes() > MAX_SUMMED_NODES {
-        return Ok(None);
-    }
-    match EdgeMarginals::sum(env, reward) {
-        // Too much is lost to cancellation: there is nothing exact to compare with.
-        Err(Error::Contract { .. }) => Ok(None),
-        summed => summed.map(Some),
-    }
-}
-
 impl<'a> Findings<'a> {
-    /// Of all graphs with their probabilities.
-    pub(crate) fn listed(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
+    /// Takes all graphs with their probabilities.
+    pub(super) fn listed(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
         let (states, probs) = (exact.graph.states().clone(), exact.probs.clone());
         let of_target = Marginals::of(&states, Some(&exact.target.probs))?;
         Ok(Self {
@@ -60,8 +41,8 @@ impl<'a> Findings<'a> {
         })
     }
 
-    /// Of samples, with the exact edges where these are known.
-    pub(crate) fn sampled(problem: &'a Problem, summed: Option<EdgeMarginals>, states: GraphStates) -> Result<Self> {
+    /// Takes samples, with the exact edges if these are known.
+    pub(super) fn sampled(problem: &'a Problem, summed: Option<EdgeMarginals>, states: GraphStates) -> Result<Self> {
         Ok(Self {
             problem,
             learned: Marginals::of(&states, None)?,
@@ -75,38 +56,30 @@ impl<'a> Findings<'a> {
     }
 
     /// Reports figures of edges, paths and blankets: those that can't be known are null.
-    pub(crate) fn report(&self, report: &mut Report) -> Result<()> {
+    pub(super) fn report(&self, report: &mut Report) -> Result<()> {
         let (learned, exact) = (&self.learned, self.exact.as_ref());
-        for (names, learned, exact) in [
-            (["edge_pearson", "edge_rmse"], &learned.edge, self.exact_edges.as_ref()),
-            (["path_pearson", "path_rmse"], &learned.path, exact.map(|exact| &exact.path)),
-            (
-                ["markov_blanket_pearson", "markov_blanket_rmse"],
-                &learned.markov_blanket,
-                exact.map(|exact| &exact.markov_blanket),
-            ),
+        for (name, learned, exact) in [
+            ("edge", &learned.edge, self.exact_edges.as_ref()),
+            ("path", &learned.path, exact.map(|exact| &exact.path)),
+            ("markov_blanket", &learned.markov_blanket, exact.map(|exact| &exact.markov_blanket)),
         ] {
             let pearson = exact.map(|exact| learned.pearson(exact)).transpose()?.flatten();
-            report.set(names[0], pearson);
-            report.set(names[1], exact.map(|exact| learned.rmse(exact)).transpose()?);
+            report.set(&format!("{name}_pearson"), pearson);
+            report.set(&format!("{name}_rmse"), exact.map(|exact| learned.rmse(exact)).transpose()?);
         }
         let truth = self.problem.truth.as_ref().filter(|truth| !truth.is_empty());
         let found = truth.map(|truth| learned.edge.detection(truth)).transpose()?;
         let best = truth.zip(self.exact_edges.as_ref()).map(|(truth, edges)| edges.detection(truth)).transpose()?;
         let shd = truth.map(|truth| expected_shd(&self.states, self.probs.as_deref(), truth)).transpose()?;
-        report.set("expected_edges", learned.expected_edges);
-        report.set("true_edges", self.problem.truth.as_ref().map(Vec::len));
-        report.set("expected_shd", shd);
-        report.set("auroc", found.map(|found| found.auroc));
-        report.set("auprc", found.map(|found| found.auprc));
-        report.set("auroc_exact", best.map(|best| best.auroc));
-        report.set("auprc_exact", best.map(|best| best.auprc));
-        report.set("log_z_true", self.log_z_true);
+        report.extend(json!({ "expected_edges": learned.expected_edges, "expected_shd": shd,
+            "true_edges": self.problem.truth.as_ref().map(Vec::len), "log_z_true": self.log_z_true,
+            "auroc": found.map(|found| found.auroc), "auprc": found.map(|found| found.auprc),
+            "auroc_exact": best.map(|best| best.auroc), "auprc_exact": best.map(|best| best.auprc) }));
         report.panels.extend(self.panels());
         Ok(())
     }
 
-    /// Edge marginals as heat maps, and learned against exact ones.
+    /// Returns edge marginals as heat maps, and learned against exact ones.
     fn panels(&self) -> Vec<Panel> {
         let n = self.problem.names.len();
         // Rows from the top, as a matrix is written: sources down, targets to the right.
@@ -136,7 +109,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Writes the edge marginals as a table, and draws the most probable graphs.
-    pub(crate) fn write(&self, common: &Common) -> Result<()> {
+    pub(super) fn write(&self, common: &Common) -> Result<()> {
         common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, &self.problem.names))?;
         if self.problem.names.len() > MOST_DRAWN_NODES {
             return Ok(());
@@ -154,10 +127,10 @@ impl<'a> Findings<'a> {
             let edges = format!("{} edges", graph.n_edges());
             sheet = sheet.cell(drawing.draw(&graph), [self.probability(p), edges]);
         }
-        draw_sheet(common, sheet)
+        common.draw("graphs", |path| sheet.write(path))
     }
 
-    /// The origin of the learned figures.
+    /// Returns the origin of the learned figures.
     fn origin(&self) -> String {
         match &self.probs {
             Some(_) => "learned".into(),
@@ -165,7 +138,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// The probability of a graph, or how many samples it is.
+    /// Returns the probability of a graph, or its number of samples.
     fn probability(&self, p: f64) -> String {
         match &self.probs {
             Some(_) => format!("p = {p:.4}"),
@@ -173,8 +146,9 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable graphs, for people.
-    pub(crate) fn print(&self) {
+    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable
+    /// graphs, for people.
+    pub(super) fn print(&self) {
         let names = &self.problem.names;
         tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));
         if let Some(exact) = &self.exact_edges {
@@ -188,7 +162,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// A row for each source, a column for each target.
+/// Returns a table with a row for each source and a column for each target.
 fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> String {
     let mut rows = vec![[title.to_owned()].into_iter().chain(names.iter().cloned()).collect()];
     for (a, name) in names.iter().enumerate() {

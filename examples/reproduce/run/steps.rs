@@ -1,4 +1,4 @@
-//! A step that a run has made: as training told it, or as the run's folder has it.
+//! The figures of the steps of a run, as its file of metrics has them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,37 +8,38 @@ use gfn::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Entries that are kept at most: the curves of a million steps would take hundreds of megabytes.
-const MOST: usize = 1 << 16;
+/// The largest number of records: the curves of a million steps would take hundreds of megabytes.
+const MAX_RECORDS: usize = 1 << 16;
 
-/// All steps of a run in their order: each one, or of many steps so many together.
+/// All steps of a run in their order. Of many steps, several have one record.
 #[derive(Default, Debug)]
 pub(crate) struct Steps {
-    pub(crate) kept: Vec<Made>,
-    /// Halvings so far: `2^halved` steps stand together.
-    halved: u32,
+    pub(crate) records: Vec<StepRecord>,
+    /// A record has `2^n_halvings` steps.
+    n_halvings: u32,
 }
 
 impl Steps {
-    pub(crate) fn push(&mut self, made: Made) {
-        match self.kept.last_mut() {
-            Some(last) if last.n < 1 << self.halved => last.absorb(made),
-            _ => self.kept.push(made),
+    pub(crate) fn push(&mut self, record: StepRecord) {
+        match self.records.last_mut() {
+            Some(last) if last.n < 1 << self.n_halvings => last.absorb(record),
+            _ => self.records.push(record),
         }
-        if self.kept.len() > MOST {
-            self.halved += 1;
-            for made in std::mem::take(&mut self.kept) {
-                self.push(made);
+        if self.records.len() > MAX_RECORDS {
+            self.n_halvings += 1;
+            for record in std::mem::take(&mut self.records) {
+                self.push(record);
             }
         }
     }
 }
 
-/// The figures of a step, as a line of metrics has them: those that aren't finite are `null` there.
+/// The figures of a step, as a line of metrics has them; a number that isn't finite is `null`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct StepRecord {
     pub(crate) step: usize,
-    /// The number of steps that stand together; what follows is the last one's, but for means of the loss and of the length, and sums.
+    /// The number of steps in this record. Loss and length are means, states and seconds are sums, and all
+    /// else is of the last step.
     #[serde(skip, default = "one")]
     pub(crate) n: usize,
     pub(crate) reward_calls: u64,
@@ -49,7 +50,7 @@ pub(crate) struct Made {
     pub(crate) distinct: usize,
     pub(crate) grad_norm: Option<f64>,
     pub(crate) seconds: [f64; 4],
-    /// What was measured after it, by name.
+    /// The metrics after the step, by name.
     #[serde(flatten)]
     pub(crate) metrics: BTreeMap<String, Option<f64>>,
 }
@@ -58,7 +59,7 @@ fn one() -> usize {
     1
 }
 
-impl Made {
+impl StepRecord {
     fn absorb(&mut self, later: Self) {
         let (own, other) = (self.n as f64, later.n as f64);
         let mean = |before: Option<f64>, then: Option<f64>| Some((own * before? + other * then?) / (own + other));
@@ -76,47 +77,39 @@ impl Made {
     }
 }
 
-impl From<&Record> for Made {
-    fn from(record: &Record) -> Self {
-        let stats = &record.stats;
-        Self {
-            step: record.step,
-            n: 1,
-            reward_calls: record.reward_calls,
-            loss: Some(stats.loss),
-            log_z: Some(stats.log_z),
-            mean_len: Some(stats.mean_len),
-            states: stats.states,
-            distinct: stats.distinct,
-            grad_norm: Some(stats.grad_norm),
-            seconds: stats.seconds,
-            metrics: record.metrics.iter().map(|(name, value)| (name.clone(), Some(*value))).collect(),
-        }
+impl StepRecord {
+    /// Takes the figures of a record, as its line of metrics has them.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if it can't be written as JSON.
+    pub(crate) fn from_record(record: &Record) -> Result<Self> {
+        let parsed = serde_json::to_value(record).and_then(serde_json::from_value);
+        parsed.map_err(|error| Error::contract("a record is JSON", error.to_string()))
     }
 }
 
-/// The steps that a file of metrics has, up to that of a checkpoint; none where there is no file, and without an incomplete last one.
+/// Reads the steps of a file of metrics, up to that of a checkpoint; none if there is no file, and without an incomplete last one.
 ///
 /// # Errors
-/// [`Error::File`] for lines that lack a figure of every step.
-pub(crate) fn steps_before(path: &Path, done: usize) -> Result<Steps> {
+/// [`Error::File`] for a line without a figure that every step has.
+pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
     if !path.exists() {
         return Ok(Steps::default());
     }
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut made = Steps::default();
+    let mut steps = Steps::default();
     for (k, line) in whole.lines().enumerate() {
         let refuse = |error: serde_json::Error| {
             let problem = format!("line {} isn't a line of metrics ({error})", k + 1);
             Error::file(path, problem, "give a folder that --run wrote, as it was written")
         };
         let line: Value = serde_json::from_str(line).map_err(refuse)?;
-        // What is behind is of a part that will be made again.
+        // The run makes later steps again.
         if line["step"].as_u64().is_some_and(|step| step > done as u64) {
             break;
         }
-        made.push(serde_json::from_value(line).map_err(refuse)?);
+        steps.push(serde_json::from_value(line).map_err(refuse)?);
     }
-    Ok(made)
+    Ok(steps)
 }

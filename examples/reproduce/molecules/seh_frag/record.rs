@@ -1,16 +1,17 @@
-//! What was found, by the number of molecules that were scored.
+//! The molecules that were found, by the number of molecules that were scored.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gfn::Result;
 use gfn::graph::CanonicalKey;
 use gfn_molecules::{Fingerprint, Molecule, MoleculeScore, SehProxy};
 use serde::Serialize;
 
 use super::scored::ScoredTable;
+use crate::prelude::*;
 
-/// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al. 2021).
+/// A score of at least 7/8 and a Tanimoto similarity below 0.7 to all found before make a mode (Bengio et al.
+/// 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
 const MODE_SIMILARITY: f64 = 0.7;
 /// Last molecules whose mean score is reported, and best ones.
@@ -30,11 +31,11 @@ pub(super) struct Point {
 }
 
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SearchRecord {
     calls: usize,
     last: VecDeque<f64>,
     keys: BTreeSet<CanonicalKey>,
-    /// By score, the best first; scores of different molecules can be the same.
+    /// The best molecules, the best first; scores of different molecules can be the same.
     best: BTreeMap<(u64, CanonicalKey), f64>,
     modes: Vec<Fingerprint>,
     pub(super) curve: Vec<Point>,
@@ -42,7 +43,7 @@ pub(super) struct Seen {
     table: Option<ScoredTable>,
 }
 
-impl Seen {
+impl SearchRecord {
     fn note(&mut self, molecule: &Molecule, score: f64) {
         self.calls += 1;
         if let Some(table) = &mut self.table {
@@ -84,38 +85,33 @@ impl Seen {
     }
 }
 
-/// The proxy, with what it was asked for.
-pub(super) struct Watched {
-    proxy: SehProxy,
-    seen: Mutex<Seen>,
+/// The proxy, and a record of the molecules that it scored.
+pub(super) struct RecordedProxy {
+    pub(super) proxy: SehProxy,
+    record: Mutex<SearchRecord>,
 }
 
-impl Watched {
+impl RecordedProxy {
     /// Points of the curve are `every` molecules apart; `table` gets a row for each molecule.
     pub(super) fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
-        Self { proxy, seen: Mutex::new(Seen { every, table, ..Seen::default() }) }
+        Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }
 
     /// Writes the molecules of this step into the table; by default it is the step after the last.
     pub(super) fn finish_step(&self, step: Option<usize>) -> Result<()> {
-        self.seen().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
+        self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }
 
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The scores of molecules that aren't counted, for what is measured in the end.
-    pub(super) fn unseen(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
-        self.proxy.log_scores(molecules)
+    pub(super) fn record(&self) -> MutexGuard<'_, SearchRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl MoleculeScore for Watched {
+impl MoleculeScore for RecordedProxy {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let logs = self.proxy.log_scores(molecules)?;
-        let mut seen = self.seen();
-        molecules.iter().zip(&logs).for_each(|(molecule, log)| seen.note(molecule, log.exp()));
+        let mut record = self.record();
+        molecules.iter().zip(&logs).for_each(|(molecule, log)| record.note(molecule, log.exp()));
         Ok(logs)
     }
 }

@@ -1,0 +1,252 @@
+//! Problems on input graphs: one policy for all graphs, measured on graphs that it wasn't trained on.
+
+use gfn::train::TransitionBatches;
+use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi};
+use gfn_solver::Improving;
+
+use super::held_out::{Large, Small};
+use crate::prelude::*;
+
+/// Train one policy on many input graphs, and measure it on others
+#[derive(Args)]
+#[command(mut_arg("objective", |objective| objective.default_value("fl-subtb")))]
+pub(crate) struct GraphProblems {
+    /// The problem
+    #[arg(long, value_parser = choice(PROBLEMS), default_value = "independent-set")]
+    pub(super) problem: Selection<Problem>,
+    /// Kind of input graphs
+    #[arg(long, value_parser = choice(GRAPHS), default_value = "small")]
+    graphs: Selection<Graphs>,
+    /// Log-reward of a unit of size; by default 2, of large graphs 5
+    #[arg(long, visible_alias = "beta-to")]
+    beta: Option<f64>,
+    /// Log-reward of a unit of size at first; it rises to --beta over three quarters of the steps
+    #[arg(long)]
+    beta_from: Option<f64>,
+    /// One policy for all log-rewards between --beta-from and --beta, of small graphs; a condition selects
+    /// one when it samples
+    #[arg(long, requires = "beta_from")]
+    any_beta: bool,
+    /// Updates of each step on 64 transitions each, instead of one on whole trajectories; for fl-db and db
+    #[arg(long)]
+    updates: Option<usize>,
+    /// Rounds of local search, after which half of the samples are learned from
+    #[arg(long)]
+    improve: Option<usize>,
+    /// Graphs that are generated to train on; by default 4,000, of large ones 1,000
+    #[arg(long)]
+    train: Option<usize>,
+    /// Graphs that are generated to measure on; by default 50, of large ones 100
+    #[arg(long)]
+    held_out: Option<usize>,
+    /// Samples of which the best one counts, of large graphs
+    #[arg(long, default_value_t = 20)]
+    pub(super) best_of: usize,
+    /// Branches of the exact search of a large graph that is measured on; 0 for none
+    #[arg(long, default_value_t = 200_000_000)]
+    pub(super) branches: u64,
+    /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is measured on, too
+    #[arg(long, default_value_t = 0)]
+    pub(super) larger: usize,
+    /// Message passing; by default gin-virtual, of large graphs gin
+    #[arg(long, value_parser = choice(CONVS))]
+    conv: Option<Selection<ConvKind>>,
+    /// Nodes have their degree as input
+    #[arg(long)]
+    degrees: bool,
+    /// Negative control: the network gets no messages along edges, and sees marks alone
+    #[arg(long, conflicts_with_all = ["layers", "conv", "degrees"])]
+    blind: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) const PROBLEMS: &[Choice<Problem>] = &[
+    ("independent-set", Problem::IndependentSet, "Most nodes of which no two have an edge"),
+    ("clique", Problem::Clique, "Most nodes of which any two have an edge"),
+    ("dominating-set", Problem::DominatingSet, "Fewest nodes with an edge to each other node"),
+    ("cut", Problem::Cut, "Two sides with most edges between them"),
+];
+
+const CONVS: &[Choice<ConvKind>] = &[
+    ("gin", ConvKind::Gin, "Sums over neighbours"),
+    ("gin-virtual", ConvKind::GinVirtual, "Sums over neighbours, and over the whole graph"),
+    ("transformer", ConvKind::Transformer { heads: 4 }, "Attention along edges and to a virtual node, four heads"),
+    ("gat", ConvKind::Gat { heads: 4 }, "GATv2: attention along edges, four heads"),
+    ("gps", ConvKind::Gps { heads: 4 }, "GPS: sums over neighbours beside attention to the whole graph, four heads"),
+];
+
+/// A kind of input graphs.
+#[derive(Clone, Copy)]
+enum Graphs {
+    Small,
+    Rb(fn() -> RbModel),
+    Ba,
+}
+
+const GRAPHS: &[Choice<Graphs>] = &[
+    ("small", Graphs::Small, "All of 6 nodes and random ones of 6 to 14; held out are random ones of 10 to 14: exact"),
+    ("rb", Graphs::Rb(RbModel::medium), "RB graphs of 50 to 100 nodes: the best sample beside the optimum"),
+    ("rb-large", Graphs::Rb(RbModel::large), "RB graphs of 200 to 300 nodes"),
+    ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
+];
+
+/// Nodes of the small graphs to train on, and of those that are measured on.
+const TRAINED_NODES: [usize; 2] = [6, 14];
+const HELD_OUT_NODES: [usize; 2] = [10, 14];
+/// The probability of an edge of small graphs.
+const EDGE_PROBABILITY: f64 = 0.3;
+/// Nodes of Barabasi-Albert graphs, and the edges that a new one brings.
+const BA_NODES: [usize; 2] = [200, 300];
+const BA_ATTACHED: usize = 4;
+/// The seed of held-out graphs: the run's must not choose what it is measured on.
+pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
+/// Transitions of an update.
+const TRANSITIONS: usize = 64;
+
+/// Draws RB graphs.
+pub(super) fn draw_rb(model: &RbModel, count: usize, rng: &mut Rng) -> Result<Instances> {
+    Instances::new((0..count).map(|_| model.draw(rng)).collect::<Result<_>>()?)
+}
+
+fn draw_ba(count: usize, rng: &mut Rng) -> Result<Instances> {
+    let [least, most] = BA_NODES;
+    let one = |_| barabasi_albert(least + rng.below(most - least + 1), BA_ATTACHED, rng);
+    Instances::new((0..count).map(one).collect::<Result<_>>()?)
+}
+
+fn draw_small(count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
+    let sizes = (nodes[0]..=nodes[1]).cycle().take(count);
+    Instances::new(sizes.map(|n| erdos_renyi(n, EDGE_PROBABILITY, rng)).collect::<Result<_>>()?)
+}
+
+impl GraphProblems {
+    /// Returns the graphs to train on, and those to measure on.
+    fn instances(&self) -> Result<[Instances; 2]> {
+        let (held_out_rng, train_rng) = (&mut Rng::seeded(HELD_OUT_SEED), &mut Rng::seeded(self.common.seed).split());
+        let is_small = self.graphs.name == "small";
+        let n_held_out = self.held_out.unwrap_or(if is_small { 50 } else { 100 });
+        let n_train = self.train.unwrap_or(if is_small { 4_000 } else { 1_000 });
+        let [train, held_out] = match self.graphs.value {
+            Graphs::Small => {
+                let held_out = draw_small(n_held_out, HELD_OUT_NODES, held_out_rng)?;
+                [Instances::all(6)?.and(draw_small(n_train, TRAINED_NODES, train_rng)?), held_out]
+            }
+            Graphs::Rb(model) => {
+                let held_out = draw_rb(&model(), n_held_out, held_out_rng)?;
+                [draw_rb(&model(), n_train, train_rng)?, held_out]
+            }
+            Graphs::Ba => {
+                let held_out = draw_ba(n_held_out, held_out_rng)?;
+                [draw_ba(n_train, train_rng)?, held_out]
+            }
+        };
+        let held_out = held_out.distinct();
+        Ok([train.distinct().without(&held_out), held_out])
+    }
+
+    /// Refuses flags that would have no effect beside the others.
+    fn check(&self) -> Result<()> {
+        if self.held_out == Some(0) || self.best_of == 0 {
+            let expected = "at least one graph to measure on, and one sample of it";
+            return Err(Error::config("--held-out and --best-of", 0, expected));
+        }
+        if !matches!(self.graphs.value, Graphs::Rb(_)) {
+            refuse(&["--larger"], "--graphs rb, which larger graphs of the same kind belong to")?;
+        }
+        if self.graphs.name != "small" {
+            refuse(&["--validate-every"], "no such flag with --graphs rb: no distance is measured during training")?;
+            refuse(&["--any-beta"], "no such flag with RB graphs: what it is measured by is exact distances")?;
+        }
+        Ok(())
+    }
+}
+
+impl Task for GraphProblems {
+    fn run(&self) -> Result<()> {
+        self.check()?;
+        let (common, is_large, problem) = (&self.common, self.graphs.name != "small", self.problem.value);
+        let reward = SizeReward::new(problem, self.beta.unwrap_or(if is_large { 5.0 } else { 2.0 }))?;
+        let beta_from = self.beta_from.map(|from| SizeReward::new(problem, from)).transpose()?;
+        let beta_from = beta_from.map(|from| from.beta());
+        let least = beta_from.filter(|_| self.any_beta);
+        let any_beta = least.map(|least| AnyBeta::new(problem, least, reward.beta())).transpose()?;
+        let title = format!("{} of graphs, beta {}", self.problem.words(), reward.beta());
+        let steps = if is_large { 3_000 } else { 40_000 };
+        let recipe = Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() };
+        let mut run = Run::begin(common, "graph_problem", title, recipe)?;
+        let [train, held_out] = self.instances()?;
+        let env = GraphProblem::for_size(problem, &train)?.into_env();
+        let conv = if is_large { ConvKind::Gin } else { ConvKind::GinVirtual };
+        let mut network = GraphNetConfig {
+            conv: self.conv.map_or(conv, |named| named.value),
+            degrees: self.degrees,
+            // What is learned of nodes holds for other graphs.
+            identity: false,
+            global: true,
+            // Differences of log R are in units of beta.
+            unit: (reward.beta() / 5.0).max(1.0),
+            ..common.graph_net(5, 64, BackwardPolicy::Uniform)
+        };
+        if self.blind {
+            network.layers = 0;
+        }
+        if let Some(any) = &any_beta {
+            network.estimators.n_conditions = any.conditioning.width() as i64;
+            network.estimators.logit_scale = Some(MlpConfig { hidden: vec![32], ..MlpConfig::default() });
+        }
+        let task = json!({ "problem": self.problem.words(), "graphs": self.graphs.name, "beta": reward.beta() });
+        if let Some(from) = beta_from.filter(|_| !self.any_beta) {
+            let steps = (run.steps() * 3).div_ceil(4);
+            run.config.reward_exponent = Schedule::Linear { from: from / reward.beta(), to: 1.0, steps };
+        }
+        let batches = |updates_per_draw| TransitionBatches { size: TRANSITIONS, updates_per_draw };
+        run.config.transitions = self.updates.map(batches);
+        let trainer = match &any_beta {
+            Some(any) => run
+                .graph_trainer(env, any.reward()?, network, run.rng(), task)?
+                .with_conditions(any.conditioning.clone()),
+            None => run.graph_trainer(env, reward, network, run.rng(), task)?,
+        };
+        let trainer = match self.improve {
+            Some(rounds) => trainer.with_source(0.5, Improving::new(problem, rounds)?)?,
+            None => trainer,
+        };
+        let sizes = json!({ "train_graphs": train.graphs().len(), "held_out_graphs": held_out.graphs().len(),
+            "beta": reward.beta(), "blind": self.blind });
+        let report = if is_large {
+            Large { task: self, problem }.learn(&run, trainer, &held_out)?
+        } else {
+            Small::new(problem, &held_out, reward, any_beta)?.learn(&run, trainer)?
+        };
+        let Some(mut report) = report else { return Ok(()) };
+        report.extend(sizes);
+        run.print(report)
+    }
+}
+
+/// Conditions that give beta: one policy for all log-rewards of a unit of size between two numbers.
+pub(super) struct AnyBeta {
+    problem: Problem,
+    conditioning: Conditioning,
+    /// The betas that the policy is measured at.
+    pub(super) measured: [f64; 3],
+}
+
+impl AnyBeta {
+    fn new(problem: Problem, least: f64, most: f64) -> Result<Self> {
+        let distribution = Temperature::Uniform { least, most };
+        let conditioning = Conditioning::new(1)?.temperature(distribution, Encoding::Thermometer { bins: 16 })?;
+        Ok(Self { problem, conditioning, measured: [least, 0.5 * (least + most), most] })
+    }
+
+    pub(super) fn reward(&self) -> Result<ConditionedReward<GraphStates>> {
+        ConditionedReward::new(self.conditioning.clone(), vec![Arc::new(SizeReward::new(self.problem, 1.0)?)])
+    }
+
+    /// Returns the condition of one trajectory, `[1, C]`.
+    pub(super) fn condition(&self, beta: f64) -> Result<Tensor> {
+        self.conditioning.encode(&[Condition { beta, preferences: vec![1.0], focus: None }])
+    }
+}

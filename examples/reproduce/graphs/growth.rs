@@ -1,0 +1,107 @@
+//! Growth up to isomorphism: all graphs equally often, and connected graphs of two-coloured nodes by a
+//! reward.
+
+use gfn::nn::Symmetry;
+use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs as ColoredGrowth};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
+
+use crate::prelude::*;
+
+/// Train a GNN policy to draw all graphs up to isomorphism equally often
+#[derive(Args)]
+pub(crate) struct AllGraphs {
+    /// Most nodes of a graph; there are 1,253 graphs up to 7 nodes, 13,599 up to 8, 288,267 up to 9
+    #[arg(long, default_value_t = 7)]
+    max_nodes: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Graphs on the sheet.
+const SHOWN: usize = 24;
+
+impl Task for AllGraphs {
+    fn run(&self) -> Result<()> {
+        let title = format!("all graphs of at most {} nodes", self.max_nodes);
+        let run = Run::begin(&self.common, "all_graphs", title, Recipe { exact_up_to: 300_000, ..recipe(10_000) })?;
+        let config = GraphBuildingConfig::new(GraphKind::Undirected, self.max_nodes);
+        let env = GraphBuilding::new(config)?.into_env();
+        let reward = |states: &GraphStates, _: Option<&Tensor>| Ok(vec![0.0; states.graphs().len()]);
+        let network = network(&self.common, Symmetry::Refined);
+        let task = json!({ "max_nodes": self.max_nodes });
+        let trainer = run.graph_trainer(env, reward, network, run.rng(), task)?;
+        learn(&run, trainer, |_| ())
+    }
+}
+
+/// Returns the recipe of growth: many small steps, as each action's probability must be right to a few per
+/// cent in every class.
+fn recipe(steps: usize) -> Recipe {
+    Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() }
+}
+
+/// Returns the network of growth.
+fn network(common: &Common, symmetry: Symmetry) -> GraphNetConfig {
+    GraphNetConfig {
+        conv: ConvKind::Gin,
+        identity: false,
+        pair_walks: Some(3),
+        global: true,
+        symmetry,
+        ..common.graph_net(5, 64, BackwardPolicy::SharedTorso)
+    }
+}
+
+/// Trains, reports the number of classes, and draws graphs.
+fn learn(run: &Run<'_>, trainer: Trainer<GraphEnv>, add: impl FnOnce(&mut Report)) -> Result<()> {
+    run.learn(trainer, "graphs up to isomorphism", Vec::new(), |report, trainer, exact| {
+        report.set("classes", exact.map(|exact| exact.graph.len()));
+        add(report);
+        let samples = sample(trainer.env(), trainer.policy(), SHOWN, &mut trainer.evaluation_rng())?;
+        let drawing = GraphDrawing { labels: NodeLabels::None, ..GraphDrawing::default() };
+        run.draw_graphs(exact, &drawing, samples.graphs(), SHOWN)
+    })
+}
+
+/// Train a GNN policy to grow two-coloured graphs, up to isomorphism
+#[derive(Args)]
+pub(crate) struct ColoredGraphs {
+    /// Most nodes of a graph; the distances are exact up to 7
+    #[arg(long, default_value_t = 5)]
+    max_nodes: usize,
+    /// The reward
+    #[arg(long, value_parser = choice(REWARDS), default_value = "count")]
+    reward: Selection<ColoredGraphReward>,
+    /// Train on R(G) instead of |Aut(G)| R(G): samples R(G) / |Aut(G)|
+    #[arg(long)]
+    no_symmetry_correction: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+const REWARDS: &[Choice<ColoredGraphReward>] = &[
+    ("clique", ColoredGraphReward::Clique, "Maximal cliques, best of size 4 and mostly of one colour"),
+    ("even", ColoredGraphReward::Even, "Nodes with an even number of differently coloured neighbours"),
+    ("count", ColoredGraphReward::Count, "Numbers of nodes of each colour"),
+];
+
+impl Task for ColoredGraphs {
+    fn run(&self) -> Result<()> {
+        let title = format!("coloured graphs, at most {} nodes, reward {}", self.max_nodes, self.reward.name);
+        // There are 4,303 classes up to six nodes and 72,297 up to seven.
+        let steps = if self.max_nodes <= 6 { 10_000 } else { 40_000 };
+        let run = Run::begin(&self.common, "colored_graphs", title, recipe(steps))?;
+        let corrects = !self.no_symmetry_correction;
+        let env = ColoredGrowth::new(self.max_nodes)?.into_env().with_symmetry_correction(corrects);
+        let network = network(&self.common, Symmetry::Seen);
+        let task = json!({ "max_nodes": self.max_nodes });
+        let trainer = run.graph_trainer(env, self.reward.value, network, run.rng(), task)?;
+        learn(&run, trainer, |report| {
+            report.set("symmetry_corrected", corrects);
+            if !corrects {
+                // log Z is that of R(G) / |Aut(G)|: there is nothing to compare it with.
+                report.set("log_z_true", None::<f64>);
+            }
+        })
+    }
+}

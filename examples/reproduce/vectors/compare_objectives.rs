@@ -1,0 +1,225 @@
+//! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates
+//! by samples if there are too many states.
+
+use std::collections::HashMap;
+
+use clap::Arg;
+use gfn::objective::{
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance, TrustPcl, Weighting,
+};
+use gfn::optim::AdamConfig;
+use gfn::policy::WithPrior;
+use gfn::run::Fit;
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use gfn_gym::toy_dag::{ToyDag, ToyReward};
+
+use crate::flags::{Machine, OBJECTIVES, ObjectiveName, Objectives, selections};
+use crate::prelude::*;
+
+/// Train by every objective on every source of trajectories, and compare exact distances
+#[derive(Args)]
+#[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
+pub(crate) struct Comparison {
+    /// Environment to sample from
+    #[arg(long, value_parser = choice(ENVIRONMENTS), default_value = "grid")]
+    environment: Selection<()>,
+    /// Points along each of the two dimensions of the grid
+    #[arg(long, default_value_t = 5)]
+    height: usize,
+    /// Objectives to compare; by default all of them
+    #[arg(long, value_parser = choice(OBJECTIVES.iter().chain(FURTHER)))]
+    only: Vec<ObjectiveName>,
+    /// Sources to compare; by default all of them
+    #[arg(long, value_parser = choice(SOURCES))]
+    source: Vec<Selection<Replay>>,
+    /// Training steps of each pair
+    #[arg(long, default_value_t = 2_000)]
+    steps: usize,
+    /// Trajectories per step, replayed ones included
+    #[arg(long, default_value_t = 16)]
+    batch: usize,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+/// Refuses the flag of a run folder, and says what else there is.
+fn no_run(_: &str) -> std::result::Result<String, &'static str> {
+    Err("this task makes a run for each pair, and keeps none; --json has its figures")
+}
+
+const ENVIRONMENTS: &[Choice<()>] = &[
+    ("grid", (), "A grid with the original reward"),
+    ("dag", (), "The 11 states of Bengio et al. (2023), of which six can be finished"),
+];
+
+/// The objectives beside those of other tasks: weightings of sub-trajectory balance, and objectives relative
+/// to the uniform policy.
+const FURTHER: Objectives = &[
+    ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
+    ("subtb-modified-db", || weighted(Weighting::ModifiedDb), "Sub-trajectory balance, weights of modified DB"),
+    ("subtb-tb", || weighted(Weighting::Tb), "Sub-trajectory balance, weights of TB"),
+    ("subtb-equal", || weighted(Weighting::Equal), "Sub-trajectory balance, equal weights"),
+    ("subtb-equal-within", || weighted(Weighting::EqualWithin), "Sub-trajectory balance, equal within trajectories"),
+    ("subtb-geometric", || weighted(Weighting::Geometric { lambda: 0.9 }), "Sub-trajectory balance, geometric weights"),
+    ("relative-tb", || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)), "Relative to a prior"),
+    ("relative-vargrad", || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)), "Relative to a prior"),
+    ("trust-pcl", || Ok(Box::new(TrustPcl::new(1.0)?)), "Relative to a prior"),
+];
+
+fn weighted(weighting: Weighting) -> Result<Box<dyn Objective>> {
+    Ok(Box::new(SubTrajectoryBalance::new(weighting)?))
+}
+
+/// The buffer that half of a batch comes from, if any, and the path to its objects.
+type Replay = Option<(Eviction, Draw, ReplayPath)>;
+
+const BY_REWARD: Draw = Draw::RewardPrioritised { exponent: 1.0 };
+const SOURCES: &[Choice<Replay>] = &[
+    ("on-policy", None, "The policy itself"),
+    ("epsilon", None, "A tenth of the actions uniform"),
+    ("fifo", Some((Eviction::Fifo, Draw::Uniform, ReplayPath::Stored)), "Half of the batch from the newest"),
+    (
+        "best",
+        Some((Eviction::BestReward, Draw::Uniform, ReplayPath::Stored)),
+        "Half of the batch from the best rewards",
+    ),
+    ("prioritised", Some((Eviction::Fifo, BY_REWARD, ReplayPath::Stored)), "Half of it in proportion to the reward"),
+    ("terminating", Some((Eviction::Fifo, Draw::Uniform, ReplayPath::UniformBackward)), "Half of it by new paths"),
+];
+
+/// The number of objects in a buffer.
+const CAPACITY: usize = 1_000;
+/// States up to which distances are exact.
+const LIST_LIMIT: usize = 100_000;
+/// The number of samples of an estimate.
+const SAMPLES: usize = 2_000;
+/// The learning rate at the start; it falls to 0 in a straight line.
+const LEARNING_RATE: f64 = 3e-3;
+
+impl Task for Comparison {
+    fn run(&self) -> Result<()> {
+        if self.environment.name == "dag" {
+            return self.compare(ToyDag.env(), ToyReward::default(), KHot::new(1, ToyDag::N_STATES));
+        }
+        let grid = HyperGrid::new(2, self.height)?;
+        self.compare(grid.env(), OriginalReward::standard(&grid)?, KHot::new(2, self.height))
+    }
+}
+
+impl Comparison {
+    fn compare<R>(&self, env: VectorEnv, reward: R, features: KHot) -> Result<()>
+    where
+        R: Reward<VectorStates> + Clone + 'static,
+    {
+        let device = self.machine.device()?;
+        let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
+        let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
+        // Fails with `Error::Missing` for a pair that isn't defined.
+        let build = |objective: ObjectiveName, source: Selection<Replay>| -> Result<Trainer<VectorEnv>> {
+            let mut rng = Rng::seeded(self.machine.seed);
+            let network = MlpPolicyConfig {
+                mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
+                backward: objective.backward(BackwardPolicy::Uniform),
+                estimators: objective.estimators(),
+                paths: objective.needs(Quantity::LogPaths),
+                ..MlpPolicyConfig::default()
+            };
+            let policy = MlpPolicy::new(&env, features, network, device, Kind::Float, &mut rng)?;
+            let config = TrainerConfig {
+                epsilon: Some(Schedule::Constant(if source.name == "epsilon" { 0.1 } else { 0.0 })),
+                replay_path: source.value.map_or(ReplayPath::Stored, |(.., path)| path),
+                batch: self.batch,
+                lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: self.steps },
+                adam: AdamConfig { lr: LEARNING_RATE, log_z_lr: 1e-1, ..AdamConfig::default() },
+                ..TrainerConfig::default()
+            };
+            let (env, reward) = (env.clone(), reward.clone());
+            let trainer = if objective.needs(Quantity::LogPrior) {
+                let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
+                let exact = exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?;
+                let reward = OverPrior::new(env.clone(), reward, &exact.graph)?;
+                let policy = WithPrior { policy, prior: UniformPolicy };
+                Trainer::new(env, reward, policy, objective.build()?, config, rng)?
+            } else {
+                Trainer::new(env, reward, policy, objective.build()?, config, rng)?
+            };
+            let Some((eviction, draw, _)) = source.value else { return Ok(trainer) };
+            Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw })?))
+        };
+        let all = selections(OBJECTIVES.iter().chain(FURTHER));
+        let objectives = if self.only.is_empty() { &all } else { &self.only };
+        let all = selections(SOURCES);
+        let sources = if self.source.is_empty() { &all } else { &self.source };
+        let figure = if exact.is_none() { "elbo" } else { "tv" };
+        let head = [figure].into_iter().chain(sources.iter().map(|source| source.name));
+        let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).collect()];
+        let mut pairs = Vec::new();
+        for objective in objectives {
+            let mut row = vec![objective.name.to_owned()];
+            for source in sources {
+                let mut pair = json!({ "objective": objective.name, "source": source.name, "tv": null });
+                match build(*objective, *source).and_then(|trainer| self.measure(trainer, exact.as_ref())) {
+                    Ok(figures) => merge(&mut pair, figures),
+                    Err(error @ Error::Missing { .. }) => pair["why"] = json!(error.to_string()),
+                    Err(error) => return Err(error),
+                }
+                row.push(pair[figure].as_f64().map_or("-".to_owned(), number));
+                pairs.push(pair);
+            }
+            rows.push(row);
+        }
+        print(table(&rows).trim_end())?;
+        if let Some(why) = &why_not_exact {
+            print(format_args!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F), at most log Z."))?;
+        }
+        if !self.machine.json {
+            return Ok(());
+        }
+        let worst = exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
+        print(json!({ "example": "compare_objectives", "environment": self.environment.name, "seed": self.machine.seed,
+            "steps": self.steps, "batch": self.batch, "threads": self.machine.threads, "device": self.machine.device.to_string(),
+            "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst,
+            "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
+    }
+
+    /// Trains, and returns the figures of a pair.
+    fn measure(&self, mut trainer: Trainer<VectorEnv>, exact: Option<&Exact<VectorEnv>>) -> Result<Value> {
+        let (mut log_z, mut seconds) = (f64::NAN, 0.0);
+        let mut keep = |_: &Trainer<VectorEnv>, record: &mut Record| {
+            log_z = record.stats.log_z;
+            seconds += record.stats.seconds.iter().sum::<f64>();
+            Ok(ControlFlow::Continue(()))
+        };
+        Fit::new(self.steps).observe(&mut keep).run(&mut trainer)?;
+        let mut figures = match exact {
+            Some(exact) => json!({ "tv": exact.distances(&exact.learned(&trainer)?)?.tv }),
+            None => sampled(&trainer, SAMPLES)?,
+        };
+        merge(&mut figures, json!({ "log_z": log_z, "train_s": seconds }));
+        Ok(figures)
+    }
+}
+
+/// R(x) / prior(x): a relative objective has the posterior `prior(x) R'(x)`, which then is everyone's target.
+struct OverPrior<R> {
+    env: VectorEnv,
+    reward: R,
+    log_prior: HashMap<<VectorEnv as EnumerableEnv>::Key, f64>,
+}
+
+impl<R> OverPrior<R> {
+    /// Takes the uniform policy as prior, with its exact distribution.
+    fn new(env: VectorEnv, reward: R, graph: &StateGraph<VectorEnv>) -> Result<Self> {
+        let probs = graph.terminating_distribution(&env, &UniformPolicy, None)?.probs;
+        let keys = env.keys(graph.states());
+        Ok(Self { env, reward, log_prior: keys.into_iter().zip(probs.iter().map(|p| p.ln())).collect() })
+    }
+}
+
+impl<R: Reward<VectorStates>> Reward<VectorStates> for OverPrior<R> {
+    fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        let log_rewards = self.reward.log_reward(states, conditions)?;
+        let keys = self.env.keys(states);
+        Ok(log_rewards.iter().zip(&keys).map(|(r, key)| r - self.log_prior[key]).collect())
+    }
+}

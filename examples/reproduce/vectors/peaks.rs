@@ -1,0 +1,245 @@
+//! Peaks on a grid of many dimensions: how many a policy finds, beside Markov chains, by the number of
+//! rewards that were computed.
+
+use std::cell::RefCell;
+use std::f64::consts::PI;
+use std::time::Instant;
+
+use gfn::metrics::ModeTracker;
+use gfn_gym::hypergrid::HyperGrid;
+
+use super::chains::{Round, run_chains};
+use crate::prelude::*;
+
+/// Train a perceptron on a grid with a few peaks, or run the Markov chains that it is compared with
+#[derive(Args)]
+pub(crate) struct PeakSearch {
+    /// Search for peaks, by as many rewards as the steps times the batch
+    #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
+    by: Selection<Method>,
+    /// Dimensions
+    #[arg(long, default_value_t = 8)]
+    ndim: usize,
+    /// Points along each dimension
+    #[arg(long, default_value_t = 10)]
+    height: usize,
+    /// Number of peaks, whose places are the same for all seeds
+    #[arg(long, default_value_t = 16)]
+    peaks: usize,
+    /// Standard deviation of each peak
+    #[arg(long, default_value_t = 0.5)]
+    width: f64,
+    /// Reward far from all peaks; a peak's top has 1
+    #[arg(long, default_value_t = 1e-9)]
+    floor: f64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A search for peaks.
+#[derive(Clone, Copy)]
+enum Method {
+    Policy,
+    /// Markov chains on ladders of this number of temperatures, along which they exchange points.
+    Chains(usize),
+}
+
+const METHODS: &[Choice<Method>] = &[
+    ("policy", Method::Policy, "A policy that is trained"),
+    ("metropolis", Method::Chains(1), "Metropolis-Hastings chains"),
+    ("tempering", Method::Chains(8), "Replica exchange: each next chain samples by a lower power of R"),
+];
+
+/// The number of Markov chains in all.
+const CHAINS: usize = 16;
+/// Points up to which a policy's distribution is exact, and chains are compared with the target.
+const EXACT_LIMIT: usize = 4_096;
+/// Parts of the budget after which peaks are counted.
+const PARTS: [(u64, &str); 4] =
+    [(8, "found_by_eighth"), (4, "found_by_quarter"), (2, "found_by_half"), (1, "modes_found")];
+
+impl Task for PeakSearch {
+    fn run(&self) -> Result<()> {
+        let grid = HyperGrid::new(self.ndim, self.height)?;
+        let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
+        let title = format!("{} peaks of width {} on a grid of {}^{}", self.peaks, self.width, self.height, self.ndim);
+        let recipe = Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
+        let run = Run::begin(&self.common, "peaks", title, recipe)?;
+        // One member must draw all points, and checkpoints don't hold the peaks that were found.
+        if members::count() > 1 {
+            return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));
+        }
+        if self.common.resume().is_some() {
+            let expected = "a run from its beginning, as the peaks found before aren't in checkpoints";
+            return Err(Error::config("a checkpoint to resume from", "given", expected));
+        }
+        let found = ModeTracker::new();
+        if let Method::Chains(n_powers) = self.by.value {
+            return self.search(&run, &peaks, n_powers, found);
+        }
+        let task = json!({ "ndim": self.ndim, "height": self.height, "peaks": self.peaks, "width": self.width,
+            "floor": self.floor });
+        let (env, features) = (peaks.grid.env(), KHot::new(self.ndim, self.height));
+        let trainer = run.perceptron(env, features, peaks.clone(), BackwardPolicy::SharedTorso, task)?;
+        let found = RefCell::new(found);
+        let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
+            let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
+            let mut found = found.borrow_mut();
+            found.add(record.step, record.reward_calls, latest.filter_map(|point| peaks.peak_at(point)));
+            record.metrics.insert("modes_found".to_owned(), found.found() as f64);
+            Ok(ControlFlow::Continue(()))
+        };
+        run.learn(trainer, "points", vec![&mut watch], |report, _, _| {
+            self.report(&run, &peaks, &found.borrow(), report);
+            Ok(())
+        })
+    }
+}
+
+impl PeakSearch {
+    /// Runs chains until as many rewards are computed as training would.
+    fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
+        // Another stream than the run's, which with seed 0 places the peaks: chains would begin at their
+        // tops.
+        let (budget, mut rng, started) = (budget(run), run.rng().split(), Instant::now());
+        let log_reward = |point: &[u16]| peaks.log_value(point);
+        // The powers of R fall in equal ratios to about 1 / -log floor.
+        let hottest = (-self.floor.ln()).max(2.0);
+        let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
+        let powers: Vec<f64> = (0..n_powers).map(power).collect();
+        let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
+        let (mut visits, mut n_rounds) = (vec![0u64; n_counted as usize], 0);
+        let shape = [self.ndim, self.height];
+        run_chains(shape, CHAINS / n_powers, &powers, &log_reward, &mut rng, |Round { ladders, reward_calls }| {
+            n_rounds += 1;
+            let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
+            found.add(n_rounds, reward_calls, modes);
+            // Rounds apart, as the points of one chain depend on each other. The first chain of a ladder
+            // samples by R itself.
+            if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
+                for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
+                    if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
+                        *visits += 1;
+                    }
+                }
+            }
+            if reward_calls >= budget { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        let mut report = Report::new(TrainingStats::without_steps(run.config.batch, seconds));
+        report.set("why_not_exact", "chains have no distribution that could be listed");
+        peaks.report_visits(&visits, &mut report)?;
+        self.report(run, peaks, &found, &mut report);
+        run.print(report)
+    }
+
+    /// Reports figures and curve of the peaks that were found.
+    fn report(&self, run: &Run<'_>, peaks: &Peaks, found: &ModeTracker<usize>, report: &mut Report) {
+        let mut points = Vec::new();
+        for (part, name) in PARTS {
+            let calls = budget(run) / part;
+            let last = found.curve().iter().take_while(|point| point.reward_calls <= calls).last();
+            let modes = last.map_or(0, |point| point.modes);
+            report.set(name, modes);
+            points.push((calls as f64, modes as f64));
+        }
+        report.extend(json!({ "by": self.by.name, "budget": budget(run), "log_z_true": peaks.log_z(),
+            "modes_total": peaks.tops.len(), "width": self.width, "floor": self.floor }));
+        report.panels.push(Panel::new("peaks").labels("reward calls", "").curve(Curve::new("found", points)));
+    }
+}
+
+fn budget(run: &Run<'_>) -> u64 {
+    (run.steps() * run.config.batch) as u64
+}
+
+/// The seed of the peaks' places, which are the same for all runs.
+const PLACES_SEED: u64 = 0;
+/// The least distance of two tops, in widths.
+const MIN_DISTANCE: f64 = 4.0;
+/// Places that are tried for each peak.
+const MAX_TRIES: usize = 10_000;
+
+/// R(x) = floor + the sum over peaks of exp(-|x - top|^2 / (2 width^2)): Gaussian peaks that lie apart.
+#[derive(Clone)]
+struct Peaks {
+    grid: HyperGrid,
+    tops: Vec<Vec<u16>>,
+    width: f64,
+    floor: f64,
+}
+
+impl Peaks {
+    /// Draws `n` peaks at random points of the grid.
+    fn new(grid: HyperGrid, n: usize, width: f64, floor: f64) -> Result<Self> {
+        for (flag, value) in [("--width", width), ("--floor", floor)] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::config(flag, value, "a finite number above 0"));
+            }
+        }
+        let (mut rng, mut tops) = (Rng::seeded(PLACES_SEED), Vec::<Vec<u16>>::new());
+        for _ in 0..n {
+            let place = || (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect();
+            let is_apart =
+                |point: &Vec<u16>| tops.iter().all(|top| squared(top, point) >= (MIN_DISTANCE * width).powi(2));
+            let point = std::iter::repeat_with(place).take(MAX_TRIES).find(is_apart);
+            tops.push(point.ok_or(Error::config("--peaks", n, "fewer or narrower peaks, or a larger grid"))?);
+        }
+        Ok(Self { grid, tops, width, floor })
+    }
+
+    /// Returns the height of each peak at a point.
+    fn heights(&self, point: &[u16]) -> impl Iterator<Item = f64> {
+        self.tops.iter().map(move |top| (-0.5 * squared(top, point) / self.width.powi(2)).exp())
+    }
+
+    fn log_value(&self, point: &[u16]) -> f64 {
+        (self.floor + self.heights(point).sum::<f64>()).ln()
+    }
+
+    /// Returns the peak that a point belongs to: one that is at least half as high there as at its top.
+    fn peak_at(&self, point: &[u16]) -> Option<usize> {
+        self.heights(point).position(|height| height >= 0.5)
+    }
+
+    /// Returns log Z: a peak's sum is a product over dimensions.
+    fn log_z(&self) -> f64 {
+        let along = |&top: &u16| {
+            let height = |x: usize| (-0.5 * ((x as f64 - f64::from(top)) / self.width).powi(2)).exp();
+            (0..self.grid.height()).map(height).sum::<f64>()
+        };
+        let peak = |top: &Vec<u16>| top.iter().map(along).product::<f64>();
+        (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
+    }
+
+    /// Reports the TV of the visits of a small grid from the target, and the mean TV of as many independent
+    /// samples.
+    fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
+        let n = visits.iter().sum::<u64>();
+        if n == 0 {
+            return Ok(());
+        }
+        let (n_visits, mut tv, mut perfect) = (n as f64, 0.0, 0.0);
+        for (point, &visits) in self.grid.states_of(0..visits.len() as u64)?.rows().zip(visits) {
+            let p = (self.log_value(point) - self.log_z()).exp();
+            tv += (visits as f64 / n_visits - p).abs() / 2.0;
+            perfect += (p * (1.0 - p) / (2.0 * PI * n_visits)).sqrt();
+        }
+        report.extend(json!({ "visits": n, "tv_visits": tv, "tv_visits_perfect": perfect }));
+        Ok(())
+    }
+}
+
+impl Reward<VectorStates> for Peaks {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+        Ok(states.rows().map(|point| self.log_value(point)).collect())
+    }
+    fn partial_log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.log_reward(states, None).map(Some)
+    }
+}
+
+/// Returns the squared distance of two points.
+fn squared(one: &[u16], other: &[u16]) -> f64 {
+    one.iter().zip(other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
+}

@@ -1,0 +1,61 @@
+//! Discrete energy-based models: binary vectors whose coordinates are set in any order, sampled in proportion
+//! to exp(-energy).
+
+use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
+
+use crate::prelude::*;
+
+/// Train a perceptron to sample vectors of four coupled spins, of low energy
+#[derive(Args)]
+pub(crate) struct Ebm {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Task for Ebm {
+    fn run(&self) -> Result<()> {
+        // At first every vector is built as often as any other, so that isolated ones of high reward are
+        // found, too.
+        let recipe =
+            Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
+        let run = Run::begin(&self.common, "discrete_ebm", "four spins, all coupled".to_owned(), recipe)?;
+        learn(&run, 4, IsingReward::ones(4, 1.0)?, 0)
+    }
+}
+
+/// Train a perceptron to sample spins of a periodic square lattice
+#[derive(Args)]
+pub(crate) struct Ising {
+    /// Spins along each side of the lattice
+    #[arg(long, default_value_t = 3)]
+    side: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The coupling of neighbours.
+const COUPLING: f64 = 0.22;
+
+impl Task for Ising {
+    fn run(&self) -> Result<()> {
+        let title = format!("Ising model, {0} x {0} spins, coupling {COUPLING}", self.side);
+        let recipe =
+            Recipe { steps: 4_000, epsilon: 0.5, lr: 2e-3, exact_up_to: 20_000, samples: 0, ..Recipe::default() };
+        let run = Run::begin(&self.common, "ising", title, recipe)?;
+        learn(&run, self.side * self.side, IsingReward::lattice(self.side, COUPLING, 1.0)?, 10_000)
+    }
+}
+
+/// Trains on `n` spins, and estimates log Z by `samples`.
+fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result<()> {
+    // Lattices of up to 9 x 9 are summed exactly, row by row.
+    let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
+    let trainer = run.perceptron(env, KHot::new(n, 3), reward, BackwardPolicy::Uniform, json!({ "spins": n }))?;
+    run.learn(trainer, "objects", Vec::new(), |report, trainer, _| {
+        report.set_log_z(log_z);
+        if samples > 0 {
+            report.extend(sampled(trainer, samples)?);
+        }
+        Ok(())
+    })
+}

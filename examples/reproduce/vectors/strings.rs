@@ -1,0 +1,127 @@
+//! Strings: bits near hidden modes, DNA of eight letters, and molecules of five blocks.
+
+use gfn::nn::{SequenceKind, SequenceNetConfig};
+use gfn::policy::{SequenceLayout, SequencePolicy, SequencePolicyConfig};
+use gfn_gym::bit_sequence::{BitSequence, HammingReward, Words, motif_tilings, standard_motifs};
+use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
+use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward};
+
+use crate::prelude::*;
+
+/// Train a policy to write bit sequences near hidden modes
+#[derive(Args)]
+pub(crate) struct BitSequences {
+    /// Network that reads them; all but the perceptron read them from left to right
+    #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
+    policy: Selection<Option<SequenceKind>>,
+    #[command(flatten)]
+    common: Common,
+}
+
+const NETWORKS: &[Choice<Option<SequenceKind>>] = &[
+    ("mlp", None, "A perceptron on all bits at once"),
+    ("lstm", Some(SequenceKind::Lstm), "Long short-term memory"),
+    ("gru", Some(SequenceKind::Gru), "Gated recurrent units"),
+    ("transformer", Some(SequenceKind::Transformer { heads: 4 }), "A causal transformer, four heads"),
+];
+
+/// Bits per sequence, and the number of modes.
+const N_BITS: usize = 8;
+const N_MODES: usize = 4;
+
+impl Task for BitSequences {
+    fn run(&self) -> Result<()> {
+        let common = &self.common;
+        let (env, words) = (BitSequence::new(1, N_BITS)?.env(), Words::new(1, N_BITS)?);
+        // Tilings of every second bit of motifs: whole ones have as many bits as a sequence.
+        let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
+        let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
+        let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
+        let title = format!("sequences of {N_BITS} bits, {N_MODES} modes");
+        let run = Run::begin(common, "bit_sequence", title, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
+        let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
+        let trainer = match self.policy.value {
+            None => {
+                let features = KHot::new(words.entries(), words.values());
+                run.perceptron(env, features, reward, BackwardPolicy::Uniform, task)?
+            }
+            Some(kind) => {
+                refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
+                let layout = SequenceLayout { values: words.values(), length: words.entries(), unset: 0 };
+                let (width, layers) = (common.embedding.unwrap_or(64), common.layers.unwrap_or(2) as i64);
+                let net = SequenceNetConfig { kind, width, layers };
+                let config =
+                    SequencePolicyConfig { net, estimators: common.estimators(), ..SequencePolicyConfig::default() };
+                let (description, mut rng) = (run.describe(task, &config), run.rng());
+                let policy = SequencePolicy::new(&env, layout, config, run.device, Kind::Float, &mut rng)?;
+                run.trainer(env, reward, policy, rng, &description)?
+            }
+        };
+        run.learn(trainer, "objects", Vec::new(), |report, _, _| {
+            report.set_log_z(log_z);
+            Ok(())
+        })
+    }
+}
+
+/// Train a perceptron to write DNA that a transcription factor binds
+#[derive(Args)]
+pub(crate) struct TfBind8 {
+    /// Scores of all sequences: a CSV file with the header `sequence,reward`, which scripts/tfbind8_table.py
+    /// makes of the published one
+    #[arg(long)]
+    table: PathBuf,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The power of the score that is the reward.
+const TFBIND8_EXPONENT: f64 = 3.0;
+
+impl Task for TfBind8 {
+    fn run(&self) -> Result<()> {
+        let sequence = TokenSequence::tf_bind_8();
+        let reward = TableReward::read(&sequence, &Alphabet::dna(), &self.table, None)?;
+        let recipe = Recipe { steps: 10_000, epsilon: 0.05, lr: 2e-3, ..Recipe::default() };
+        let run = Run::begin(&self.common, "tfbind8", "TFBind8".to_owned(), recipe)?;
+        let (features, task) = (KHot::new(sequence.entries(), sequence.values()), json!({}));
+        let reward = reward.with_exponent(TFBIND8_EXPONENT)?;
+        let trainer = run.perceptron(sequence.env(), features, reward, BackwardPolicy::Uniform, task)?;
+        run.learn(trainer, "sequences", Vec::new(), |report, _, exact| report_ranks(report, exact))
+    }
+}
+
+/// Train a perceptron to join blocks to molecules
+#[derive(Args)]
+pub(crate) struct Qm9Strings {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The power of the score that is the reward.
+const QM9_EXPONENT: f64 = 5.0;
+
+impl Task for Qm9Strings {
+    fn run(&self) -> Result<()> {
+        let reward = Qm9StrReward::with_exponent(QM9_EXPONENT)?;
+        // More states than there are.
+        let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
+        let run = Run::begin(&self.common, "qm9str", "QM9str, five blocks".to_owned(), recipe)?;
+        let (log_z, features) = (reward.log_z(), KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES));
+        let env = VectorEnv::new(Qm9Str);
+        let trainer = run.perceptron(env, features, reward, BackwardPolicy::Uniform, json!({}))?;
+        run.learn(trainer, "objects", Vec::new(), |report, _, exact| {
+            report.set("log_z_true", log_z);
+            report_ranks(report, exact)
+        })
+    }
+}
+
+/// Reports the rank correlation of probabilities and rewards.
+fn report_ranks(report: &mut Report, exact: Option<&Exact<VectorEnv>>) -> Result<()> {
+    if let Some(exact) = exact {
+        let (probs, log_rewards) = (exact.of_ends(&exact.probs), exact.of_ends(&exact.target.log_rewards));
+        report.set("spearman", Correlation::between(&probs, &log_rewards)?.spearman);
+    }
+    Ok(())
+}

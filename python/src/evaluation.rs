@@ -1,4 +1,4 @@
-//! What evaluations give to Python, where the classes of `gfn_rs.results` are made of it: values by name.
+//! The results of evaluations: values by name, of which the classes of `gfn_rs.results` are made.
 
 use std::convert::Infallible;
 
@@ -7,8 +7,7 @@ use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A batch of states, to be shown once the interpreter is there.
-pub(crate) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+use crate::border::Shown;
 
 /// Numbers that Python gets as an array of numpy.
 pub(crate) struct Array<T>(pub(crate) Vec<T>);
@@ -27,14 +26,14 @@ pub(crate) fn places(rows: impl Iterator<Item = usize>) -> Array<i64> {
     Array(rows.map(|row| row as i64).collect())
 }
 
-/// States, and what was found of them.
-pub(crate) struct Found<F> {
+/// States, and figures of them.
+pub(crate) struct WithStates<F> {
     pub(crate) states: Shown,
     pub(crate) figures: F,
 }
 
-impl<F> Found<F> {
-    pub(crate) fn shown<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>>
+impl<F> WithStates<F> {
+    pub(crate) fn into_dict<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>>
     where
         F: IntoPyObject<'py, Target = PyDict, Output = Bound<'py, PyDict>, Error = PyErr>,
     {
@@ -93,8 +92,8 @@ pub(crate) struct Tested {
 }
 
 impl Tested {
-    /// `ratios` are log P_F - log P_B of paths, those to object k from `ends[k]` to `ends[k + 1]`: `paths` to each of its states, less the
-    /// measure over states, so that their mean is p of the object. `weights` are their log w.
+    /// `ratios` are the log-ratios log P_F - log P_B of `paths` paths to each state, corrected for objects with several states, so that
+    /// their mean is p of the object; those of object k are `ratios[ends[k]..ends[k + 1]]`. `weights` are the paths' log w.
     pub(crate) fn new(
         ratios: &[f64],
         ends: &[usize],

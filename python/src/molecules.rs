@@ -11,8 +11,9 @@ use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::env::{EnvKind, GraphSpec};
+use crate::env::GraphSpec;
 use crate::errors::raised;
+use crate::kinds::{ByKind, GraphFacts, Space};
 use crate::settings::read;
 
 /// What stands for what in the graphs, by name: classes of nodes, values of their attributes, the same of edges.
@@ -26,30 +27,30 @@ const LISTED: usize = 1_000;
 /// How graphs are read as molecules.
 #[derive(Clone)]
 pub(crate) struct Reading {
-    how: How,
+    codec: MoleculeCodecs,
     /// The environment's settings, as JSON: what it is made from again in another process.
     pub(crate) settings: Arc<str>,
 }
 
 /// What the nodes of the graphs are.
 #[derive(Clone)]
-pub(crate) enum How {
+pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
     Fragments(Fragments),
 }
 
 impl Reading {
-    /// That of an environment of these settings.
-    pub(crate) fn of(settings: &GraphSpec, how: How) -> Result<Self> {
+    /// The reading of an environment of these settings.
+    pub(crate) fn new(settings: &GraphSpec, codec: MoleculeCodecs) -> Result<Self> {
         let settings = serde_json::to_string(settings).map_err(|error| Error::external("settings", error))?;
-        Ok(Self { how, settings: settings.into() })
+        Ok(Self { codec, settings: settings.into() })
     }
 
     /// The same, of settings as JSON.
     pub(crate) fn read(settings: &str) -> PyResult<Self> {
         let spec: GraphSpec = read("an environment", settings)?;
         match spec.build().map_err(raised)? {
-            EnvKind::Graphs { reading: Some(reading), .. } => Ok(reading),
+            ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) => Ok(reading),
             _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules"))),
         }
     }
@@ -57,8 +58,8 @@ impl Reading {
     /// What stands for what in the graphs, which are of this schema.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
-        match &self.how {
-            How::Atoms(codec) => {
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => {
                 if codec.config().stereo {
                     edges.extend(["leaves", "arrives at", "is seen from", "is of"].map(str::to_owned));
                 }
@@ -78,7 +79,7 @@ impl Reading {
                 };
                 (codec.class_names(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
             }
-            How::Fragments(env) => {
+            MoleculeCodecs::Fragments(env) => {
                 let fragments = env.library().fragments().iter().map(|fragment| fragment.smiles().to_owned());
                 let stems =
                     |most: &u8| (0..=*most).map(|stem| if stem == 0 { "unset".to_owned() } else { stem.to_string() });
@@ -90,9 +91,9 @@ impl Reading {
 
     /// The molecule that a graph is.
     pub(crate) fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
-        match &self.how {
-            How::Atoms(codec) => codec.molecule(graph),
-            How::Fragments(env) => env.library().molecule(graph),
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => codec.molecule(graph),
+            MoleculeCodecs::Fragments(env) => env.library().molecule(graph),
         }
     }
 
@@ -105,7 +106,7 @@ impl Reading {
     fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        if matches!(&self.how, How::Atoms(codec) if codec.config().stereo) {
+        if matches!(&self.codec, MoleculeCodecs::Atoms(codec) if codec.config().stereo) {
             // A mark that says nothing is no loss.
             return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
         }
@@ -117,8 +118,8 @@ impl Reading {
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse =
             |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
-        match &self.how {
-            How::Atoms(codec) => {
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => {
                 let graph = codec.graph(molecule)?;
                 let isomers = if codec.config().stereo { molecule.n_stereoisomers() } else { Some(1) };
                 if isomers == Some(1) {
@@ -127,7 +128,7 @@ impl Reading {
                 let number = isomers.map_or("too many".to_owned(), |n| n.to_string());
                 refuse(format!("which is {number} stereoisomers"), "one of them: marks of its centres and double bonds")
             }
-            How::Fragments(env) => {
+            MoleculeCodecs::Fragments(env) => {
                 let mut trees = env.trees(molecule, LISTED.max(most))?;
                 trees.truncate(most);
                 if !trees.is_empty() {
@@ -145,7 +146,7 @@ impl Reading {
 
     /// The number of fragments of its library that were read without their stereochemistry, and the first.
     fn without_stereo(&self) -> Option<(usize, String)> {
-        let How::Fragments(env) = &self.how else { return None };
+        let MoleculeCodecs::Fragments(env) = &self.codec else { return None };
         let mut flat = env.library().fragments().iter().filter(|fragment| fragment.left_out().stereo > 0);
         let first = flat.next()?.smiles().to_owned();
         Some((1 + flat.count(), first))
@@ -158,9 +159,9 @@ impl Reading {
 
     /// A score of molecules as a reward of graphs.
     pub(crate) fn reward(&self, score: impl MoleculeScore + 'static) -> Box<dyn Reward<GraphStates>> {
-        match &self.how {
-            How::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
-            How::Fragments(env) => Box::new(FragmentReward::new(env.library(), score)),
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
+            MoleculeCodecs::Fragments(env) => Box::new(FragmentReward::new(env.library(), score)),
         }
     }
 }
@@ -245,7 +246,7 @@ pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who:
 
 /// The graph of each line.
 pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
-    if let How::Fragments(_) = &reading.how {
+    if let MoleculeCodecs::Fragments(_) = &reading.codec {
         let expected =
             "expected Graphs of fragments, which `trees` of the environment gives: a molecule may be several";
         return Err(PyValueError::new_err(format!("{who} are SMILES: {expected}")));

@@ -6,9 +6,9 @@ use gfn_solver::{Origin, Solver};
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::errors::{passed_on, raised};
+use crate::errors::{python_error, raised};
 use crate::inside::Inside;
-use crate::session::unbroken;
+use crate::session::catch_panic;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
@@ -50,7 +50,7 @@ pub(crate) fn solve(
                         let drawn = drawn.bind(py).cast::<Graphs>()?.get();
                         Ok(drawn.states().graphs().iter().map(|state| problem.solution(state)).collect())
                     };
-                    Python::attach(drawn).map_err(passed_on("the policy"))
+                    Python::attach(drawn).map_err(python_error("the policy"))
                 },
                 |_| (),
             )?,
@@ -61,5 +61,5 @@ pub(crate) fn solve(
         });
         Ok((solved.nodes, history.collect(), solved.samples))
     };
-    py.detach(|| unbroken(job))?.map_err(raised)
+    py.detach(|| catch_panic(job))?.map_err(raised)
 }

@@ -11,7 +11,7 @@ use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::passed_on;
+use crate::errors::python_error;
 use crate::inside::check_ending;
 
 /// How long Ctrl-C may wait.
@@ -35,7 +35,7 @@ impl Watch {
             }
             *looked = Instant::now();
         }
-        Python::attach(|py| py.check_signals()).map_err(passed_on("a signal"))
+        Python::attach(|py| py.check_signals()).map_err(python_error("a signal"))
     }
 
     /// A policy that looks whenever it is asked.

@@ -1,7 +1,6 @@
 //! Environments of vectors.
 
 use gfn::Result;
-use gfn::env::VectorEnv;
 use gfn::policy::SequenceLayout;
 use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words};
 use gfn_gym::discrete_ebm::DiscreteEbm;
@@ -12,6 +11,8 @@ use gfn_gym::sequence::TokenSequence;
 use gfn_gym::set_addition::SetAddition;
 use gfn_gym::toy_dag::ToyDag;
 use serde::Deserialize;
+
+use crate::kinds::{AnySpace, ByKind, Space};
 
 /// Their settings, by the name of the class in Python.
 #[derive(Clone, Deserialize, Debug)]
@@ -29,42 +30,21 @@ pub(crate) enum VectorSpec {
     ToyDag {},
 }
 
-/// An environment of vectors, and what networks must know of it.
-#[derive(Clone)]
-pub(crate) struct Vectors {
-    pub(crate) env: VectorEnv,
-    /// Values of an entry.
-    pub(crate) values: usize,
-    /// Where what is written is read from left to right.
-    pub(crate) sequence: Option<SequenceLayout>,
-}
-
-impl Vectors {
-    pub(super) fn new(env: VectorEnv, values: usize) -> Self {
-        Self { env, values, sequence: None }
-    }
-
-    fn written(self) -> Self {
-        let layout = SequenceLayout { values: self.values, length: self.env.width(), unset: 0 };
-        Self { sequence: Some(layout), ..self }
-    }
-}
-
 impl VectorSpec {
-    pub(super) fn build(&self) -> Result<Vectors> {
-        Ok(match *self {
-            Self::HyperGrid { ndim, height } => Vectors::new(HyperGrid::new(ndim, height)?.env(), height),
+    pub(super) fn build(&self) -> Result<AnySpace> {
+        let (env, values, is_sequence) = match *self {
+            Self::HyperGrid { ndim, height } => (HyperGrid::new(ndim, height)?.env(), height, false),
             Self::BitSequence { word_size, seq_size } => {
                 let values = Words::new(word_size, seq_size)?.values();
-                Vectors::new(BitSequence::new(word_size, seq_size)?.env(), values).written()
+                (BitSequence::new(word_size, seq_size)?.env(), values, true)
             }
             Self::PrependAppendBitSequence { word_size, seq_size } => {
                 let values = Words::new(word_size, seq_size)?.values();
-                Vectors::new(PrependAppendBitSequence::new(word_size, seq_size)?.env(), values)
+                (PrependAppendBitSequence::new(word_size, seq_size)?.env(), values, false)
             }
             Self::NonAutoregressiveBitSequence { word_size, seq_size } => {
                 let values = Words::new(word_size, seq_size)?.values();
-                Vectors::new(NonAutoregressiveBitSequence::new(word_size, seq_size)?.env(), values)
+                (NonAutoregressiveBitSequence::new(word_size, seq_size)?.env(), values, false)
             }
             Self::TokenSequence { n_tokens, length, min_length } => {
                 let sequence = match min_length {
@@ -72,15 +52,21 @@ impl VectorSpec {
                     Some(least) => TokenSequence::variable(n_tokens, least, length)?,
                 };
                 let values = sequence.values();
-                Vectors::new(sequence.env(), values).written()
+                (sequence.env(), values, true)
             }
-            Self::DiscreteEbm { n } => Vectors::new(DiscreteEbm::new(n)?.env(), 3),
+            Self::DiscreteEbm { n } => (DiscreteEbm::new(n)?.env(), 3, false),
             Self::SetAddition { n_items, max_items, fixed_length } => {
-                Vectors::new(SetAddition::new(n_items, max_items, fixed_length)?.env(), 2)
+                (SetAddition::new(n_items, max_items, fixed_length)?.env(), 2, false)
             }
-            Self::PerfectBinaryTree { depth } => Vectors::new(PerfectBinaryTree::new(depth)?.env(), 3),
-            Self::PhyloTree { n } => Vectors::new(PhyloTree::new(n)?.env(), n),
-            Self::ToyDag {} => Vectors::new(ToyDag.env(), ToyDag::N_STATES),
-        })
+            Self::PerfectBinaryTree { depth } => (PerfectBinaryTree::new(depth)?.env(), 3, false),
+            Self::PhyloTree { n } => (PhyloTree::new(n)?.env(), n, false),
+            Self::ToyDag {} => (ToyDag.env(), ToyDag::N_STATES, false),
+        };
+        let mut space = Space::vectors(env, values);
+        if is_sequence {
+            space.facts.sequence = Some(SequenceLayout { values, length: space.env.width(), unset: 0 });
+        }
+        space.facts.spec = Some(self.clone());
+        Ok(ByKind::Vectors(space))
     }
 }

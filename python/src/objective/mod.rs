@@ -1,7 +1,6 @@
 //! Objectives by their settings, and functions of Python.
 
-mod called;
-mod guarded;
+mod python;
 
 use gfn::objective::{
     Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
@@ -12,12 +11,11 @@ use gfn::objective::{
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use called::Called;
-pub(crate) use called::Scores;
-pub(crate) use guarded::guarded;
+use python::PyObjective;
+pub(crate) use python::Scores;
 
 use crate::errors::raised;
-use crate::kept::Object;
+use crate::references::Object;
 use crate::settings::read;
 
 /// Their settings, by the name of the class in Python.
@@ -72,7 +70,7 @@ fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>
         Spec::OwnObjective { name, log_z, flow } => {
             let none =
                 || gfn::Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
-            Box::new(Called { function: function.ok_or_else(none)?, name, log_z, flow })
+            Box::new(PyObjective { function: function.ok_or_else(none)?, name, log_z, flow })
         }
         Spec::TrajectoryBalance { backward } => with_backward(TrajectoryBalance, backward),
         Spec::LogPartitionVariance { backward } => with_backward(LogPartitionVariance, backward),

@@ -4,17 +4,17 @@ use gfn::optim::Schedule;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What is asked for; what isn't named isn't there.
+/// The settings of the parts that a trainer has.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PartSettings {
     pub(super) teacher: Option<TeacherSettings>,
-    pub(super) average: Option<Average>,
+    pub(super) average: Option<AverageSettings>,
     /// The share of a batch that each head learns from.
     pub(super) thompson: Option<f64>,
     /// Steps between copies.
     pub(super) target_network: Option<usize>,
-    pub(super) intrinsic: Option<Intrinsic>,
+    pub(super) intrinsic: Option<IntrinsicSettings>,
     pub(super) search: Option<SearchSettings>,
     /// The share of replayed objects that get other conditions.
     pub(super) hindsight: Option<f64>,
@@ -33,7 +33,7 @@ pub(super) struct TeacherSettings {
 /// A moving average of the parameters.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Average {
+pub(super) struct AverageSettings {
     pub(super) decay: f64,
     /// Whether fresh trajectories are drawn by it.
     pub(super) sampling: bool,
@@ -42,7 +42,7 @@ pub(super) struct Average {
 /// Intrinsic rewards; without `distillation` a function of Python gives them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Intrinsic {
+pub(super) struct IntrinsicSettings {
     pub(super) edges: Schedule,
     pub(super) terminal: Schedule,
     pub(super) distillation: Option<Value>,

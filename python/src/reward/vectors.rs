@@ -33,11 +33,11 @@ enum Spec {
 type Built = gfn::Result<Option<Box<dyn Reward<VectorStates>>>>;
 
 /// A reward of the library's for the vectors of an environment.
-pub(crate) fn vector_reward(settings: serde_json::Value, env: &VectorSpec) -> PyResult<Box<dyn Reward<VectorStates>>> {
+pub(crate) fn vector_reward(settings: &serde_json::Value, env: &VectorSpec) -> PyResult<Box<dyn Reward<VectorStates>>> {
     let Ok(spec) = serde_json::from_value(settings.clone()) else {
-        return Err(wrong_states(&settings, "vectors"));
+        return Err(wrong_states(settings, "vectors"));
     };
-    build(spec, env).map_err(raised)?.ok_or_else(|| wrong_states(&settings, "the vectors of this environment"))
+    build(spec, env).map_err(raised)?.ok_or_else(|| wrong_states(settings, "the vectors of this environment"))
 }
 
 fn build(spec: Spec, env: &VectorSpec) -> Built {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
-use super::rows::table;
+use super::table;
 use crate::errors::raised;
 use crate::molecules::Reading;
 use given::LabelArrays;

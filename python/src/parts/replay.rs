@@ -1,20 +1,19 @@
 //! A replay buffer by its settings.
 
-use gfn::env::Env;
 use gfn::replay::{Diversity, ReplayBuffer, ReplayConfig};
 use gfn::{Error, Result};
 use serde::Deserialize;
 
-use crate::objects::Encoding;
-use crate::parts::CalledPriority;
+use super::PyPriority;
+use crate::kinds::{PyEnv, Space};
 
 /// The settings of a buffer.
 #[derive(Deserialize)]
-pub(super) struct Replay {
+pub(crate) struct ReplaySettings {
     /// `true` if each object is in it once.
     distinct: bool,
     /// The least distance between two objects once it is full.
-    diverse: Option<Diverse>,
+    diverse: Option<DiversitySettings>,
     /// `true` if objects are kept without the ways to them.
     objects_alone: bool,
     #[serde(flatten)]
@@ -23,7 +22,7 @@ pub(super) struct Replay {
 
 #[derive(Deserialize, Clone, Copy)]
 #[serde(deny_unknown_fields)]
-struct Diverse {
+struct DiversitySettings {
     cutoff: f64,
     norm: Norm,
 }
@@ -46,28 +45,20 @@ impl Norm {
     }
 }
 
-/// Makes buffers in which each object is once; by a rule of Python's, if there is one.
-pub(super) type Distinct<E> = fn(ReplayConfig, Option<CalledPriority>) -> Result<ReplayBuffer<E>>;
-
-impl Replay {
-    /// The buffer; `distinct` makes one that holds each object once, `features` are the vectors that distances are between, `priority` is
-    /// what Python draws by.
-    pub(super) fn build<E: Env>(
-        self,
-        distinct: Distinct<E>,
-        features: Option<Encoding<E::States>>,
-        priority: Option<CalledPriority>,
-    ) -> Result<ReplayBuffer<E>>
-    where
-        E::States: 'static,
-    {
-        let mut buffer = match (self.distinct, priority) {
-            (true, priority) => distinct(self.config, priority)?,
-            (false, Some(priority)) => ReplayBuffer::by_priority(self.config, priority)?,
-            (false, None) => ReplayBuffer::new(self.config)?,
+impl ReplaySettings {
+    /// Builds the buffer; `priority` is the function of Python that it draws by.
+    pub(crate) fn build<E: PyEnv>(self, space: &Space<E>, priority: Option<PyPriority>) -> Result<ReplayBuffer<E>> {
+        let mut buffer = match (self.distinct, E::discrete(), priority) {
+            (true, Some(discrete), priority) => (discrete.distinct)(self.config, priority)?,
+            (true, None, _) => {
+                let expected = "false, where states are points: no two are equal";
+                return Err(Error::config("distinct", true, expected));
+            }
+            (false, _, Some(priority)) => ReplayBuffer::by_priority(self.config, priority)?,
+            (false, _, None) => ReplayBuffer::new(self.config)?,
         };
-        if let Some(Diverse { cutoff, norm }) = self.diverse {
-            let Some(features) = features else {
+        if let Some(DiversitySettings { cutoff, norm }) = self.diverse {
+            let Some(features) = space.border.features() else {
                 let expected = "None, where states aren't vectors of one width";
                 return Err(Error::config("diverse", cutoff, expected));
             };

@@ -61,7 +61,7 @@ def test_lost_stereochemistry_is_said(tmp_path):
     with pytest.warns(UserWarning, match=r"row 1 of objects, .C\[C@H\]\(N\)O.: it and 1 others lost marks of stereochemistry"):
         it.evaluate_on(["CCO", "C[C@H](N)O", "C/C=C/C"], paths=1)
     with pytest.warns(UserWarning, match="stereochemistry"):
-        trainer(data=gfn.Data(["C[C@H](N)O"]))
+        trainer(sources=[gfn.Data(["C[C@H](N)O"])])
     (tmp_path / "flat").write_text("C 0\nO 0,0\n")
     (tmp_path / "marked").write_text("C 0\nC[C@H](N)O 0\n")
     with pytest.warns(UserWarning, match="fragment"):
@@ -222,14 +222,28 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
 
     env, smiles = gfn.Fragments(3, PIECES), ["CCCN", "CCCN", "Cc1ccc(C)cc1", "NCN", "CCO", "c1ccccc1-c1ccccc1", "OCc1ccccc1", "NC"]
     polar = gfn.MoleculeScore([gfn.Factor("heteroatom_share", "exponential", 3.0)])
-    settings = dict(batch=64, lr=5e-3, lr_scale=gfn.Linear(1, 0, 200))
+    settings = dict(batch=64, adam=gfn.Adam(lr=5e-3, schedule=gfn.Linear(1, 0, 200)))
     net = gfn.GraphNet(layers=2, embedding=32, backward="uniform")
-    cloned = gfn.Trainer(env, gfn.MoleculeReward(polar), net, gfn.MaximumLikelihood(), data=gfn.Data(smiles, share=1.0), **settings)
+    cloned = gfn.Trainer(
+        env,
+        gfn.MoleculeReward(polar),
+        net,
+        gfn.MaximumLikelihood(),
+        sources=[gfn.Data(smiles, share=1.0)],
+        **settings,
+    )
     before = shares(cloned, smiles)
     after = shares(cloned.fit(200), smiles)
     assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
     # Control: of trees that are given as they are, propylamine's two count twice.
-    trees = gfn.Trainer(env, gfn.MoleculeReward(polar), net, gfn.MaximumLikelihood(), data=gfn.Data(env.trees(smiles).graphs, share=1.0), **settings)
+    trees = gfn.Trainer(
+        env,
+        gfn.MoleculeReward(polar),
+        net,
+        gfn.MaximumLikelihood(),
+        sources=[gfn.Data(env.trees(smiles).graphs, share=1.0)],
+        **settings,
+    )
     assert shares(trees.fit(200), smiles)[0] > 0.3
     objective = gfn.RelativeTrajectoryBalance(cloned)
     tuned = gfn.Trainer(env, gfn.MoleculeReward(polar), copy.deepcopy(cloned.network), objective, **settings)
@@ -249,7 +263,14 @@ def test_conditions_of_molecules_that_are_several_trees_go_with_them():
     reward = lambda graphs, conditions: conditions[:, 0].double().numpy() * np.array(["N" in smiles for smiles in graphs.smiles])
     conditions = lambda n, rng: rng.uniform(size=(n, 1))
     of_rows = np.array([[0.25], [0.75]])
-    it = gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=8, conditions=conditions, n_conditions=1, data=gfn.Data(["CCCN", "CCO"], 1.0, conditions=of_rows))
+    it = gfn.Trainer(
+        env,
+        reward,
+        gfn.GraphNet(embedding=8),
+        batch=8,
+        conditions=gfn.Conditions(conditions, 1),
+        sources=[gfn.Data(["CCCN", "CCO"], 1.0, conditions=of_rows)],
+    )
     assert set(it.batch().log_rewards.tolist()) == {0.25, 0.0}
 
 

@@ -47,6 +47,7 @@ from ._gfn import GraphBatch, Graphs, Scores, VectorMoves, set_threads  # noqa: 
 from .conditioning import (  # noqa: E402
     Condition,
     Conditioning,
+    Conditions,
     Dirichlet,
     Directions,
     Focus,
@@ -104,6 +105,7 @@ from .envs import (  # noqa: E402
     Triangle,
 )
 from .executors import Actors, ParallelReward  # noqa: E402
+from .exploration import EPSILON, Exploration  # noqa: E402
 from .judging import judge  # noqa: E402
 from .loading import load  # noqa: E402
 from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
@@ -173,7 +175,6 @@ from .rewards import (  # noqa: E402
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
 from .sources import (  # noqa: E402
-    Average,
     Data,
     Drawn,
     FocusInHindsight,
@@ -185,14 +186,15 @@ from .sources import (  # noqa: E402
     Search,
     Source,
     Teacher,
-    TransitionBatches,
+    Thompson,
     Wanted,
 )
 from .networks import Evaluation, Network  # noqa: E402
 from .solving import Progress, Solution, solve  # noqa: E402
 from .steps import Masks, Moves, Step  # noqa: E402
-from .training import EPSILON, LR_SCALE, Stored, Trainer, TrainingWarning  # noqa: E402
+from .training import Stored, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
+from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 
 # Seconds that the end of Python waits for what daemon threads do in the library.
 _PATIENCE = 10.0

@@ -12,13 +12,22 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ._settings import LARGEST_SIZE, MOST, Settings
-from .conditioning import Conditioning
+from ._settings import MOST, Settings
+from .conditioning import Conditioning, Conditions
 from .rewards import CachedReward, ConditionalGridReward, Reward
 
 
-def example(kind: type) -> str:
-    return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
+def check_kind(name: str, value: Any, base: type, example: str) -> None:
+    """Refuses a value that isn't an object of a subclass of `base`."""
+    if isinstance(value, base) and type(value) is not base:
+        return
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
+    wrap = ""
+    if name == "policy" and isinstance(value, torch.nn.Module):
+        wrap = "; wrap your own torch module in VectorModule or GraphModule"
+    raise TypeError(
+        f"{name} is {kind}: expected an object of a class of the library, such as {example}{wrap}"
+    )
 
 
 def described(*parts: Any) -> list[Any]:
@@ -55,24 +64,23 @@ def rewards(reward: Any) -> list[tuple[str | None, Any, int | None]]:
     return [(reward._text(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
-def conditions(given: Any, n_conditions: int, reward: Any) -> tuple[Any, int]:
-    """What conditions are drawn from, and how many numbers one has."""
-    n_conditions = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
-    if isinstance(given, Conditioning):
-        if n_conditions not in (0, given.width):
-            raise ValueError(f"n_conditions is {n_conditions} beside a Conditioning of width {given.width}: leave it out")
-        if given.width == 0:
-            raise ValueError(f"conditions is {given!r}, of which nothing varies: expected None, or a part that is drawn")
-        return given._conditioner, given.width
-    if given is not None and (isinstance(given, type) or not callable(given)):
-        kind = type(given).__name__
-        raise TypeError(f"conditions is a {kind}: expected a function of a number and a generator, or a Conditioning")
-    if isinstance(reward, ConditionalGridReward) and given is None and n_conditions == 0:
-        # Drawn by the library, uniformly from 0 to 1.
-        return None, 1
-    if (given is None) != (n_conditions == 0):
-        raise ValueError(f"conditions is {given!r} and n_conditions {n_conditions!r}: expected both, or neither")
-    return given, n_conditions
+def conditions(drawn_from: Any, reward: Any) -> tuple[Any, int]:
+    """Returns what draws conditions, as the extension takes it, and how many numbers a condition has."""
+    if isinstance(drawn_from, Conditioning):
+        if drawn_from.width == 0:
+            raise ValueError(
+                f"conditions is {drawn_from!r}, of which nothing varies: expected None, or a part that is drawn"
+            )
+        return drawn_from._conditioner, drawn_from.width
+    if isinstance(drawn_from, Conditions):
+        return drawn_from.function, drawn_from.width
+    if drawn_from is not None:
+        kind = drawn_from.__name__ if isinstance(drawn_from, type) else type(drawn_from).__name__
+        raise TypeError(
+            f"conditions is {kind}: expected Conditions(function, width), a Conditioning, or None"
+        )
+    # Without a source, the library draws the conditions of its own conditional reward, uniformly from 0 to 1.
+    return None, 1 if isinstance(reward, ConditionalGridReward) else 0
 
 
 def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:

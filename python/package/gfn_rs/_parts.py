@@ -14,11 +14,12 @@ import torch
 
 from . import _gfn
 from ._conditions import checked as checked_conditions
-from ._settings import plain
+from ._settings import plain, variant
 from .envs import Environment, Fragments
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
-from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher
+from .sources import Data, FreshSource, Hindsight, Replay, Search, Thompson
+from .updates import Average
 
 
 @dataclass
@@ -43,29 +44,32 @@ def parts(
     policy: Policy,
     objective: Objective,
     n_conditions: int,
-    *,
-    data: Data | None,
-    source: Source | None,
-    fresh: FreshSource | None,
-    replay: Replay | None,
-    teacher: Teacher | None,
-    search: Search | Mala | None,
-    hindsight: Hindsight | FocusInHindsight | None,
-    average: Average | None,
-    thompson: float | None,
+    sources: dict[str, Any],
+    average: Average | None = None,
 ) -> Parts:
-    """All of them, each checked as far as Python can."""
+    """Returns the parts of a trainer, each checked as far as Python can. `sources` are by their role."""
+    replay = sources.get("replay buffer")
+    data = sources.get("data set")
+    source = sources.get("source of objects")
+    fresh = sources.get("source of fresh trajectories")
+    teacher = sources.get("teacher")
+    search = sources.get("search")
+    hindsight = sources.get("relabelling of conditions")
     if teacher is not None and teacher.policy._module() is not None and teacher.policy._module() is policy._module():
         raise ValueError("the teacher's module is the policy's own: expected another one, with parameters of its own")
     if source is not None and n_conditions > 0:
-        raise ValueError("source gives objects without conditions: expected None in a trainer with conditions")
+        raise ValueError(
+            "Source gives objects without conditions: expected none in a trainer with conditions"
+        )
     if isinstance(search, Search) and n_conditions > 0:
-        raise ValueError("search finds objects without conditions: expected None in a trainer with conditions")
+        raise ValueError(
+            "Search finds objects without conditions: expected none in a trainer with conditions"
+        )
     settings: dict[str, Any] = {
         **objective._parts(),
         "teacher": None if teacher is None else teacher._values(),
         "average": None if average is None else average._values(),
-        "thompson": plain(thompson, "thompson"),
+        "thompson": plain(fresh.share, "Thompson.share") if isinstance(fresh, Thompson) else None,
         "search": None if search is None else search._search(),
         "hindsight": None if hindsight is None else plain(hindsight.share, "Hindsight.share"),
         "source": None if source is None else plain(source.share, "Source.share"),
@@ -89,14 +93,14 @@ def parts(
         search=search.function if isinstance(search, Search) else None,
         hindsight=hindsight.function if isinstance(hindsight, Hindsight) else None,
         source=None if source is None else source.function,
-        fresh=None if fresh is None else fresh.function,
+        fresh=fresh.function if isinstance(fresh, FreshSource) else None,
         priority=None if replay is None else replay._priority(),
         description=description,
     )
 
 
 def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
-    """Where a batch comes from, and by which paths."""
+    """Returns the shares of a batch that are replayed and given, and how paths to their objects are drawn."""
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:
@@ -106,7 +110,10 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
     if replayed + given > 1.0:
         raise ValueError(f"Replay.share is {replayed} and Data.share {given}: expected at most 1 in all")
     path = data.path if data is not None else replay.path if replay is not None else ""
-    out = {"source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given}, "replay_path": path}
+    out = {
+        "source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given},
+        "replay_path": variant(path),
+    }
     return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
 
 

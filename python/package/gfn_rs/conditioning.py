@@ -7,14 +7,14 @@ objects are wanted. log R(x | c) is beta times the log of the weighted sum of th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import torch
 
 from . import _gfn
-from ._settings import LARGEST_SIZE, Settings, plain
+from ._settings import LARGEST_SIZE, Settings, bounds, plain
 
 
 class Temperature(Settings):
@@ -100,6 +100,20 @@ class Focus(Settings):
     def _json(self) -> Any:
         numbers = {name: plain(getattr(self, name), name) for name in ("cosine", "limit", "outside")}
         return {"directions": _directions(self.directions), **numbers}
+
+
+@dataclass(frozen=True)
+class Conditions(Settings):
+    """Conditions that a function draws. The reward is then a function of states and of their conditions, a tensor.
+
+    function
+        A function of a number n and a generator of numpy that returns an array `[n, width]`.
+    width
+        The number of numbers in a condition, at least 1.
+    """
+
+    function: Callable[[int, np.random.Generator], Any]
+    width: int = field(metadata=bounds(1))
 
 
 @dataclass(frozen=True)

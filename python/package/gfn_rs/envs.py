@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Sequence
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules, count
 from ._checks import seed as checked_seed
-from ._settings import Settings, plain
+from ._settings import COUNT, Settings, needs, plain
 from .steps import Walkable
 
 
@@ -486,12 +486,12 @@ class Diffusion(Environment):
     """
 
     dim: int
-    steps: int = 100
+    steps: int = field(default=100, metadata=COUNT)
     sigma: float = 1.0
     process: Literal["pinned_brownian", "ornstein_uhlenbeck", "variance_preserving"] = "pinned_brownian"
-    rate: float = 1.0
-    beta_min: float = 0.01
-    beta_max: float = 0.3
+    rate: float = field(default=1.0, metadata=needs("process", "ornstein_uhlenbeck"))
+    beta_min: float = field(default=0.01, metadata=needs("process", "variance_preserving"))
+    beta_max: float = field(default=0.3, metadata=needs("process", "variance_preserving"))
 
     def _values(self) -> dict[str, Any]:
         of_process: dict[str, tuple[str, ...]] = {"ornstein_uhlenbeck": ("rate",), "variance_preserving": ("beta_min", "beta_max")}

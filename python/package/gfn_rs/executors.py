@@ -20,7 +20,8 @@ import numpy.typing as npt
 import torch
 
 from ._checks import count
-from .conditioning import Conditioning
+from ._suggestions import suggests_names
+from .conditioning import Conditioning, Conditions
 from .sources import Drawn, Wanted
 from .trajectories import Sampler, Trajectories
 
@@ -69,6 +70,7 @@ class ParallelReward:
     0
     """
 
+    @suggests_names
     def __init__(
         self,
         function: Callable[..., Any],
@@ -197,7 +199,7 @@ class Actors:
     such calls are kept. The trainer takes it as its fresh source, with a replay buffer that fills its batches meanwhile:
 
         actors = gfn.Actors(make, executor, tasks=8)
-        trainer = gfn.Trainer(env, reward, policy, fresh=gfn.FreshSource(actors), replay=gfn.Replay(10_000))
+        trainer = gfn.Trainer(env, reward, policy, sources=[gfn.FreshSource(actors), gfn.Replay(10_000)])
 
     max_staleness
         Steps that the parameters may be old with which an object was drawn; older ones are dropped and counted in `stale`.
@@ -218,6 +220,7 @@ class Actors:
     loses, with its worker, is counted in `lost`. `close` drops the calls that haven't begun, so that the executor needn't make them.
     """
 
+    @suggests_names
     def __init__(
         self,
         make: Callable[[int], "Trainer"],
@@ -284,16 +287,21 @@ class Actors:
         if self._parameters is not None:
             raise ValueError("these actors draw for another trainer: expected new ones for each")
         if n_conditions > 0 and conditions is None:
-            raise ValueError("actors can't draw conditions that the trainer draws by itself: give it a function, `conditions=...`")
+            raise ValueError(
+                "actors can't draw conditions that the trainer draws by itself: give it a function, "
+                "`conditions=Conditions(function, width)`"
+            )
 
-    def _of(self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Any) -> None:
-        """Draws for a trainer, from now on."""
+    def _attach(
+        self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Conditions | Conditioning | None
+    ) -> None:
+        """Draws for a trainer from now on."""
         self._check_free(n_conditions, conditions)
         rng = np.random.default_rng()
         if isinstance(conditions, Conditioning):
             self._conditions = lambda n: conditions.draw(n, int(rng.integers(1 << 53))).numpy()
         elif conditions is not None:
-            self._conditions = lambda n: np.asarray(conditions(n, rng))
+            self._conditions = lambda n: np.asarray(conditions.function(n, rng))
         self._parameters, self._trained, self._env = list(trainer.named_parameters()), batch, trainer.env
 
     def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
@@ -366,7 +374,9 @@ class Actors:
     def _refill(self, have: int, most: int) -> None:
         """Keeps calls open, unless a batch waits already."""
         if self._parameters is None:
-            raise RuntimeError("these actors have no trainer: give them to one, `fresh=gfn.FreshSource(actors)`")
+            raise RuntimeError(
+                "these actors have no trainer: give them to one, `sources=[gfn.FreshSource(actors)]`"
+            )
         if len(self._flying) == self.tasks or have >= most + self.tasks * self.batch:
             return
         values = [(name, tensor.detach().cpu().numpy().copy()) for name, tensor in self._parameters]

@@ -13,6 +13,7 @@ import torch
 from . import _borders, _gfn
 from ._checks import there
 from ._settings import Settings
+from ._suggestions import suggests_names
 from .networks import Network
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _made(note: Any) -> Any:
     return {"list": list, "tuple": tuple}[name](_made(item) for item in held)
 
 
+@suggests_names
 def load(
     path: str | os.PathLike[str],
     *,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import _gfn
 from ._gfn import Graphs
-from ._settings import Settings, checked, plain
+from ._settings import Settings, check, plain
 
 
 class MoleculesRead(NamedTuple):
@@ -55,8 +55,8 @@ def read_molecules(
     >>> report.splitlines()[0].partition("), ")[2]
     '1 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
     """
-    checked(cleanup, "cleanup", bool)
-    checked(column, "column", str | None)
+    check(cleanup, "cleanup", bool)
+    check(column, "column", str | None)
     return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup), column))
 
 

@@ -279,7 +279,6 @@ def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.S
     if isinstance(settings, Uniform):
         # It has no log Z.
         objective = LogPartitionVariance()
-    nobody = {name: None for name in ("data", "source", "fresh", "replay", "teacher", "search", "hindsight", "average", "thompson")}
     return _gfn.Session(
         env._env,
         rewards=[(None, _nothing, None)],
@@ -292,7 +291,7 @@ def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.S
         training="{}",
         description="{}",
         note="null",
-        parts=parts(env, settings, objective, made["n_conditions"], **nobody),
+        parts=parts(env, settings, objective, made["n_conditions"], {}),
         replay=None,
         seed=made["seed"],
         device=made["device"],

@@ -8,10 +8,11 @@ from typing import Any, Callable, Literal, Sequence
 import torch
 
 from . import _gfn
-from ._settings import Settings, plain, variant
-from .schedules import Number, schedule
+from ._settings import Settings, needs, plain, variant
+from .schedules import Number, schedule_json
 
 Backward = Literal["trajectory_likelihood", "maximum_entropy"]
+Regression = Literal["squared", "half_squared", "shifted_cosh", "absolute"]
 Advantage = Literal["total", "reward_to_go", "baseline", "gae"]
 
 
@@ -22,25 +23,44 @@ def _advantage(name: Advantage, lambda_: float) -> Any:
 class Objective(Settings):
     """What the objectives share."""
 
+    regression: Regression = "squared"
+
     def _loss(self) -> Any:
-        """An objective that is a function of Python."""
+        """Returns the function of a custom objective."""
         return None
 
     def _prior(self) -> Any:
-        """The trainer, or the policy without parameters, that it is relative to."""
+        """Returns the trainer, or the policy without parameters, that the objective is relative to."""
         return None
 
     def _parts(self) -> dict[str, Any]:
-        """What a trainer must have for it."""
+        """Returns the settings of what a trainer must have for the objective."""
         return {}
 
     def _novelty(self) -> Any:
-        """What says of states how new they are: settings, or a function."""
+        """Returns the settings or the function that gives intrinsic rewards."""
         return None
 
 
 @dataclass(frozen=True)
-class TrajectoryBalance(Objective):
+class _Regression(Objective):
+    """What objectives with residuals share.
+
+    regression
+        The loss of a residual. For policy gradients, it is that of log F against the returns.
+    """
+
+    regression: Regression = field(default="squared", kw_only=True)
+
+    def _values(self) -> dict[str, Any]:
+        values = super()._values()
+        # The trainer reads it.
+        del values["regression"]
+        return values
+
+
+@dataclass(frozen=True)
+class TrajectoryBalance(_Regression):
     """Trajectory balance (Malkin et al. 2022). `backward` trains P_B, too, by an objective of its own: that of the paths which P_F
     takes (Gritsaev et al. 2025), or that which makes all paths to an object alike (Mohammadpour et al. 2024)."""
 
@@ -48,13 +68,13 @@ class TrajectoryBalance(Objective):
 
 
 @dataclass(frozen=True)
-class LogPartitionVariance(Objective):
+class LogPartitionVariance(_Regression):
     """The variance of what trajectory balance makes equal (VarGrad; Zhang et al. 2023). No log Z is learned."""
 
     backward: Backward | None = None
 
 
-class _Relative(Objective):
+class _Relative(_Regression):
     """What is relative to a prior."""
 
     def __post_init__(self) -> None:
@@ -112,7 +132,7 @@ class TrustPcl(_Relative):
 
 
 @dataclass(frozen=True)
-class DetailedBalance(Objective):
+class DetailedBalance(_Regression):
     """Detailed balance (Bengio et al. 2023). Forward-looking, flows learn what is left of partial rewards (Pan et al. 2023)."""
 
     forward_looking: bool = False
@@ -120,7 +140,7 @@ class DetailedBalance(Objective):
 
 
 @dataclass(frozen=True)
-class ModifiedDetailedBalance(Objective):
+class ModifiedDetailedBalance(_Regression):
     """Detailed balance without state flows, where every state can be finished (Deleu et al. 2022). With `target_network`, the exit after
     a step is that of a copy of the network which takes its parameters over every so many steps."""
 
@@ -131,11 +151,11 @@ class ModifiedDetailedBalance(Objective):
 
 
 @dataclass(frozen=True)
-class SubTrajectoryBalance(Objective):
+class SubTrajectoryBalance(_Regression):
     """Sub-trajectory balance (Madan et al. 2023), with geometric weights of `lambda_` within each trajectory by default."""
 
     weighting: Literal["geometric_within", "geometric", "equal", "equal_within", "tb", "db", "modified_db"] = "geometric_within"
-    lambda_: float = 0.9
+    lambda_: float = field(default=0.9, metadata=needs("weighting", "geometric_within", "geometric"))
     forward_looking: bool = False
     backward: Backward | None = None
 
@@ -158,7 +178,7 @@ class RandomDistillation(Settings):
         return {"mlp": {"hidden": plain(self.hidden, "hidden")}, "outputs": self.outputs, "adam": {"lr": plain(self.lr, "lr")}}
 
 
-class _Augmented(Objective):
+class _Augmented(_Regression):
     """What has intrinsic rewards."""
 
     def __post_init__(self) -> None:
@@ -177,7 +197,7 @@ class _Augmented(Objective):
     def _parts(self) -> dict[str, Any]:
         novelty = self._novelty()
         distillation = novelty._values() if isinstance(novelty, RandomDistillation) else None
-        coefficients = {name: schedule(getattr(self, name)) for name in ("edges", "terminal")}
+        coefficients = {name: schedule_json(getattr(self, name)) for name in ("edges", "terminal")}
         return {"intrinsic": {**coefficients, "distillation": distillation}}
 
 
@@ -211,27 +231,27 @@ class MaximumLikelihood(Objective):
 
 
 @dataclass(frozen=True)
-class FlowMatching(Objective):
+class FlowMatching(_Regression):
     """Flow matching (Bengio et al. 2021): what flows into a state flows out of it."""
 
 
 @dataclass(frozen=True)
-class PolicyGradient(Objective):
+class PolicyGradient(_Regression):
     """The policy gradient of the soft return."""
 
     advantage: Advantage = "gae"
-    gae_lambda: float = 0.7
+    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
 
     def _values(self) -> dict[str, Any]:
         return {"advantage": _advantage(self.advantage, self.gae_lambda)}
 
 
 @dataclass(frozen=True)
-class ProximalPolicy(Objective):
+class ProximalPolicy(_Regression):
     """Proximal policy optimisation of the soft return."""
 
     advantage: Advantage = "gae"
-    gae_lambda: float = 0.7
+    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
     clip: float = 0.2
     kl: float = 0.0
     value_weight: float = 0.5

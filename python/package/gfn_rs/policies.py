@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
 import torch
 
 from . import _gfn
-from ._settings import Settings, plain, variant
+from ._settings import Settings, needs, plain, variant
+from ._suggestions import suggests_names
 
 if TYPE_CHECKING:
     from .envs import Environment
@@ -31,6 +32,7 @@ class Policy(Settings):
         """A network in Python."""
         return None
 
+    @suggests_names
     def build(
         self,
         env: Environment,
@@ -96,7 +98,7 @@ class GraphNet(_Graphs):
     layers: int = 2
     embedding: int = 128
     conv: Literal["auto", "gin", "gin_virtual", "gine", "directed", "transformer", "gat", "gps"] = "auto"
-    heads: int = 4
+    heads: int = field(default=4, metadata=needs("conv", "transformer", "gat", "gps"))
     identity: bool = True
     pair_walks: int | None = None
     global_: bool = True
@@ -288,7 +290,7 @@ class SequenceNet(Policy):
     kind: Literal["lstm", "gru", "transformer"] = "transformer"
     width: int = 64
     layers: int = 2
-    heads: int = 4
+    heads: int = field(default=4, metadata=needs("kind", "transformer"))
     initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from ._settings import Settings, plain
+from ._settings import LARGEST_SEED, MOST, Settings, bounds, needs, plain
 from ._tables import check_no_categories, find_levels, named_columns
 from .molecules import MoleculeScore
 
@@ -110,14 +110,12 @@ class CachedReward(Reward):
     """
 
     reward: Reward | Callable[..., Any]
-    capacity: int = 1_000_000
+    capacity: int = field(default=1_000_000, metadata=bounds(2, MOST))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.reward, (type, CachedReward)) or type(self.reward) is Reward:
             raise TypeError(f"CachedReward.reward is {self.reward!r:.200}: expected an object like RingReward(), or a function of a batch of states")
-        if self.capacity < 2:
-            raise ValueError(f"CachedReward.capacity is {self.capacity}: expected at least 2 answers to be kept")
 
     def _values(self) -> dict[str, Any]:
         own = self.reward
@@ -249,16 +247,14 @@ class StructureReward(Reward):
 
     data: Any = field(repr=False)
     score: Literal["bge", "bic", "bde"] = "bge"
-    bins: int | None = None
-    standardise: bool = True
-    alpha_mu: float = 1.0
-    alpha_w: float | None = None
-    nu: Sequence[float] | None = None
+    bins: int | None = field(default=None, metadata=bounds(2, 1000) | needs("score", "bde"))
+    standardise: bool = field(default=True, metadata=needs("score", "bge", "bic"))
+    alpha_mu: float = field(default=1.0, metadata=needs("score", "bge"))
+    alpha_w: float | None = field(default=None, metadata=needs("score", "bge"))
+    nu: Sequence[float] | None = field(default=None, metadata=needs("score", "bge"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bins is not None and not 2 <= self.bins <= 1000:
-            raise ValueError(f"StructureReward.bins is {self.bins}: expected a whole number from 2 to 1000, or None")
         if self.nu is not None and self.standardise:
             raise ValueError("StructureReward.nu is given, and the data are standardised: expected standardise=False, or no prior mean")
         if self.score == "bde":
@@ -323,7 +319,7 @@ class MixtureTarget(Reward):
     """A mixture of Gaussians in the plane; `seed` draws the means of `forty_modes`."""
 
     name: Literal["two_modes", "nine_modes", "twenty_five_modes", "forty_modes"] = "nine_modes"
-    seed: int = 0
+    seed: int = field(default=0, metadata=bounds(0, LARGEST_SEED) | needs("name", "forty_modes"))
 
 
 @dataclass(frozen=True)
@@ -346,7 +342,7 @@ class CoxTarget(Reward):
     that were drawn by `seed`; of `side**2` dimensions."""
 
     side: int = 8
-    seed: int = 0
+    seed: int = field(default=0, metadata=bounds(0, LARGEST_SEED))
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
-from ._settings import Settings, plain
+from ._settings import COUNT, Settings, plain
 
 
 class Schedule(Settings):
@@ -32,7 +32,7 @@ class _Between(Schedule):
 
     from_: float
     to: float
-    steps: int
+    steps: int = field(metadata=COUNT)
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,12 @@ class InverseRoot(Schedule):
     """With the square root of the step, from `from_` until step `steps`."""
 
     from_: float
-    steps: int
+    steps: int = field(metadata=COUNT)
 
 
 Number = Union[float, Schedule]
 
 
-def schedule(value: Number) -> Any:
+def schedule_json(value: Number) -> Any:
+    """Returns a schedule, or a number as a constant one, as the extension reads it."""
     return value._json() if isinstance(value, Schedule) else Constant(value)._json()

@@ -10,6 +10,7 @@ import numpy as np
 from . import _gfn
 from ._checks import count
 from ._checks import seed as checked_seed
+from ._suggestions import suggests_names
 from .envs import Cut, GraphProblem
 from .networks import Network, _again
 from .results import _Result
@@ -88,12 +89,13 @@ def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.
         raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
     if getattr(network.settings, "identity", False):
         raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
-    env = problem(graphs, network.env.for_size)  # type: ignore[call-arg]
+    env = problem(graphs, network.env.for_size)
     values = {name: value.detach().clone() for name, value in network.state_dict().items()}
     sampler = Sampler(env, _again(env, network.settings, network._made, values, [], False))
     return lambda n, seed: sampler.sample(n, seed=seed).terminal
 
 
+@suggests_names
 def solve(
     policy: Network | Trainer | None,
     problem: type[GraphProblem],

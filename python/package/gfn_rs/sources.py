@@ -1,22 +1,50 @@
-"""Where trajectories come from, beside the policy: a buffer, given objects, a source of your own, searches, a teacher."""
+"""What a trainer's batches are made of besides the policy's own trajectories: a buffer, data, searches, a teacher."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Literal
+from typing import Any, Callable, ClassVar, Literal
 
 import numpy as np
 import torch
 
-from ._settings import Settings, plain, variant
+from ._settings import COUNT, Settings, needs, plain, variant
 from .policies import Policy
 
 Path = Literal["uniform_backward", "policy_backward", "stored"]
 
 
+class SourceSettings(Settings):
+    """What the entries of a trainer's `sources` share."""
+
+    _role: ClassVar[str]
+    """A noun for the source's role in a trainer, which has at most one source of each role."""
+
+
+def sort_sources(sources: Any) -> dict[str, Any]:
+    """Returns the sources of a trainer by their role.
+
+    Raises a `TypeError` for anything that isn't a source, and a `ValueError` for two sources of one role.
+    """
+    examples = "expected a list of objects like Replay(), Data(objects) or LocalSearch(3)"
+    if not isinstance(sources, Sequence) or isinstance(sources, str):
+        raise TypeError(f"sources is {sources!r:.200}: {examples}")
+    by_role: dict[str, Any] = {}
+    for source in sources:
+        if not isinstance(source, SourceSettings):
+            raise TypeError(f"sources has {source!r:.200}: {examples}")
+        if source._role in by_role:
+            names = f"{type(by_role[source._role]).__name__} and {type(source).__name__}"
+            expected = f"expected at most one {source._role}, remove one of the two"
+            raise ValueError(f"sources has {names}: {expected}")
+        by_role[source._role] = source
+    return by_role
+
+
 @dataclass(frozen=True)
-class Replay(Settings):
+class Replay(SourceSettings):
     """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
 
     With `distinct` no object is in it twice; with `diverse`, a full buffer takes only what is further than that from all that it holds,
@@ -34,19 +62,25 @@ class Replay(Settings):
     `objects_alone` keeps no paths, which saves memory.
     """
 
-    capacity: int = 10_000
+    _role = "replay buffer"
+
+    capacity: int = field(default=10_000, metadata=COUNT)
     share: float = 0.5
-    after: int = 10
+    after: int = field(default=10, metadata=COUNT)
     distinct: bool = False
     eviction: Literal["fifo", "best_reward"] = "fifo"
     draw: (
         Literal["uniform", "reward_prioritised", "loss_prioritised", "rank_prioritised", "weighted_ranks"]
         | Callable[[float, float | None], float]
     ) = "uniform"
-    exponent: float = 1.0
+    exponent: float = field(
+        default=1.0, metadata=needs("draw", "reward_prioritised", "loss_prioritised", "rank_prioritised")
+    )
     path: Path = "uniform_backward"
-    rank_by: Literal["reward", "loss"] = "reward"
-    k: float = 0.01
+    rank_by: Literal["reward", "loss"] = field(
+        default="reward", metadata=needs("draw", "rank_prioritised", "weighted_ranks")
+    )
+    k: float = field(default=0.01, metadata=needs("draw", "weighted_ranks"))
     diverse: float | None = None
     norm: Literal["l1", "l2", "max"] = "l2"
     objects_alone: bool = False
@@ -85,10 +119,12 @@ class Replay(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Data(Settings):
+class Data(SourceSettings):
     """Given objects, as `sample` shows them (of molecules SMILES, too): `share` of each batch is paths to them, drawn back by uniform
     steps or by P_B. A molecule that is several trees of `Fragments` is all of them, ten at most, and counts as often as any other. They must be finished objects of the environment. The reward is asked for theirs; under conditions, those of each
     object are given, `[n, n_conditions]`."""
+
+    _role = "data set"
 
     objects: Any = field(repr=False)
     share: float = 0.5
@@ -97,9 +133,11 @@ class Data(Settings):
 
 
 @dataclass(frozen=True)
-class Source(Settings):
+class Source(SourceSettings):
     """Objects of your own, anew for each batch: `function(n, rng)` is given their number, `share` of the batch, and a generator of numpy,
     and gives so many finished objects. Paths to them are drawn back by P_B; the reward is asked for them, and a replay buffer takes them."""
+
+    _role = "source of objects"
 
     function: Callable[[int, np.random.Generator], Any]
     share: float = 0.5
@@ -133,7 +171,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class FreshSource(Settings):
+class FreshSource(SourceSettings):
     """Fresh objects from elsewhere, in place of the policy's own: of other processes that sample with a copy of it, of an experiment.
     `function(wanted, rng)` is given a `Wanted` and a generator of numpy, and gives finished objects, or `Drawn(objects, log_rewards)`, or
     None for none yet. They count as new objects and go into the replay buffer. Paths to them are drawn back by P_B, so the objective must
@@ -141,6 +179,8 @@ class FreshSource(Settings):
 
     The trainer is at work while the function runs; the tensors of `trainer.named_parameters()`, taken before, are as they are then.
     """
+
+    _role = "source of fresh trajectories"
 
     function: Callable[[Wanted, np.random.Generator], Any]
 
@@ -150,21 +190,11 @@ class FreshSource(Settings):
 
 
 @dataclass(frozen=True)
-class TransitionBatches(Settings):
-    """`updates` updates a step, each on `size` single transitions of the batch's trajectories: for detailed balance, modified or
-    forward-looking among it."""
-
-    size: int
-    updates: int = 1
-
-    def _json(self) -> Any:
-        return {"size": self.size, "updates_per_draw": self.updates}
-
-
-@dataclass(frozen=True)
-class LocalSearch(Settings):
+class LocalSearch(SourceSettings):
     """Local search (Kim et al. 2024): from each fresh object up to `max_back` steps back by P_B and forwards again by P_F, `rounds` times
     one after another. What is found joins the batch; a proposal is taken by the rule of Metropolis and Hastings, or if it is better."""
+
+    _role = "local search"
 
     max_back: int
     rounds: int = 1
@@ -175,10 +205,12 @@ class LocalSearch(Settings):
 
 
 @dataclass(frozen=True)
-class Teacher(Settings):
+class Teacher(SourceSettings):
     """An adaptive teacher (Kim et al. 2025): a second policy that supplies `share` of each batch, and learns to sample where the
     trainer's own is wrong: in proportion to the squared imbalance, `1 + under_sampled` times as much where that samples too rarely, times
     R^`alpha`. `epsilon` is added to the square."""
+
+    _role = "teacher"
 
     policy: Policy
     share: float = 0.5
@@ -200,9 +232,24 @@ class Teacher(Settings):
 
 
 @dataclass(frozen=True)
-class Search(Settings):
+class Thompson(SourceSettings):
+    """Thompson sampling by the heads of one policy, `Mlp(heads=8)` (Rector-Brooks et al. 2023).
+
+    share
+        The share of a batch that each head learns from, above 0 and at most 1.
+    """
+
+    _role = "source of fresh trajectories"
+
+    share: float
+
+
+@dataclass(frozen=True)
+class Search(SourceSettings):
     """A search of your own: every `every` steps `function(objects, rng)` is given `objects` objects of the replay buffer and a generator
     of numpy, and gives other objects, which the reward is asked for and which go into the buffer."""
+
+    _role = "search"
 
     function: Callable[[Any, np.random.Generator], Any]
     every: int = 100
@@ -217,13 +264,15 @@ class Search(Settings):
 
 
 @dataclass(frozen=True)
-class Mala(Settings):
+class Mala(SourceSettings):
     """The Metropolis-adjusted Langevin algorithm as a search (Sendera et al. 2024), for diffusions with a target of the library's: every
     `every` steps a chain from each of `objects` objects of the replay buffer, of which every `thin`-th point behind `burn_in` is kept."""
 
+    _role = "search"
+
     every: int = 100
     objects: int = 300
-    steps: int = 200
+    steps: int = field(default=200, metadata=COUNT)
     burn_in: int = 100
     thin: int = 10
     step_size: float = 0.01
@@ -236,9 +285,11 @@ class Mala(Settings):
 
 
 @dataclass(frozen=True)
-class Hindsight(Settings):
+class Hindsight(SourceSettings):
     """Other conditions for what is replayed: each object gets them with probability `share`, from
     `function(objects, conditions, rng)`, and the reward is asked again. The conditions are a tensor `[n, n_conditions]`."""
+
+    _role = "relabelling of conditions"
 
     function: Callable[[Any, torch.Tensor, np.random.Generator], Any]
     share: float = 0.5
@@ -249,20 +300,13 @@ class Hindsight(Settings):
 
 
 @dataclass(frozen=True)
-class FocusInHindsight(Settings):
+class FocusInHindsight(SourceSettings):
     """The same where conditions are a `Conditioning` with a focus: with probability `share` the direction of what is replayed becomes that of
     the object's own rewards, so that it is one that was wanted (Roy et al. 2023)."""
 
+    _role = "relabelling of conditions"
+
     share: float = 0.5
-
-
-@dataclass(frozen=True)
-class Average(Settings):
-    """A moving average of the parameters, which `trainer.take_average()` makes those of the policy. With `sampling`, fresh trajectories
-    are drawn by it."""
-
-    decay: float = 0.999
-    sampling: bool = False
 
 
 def _check_function(settings: Source | Search | Hindsight | FreshSource, of: str) -> None:

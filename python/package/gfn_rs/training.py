@@ -9,41 +9,38 @@ import sys
 import time
 import warnings as _warnings
 import weakref
-from typing import Any, Callable, Iterator, Literal, NamedTuple, Sequence, get_type_hints
+from dataclasses import replace
+from inspect import signature
+from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from . import _gfn, results
-from ._checks import conditions as checked_source
-from ._checks import count, described, example, rewards, there
+from ._checks import check_kind, count, described, rewards, there
+from ._checks import conditions as condition_source
 from ._checks import seed as checked_seed
 from ._conditions import checked as checked_conditions
-from ._made import Made
 from ._parts import parts, shares
 from ._progress import Line
-from ._settings import AT_ONCE, checked, plain, variant
-from .conditioning import Conditioning
+from ._settings import AT_ONCE, check, plain, variant
+from ._suggestions import suggests_names
+from .conditioning import Conditioning, Conditions
 from .envs import Environment
 from .executors import Actors
+from .exploration import Exploration
 from .loading import noted
 from .networks import Network
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import Reward, SizeReward
-from .schedules import InverseRoot, Linear, Number, schedule
+from .sources import FreshSource, SourceSettings, sort_sources
 from .trajectories import Trajectories, paths_of
-from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher, TransitionBatches
+from .updates import Adam
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
-
-
-LR_SCALE = InverseRoot(1.0, 1_000)
-"""The factor on learning rates unless another is chosen."""
-EPSILON = Linear(0.1, 0.01, 2_000)
-"""The share of uniform actions unless another is chosen."""
 
 
 class TrainingWarning(UserWarning):
@@ -80,8 +77,6 @@ class Stored(NamedTuple):
     """The condition of each, `[n, C]`; None without conditions."""
 
 
-
-
 def _placed(device: str) -> torch.device:
     """A device with its number."""
     placed = torch.device(device)
@@ -107,56 +102,52 @@ def _check_built(network: Network, env: Environment, n_conditions: int, device: 
         raise ValueError("the objective learns from state flows, and the policy was built without: expected build(env, flow=True)")
 
 
-class Trainer(Made):
+class Trainer:
     """Trains a policy: samples, replays, scores, differentiates, updates.
 
-    `reward` is one of the library's (`RingReward()`), or a function of a batch of states that gives log R of each. `policy` is a
-    class of settings (`GraphNet()`); `objective` trajectory balance, unless another is given.
-
+    env
+        The environment, `Ring(4)`.
+    reward
+        A reward of the library's, `RingReward()`, or a function of a batch of states that returns log R of each.
+        With a `Conditioning` it may be a list of them.
+    policy
+        The settings of a network, `GraphNet()`, or a network that was built from them.
+    objective
+        The loss, `TrajectoryBalance()` by default.
     batch
-        Trajectories per step.
-    lr, log_z_lr
-        Learning rates of the network and of log Z.
-    lr_scale
-        A factor on both. It falls with the square root of the step by default; where the number of steps is known, `Linear(1, 0, n)`
-        ends closer to the target. `None`: the rates stay as they are.
-    max_norm
-        The norm that gradients are clipped to.
-    epsilon
-        The share of uniform actions in sampling. The default, `gfn_rs.EPSILON`, is 0 where the objective learns from the policy's own
-        trajectories alone and where actions can't be mixed with uniform ones; any other schedule is refused there. `None` is 0: nothing explores.
-    temperature, exit_bias, noise
-        What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
-    replay, data, source, fresh
-        A buffer, `Replay()`; given objects, `Data(objects)`; objects of your own for each batch, `Source(function)`; objects from elsewhere
-        in place of the policy's own, `FreshSource(function)`.
-    local_search, teacher, thompson, search
-        Further exploration: `LocalSearch(3)`; a second policy, `Teacher(Mlp())`; heads of one policy, `Mlp(heads=8)`, of which each learns
-        from such a share of a batch (Rector-Brooks et al. 2023); a search from the objects of the buffer, `Search(function)` or `Mala()`.
-    average
-        A moving average of the parameters, `Average()`.
-    hindsight
-        Other conditions for what is replayed, `Hindsight(function)` or `FocusInHindsight()`.
-    regression
-        The loss of a residual.
-    chunk
-        Transitions that are scored at once, where a whole batch takes too much memory.
-    transitions
-        Updates on single transitions, `TransitionBatches(64, updates=8)`, in place of one on whole trajectories.
-    reward_exponent
-        A schedule of the exponent of R in training that ends at 1, `Linear(0.1, 1, n)`: a reward that is flat at first. Buffers and exact
-        distances are of R itself, loss and log Z of a step of its own target.
-    conditions, n_conditions
-        One policy for a family of rewards: a function of a number n and a generator of numpy that gives an array `[n, n_conditions]`. The
-        reward is then a function of states and conditions, a tensor. Or a `Conditioning`: temperatures, preferences among several rewards
-        (`reward` is a list of them then, each of states alone), directions of focus.
-    device, double
-        "cpu", "cuda" or "cuda:1", or a `torch.device`; double precision in place of single.
+        Trajectories per step, at least 1.
+    adam
+        How parameters are updated, `Adam(lr=1e-3)`.
+    exploration
+        How trajectories are sampled, `Exploration(epsilon=0.1)`.
+    sources
+        What a batch is made of besides the policy's own trajectories, a list with at most one of each kind:
+
+        * `Replay()`, a buffer of objects;
+        * `Data(objects)`, objects that you have, or `Source(function)`, objects that a function returns for each batch;
+        * `FreshSource(function)` or `Thompson(share)`, which replace the policy's own trajectories;
+        * `LocalSearch(max_back)`, a search from each new object;
+        * `Teacher(policy)`, a second policy that explores;
+        * `Search(function)` or `Mala()`, a search from objects of the buffer;
+        * `Hindsight(function)` or `FocusInHindsight()`, other conditions for replayed objects.
+    conditions
+        What makes one policy learn a family of rewards: `Conditions(function, width)`, with a reward that is a function
+        of states and conditions; or a `Conditioning`: temperatures, preferences among several rewards (each of states
+        alone), directions of focus.
+    seed
+        The seed of all random numbers, from 0 to 2**64 - 1.
+    device
+        "cpu", "cuda" or "cuda:1", or a `torch.device`.
+    double
+        Whether numbers have double precision.
+
+    These settings are attributes of the trainer; `batch` is called `batch_size`. They can't be changed.
 
     The library works on one thread, which is fastest for small networks, and its first trainer sets torch to one, unless a number was
     chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
     """
 
+    @suggests_names
     def __init__(
         self,
         env: Environment,
@@ -165,32 +156,10 @@ class Trainer(Made):
         objective: Objective | None = None,
         *,
         batch: int = 128,
-        lr: float = 1e-3,
-        log_z_lr: float = 1e-1,
-        lr_scale: Number | None = LR_SCALE,
-        weight_decay: float = 0.0,
-        max_norm: float | None = None,
-        epsilon: Number | None = EPSILON,
-        temperature: Number = 1.0,
-        exit_bias: Number = 0.0,
-        noise: Number = 0.0,
-        replay: Replay | None = None,
-        data: Data | None = None,
-        source: Source | None = None,
-        fresh: FreshSource | None = None,
-        local_search: LocalSearch | None = None,
-        teacher: Teacher | None = None,
-        thompson: float | None = None,
-        search: Search | Mala | None = None,
-        average: Average | None = None,
-        hindsight: Hindsight | FocusInHindsight | None = None,
-        regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
-        chunk: int | None = None,
-        transitions: TransitionBatches | None = None,
-        reward_exponent: Number = 1.0,
-        max_steps: int = 100_000,
-        conditions: Callable[[int, np.random.Generator], Any] | Conditioning | None = None,
-        n_conditions: int = 0,
+        adam: Adam = Adam(),
+        exploration: Exploration = Exploration(),
+        sources: Sequence[SourceSettings] = (),
+        conditions: Conditions | Conditioning | None = None,
         seed: int = 0,
         device: str | torch.device = "cpu",
         double: bool = False,
@@ -198,79 +167,46 @@ class Trainer(Made):
         objective = TrajectoryBalance() if objective is None else objective
         built = policy if isinstance(policy, Network) else None
         policy = policy.settings if isinstance(policy, Network) else policy
-        for what, value, expected in (
-            ("env", env, Environment),
-            ("policy", policy, Policy),
-            ("objective", objective, Objective),
-        ):
-            if not isinstance(value, expected) or type(value) is expected:
-                kind = value.__name__ if isinstance(value, type) else type(value).__name__
-                wrap = ""
-                if what == "policy" and isinstance(value, torch.nn.Module):
-                    wrap = "; wrap your own torch module in VectorModule or GraphModule"
-                raise TypeError(f"{what} is {kind}: expected an object of a class of the library, such as {example(expected)}{wrap}")
+        check_kind("env", env, Environment, "Ring(4)")
+        check_kind("policy", policy, Policy, "GraphNet()")
+        check_kind("objective", objective, Objective, "TrajectoryBalance()")
         of_rewards = rewards(reward)
         of_sizes = all(isinstance(one, SizeReward) for one in (reward if isinstance(reward, (list, tuple)) else [reward]))
         if getattr(env, "for_size", False) and not of_sizes:
             raise ValueError(f"{type(env).__name__}(for_size=True) shows networks what a SizeReward depends on: expected one, or for_size=False")
-        hints = get_type_hints(Trainer.__init__)
-        given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
-        given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
-        given |= {"data": data, "source": source, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
-        given |= {"transitions": transitions, "reward_exponent": reward_exponent}
-        given |= {"average": average, "hindsight": hindsight, "fresh": fresh}
-        given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
-        for name, setting in given.items():
-            checked(setting, name, hints[name])
+        for name, value, hint in (
+            ("batch", batch, int),
+            ("adam", adam, Adam),
+            ("exploration", exploration, Exploration),
+            ("device", device, str | torch.device),
+            ("double", double, bool),
+        ):
+            check(value, name, hint)
         seed = checked_seed(seed)
-        drawn_from, n_conditions = checked_source(conditions, n_conditions, reward)
+        by_role = sort_sources(sources)
+        replay, data = by_role.get("replay buffer"), by_role.get("data set")
+        local_search, fresh = by_role.get("local search"), by_role.get("source of fresh trajectories")
+        function = fresh.function if isinstance(fresh, FreshSource) else None
+        actors = function if isinstance(function, Actors) else None
+        drawn_from, n_conditions = condition_source(conditions, reward)
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
-            "adam": {
-                "lr": plain(lr, "lr"),
-                "log_z_lr": plain(log_z_lr, "log_z_lr"),
-                "weight_decay": plain(weight_decay, "weight_decay"),
-                "max_norm": plain(max_norm, "max_norm"),
-            },
-            "temperature": schedule(temperature),
-            "exit_bias": schedule(exit_bias),
-            "noise": schedule(noise),
-            "regression": variant(regression),
-            "chunk": plain(chunk, "chunk"),
-            "transitions": None if transitions is None else transitions._json(),
-            "reward_exponent": schedule(reward_exponent),
-            "max_steps": plain(max_steps, "max_steps"),
-            "lr_scale": schedule(1.0 if lr_scale is None else lr_scale),
+            "regression": variant(objective.regression),
+            **adam._training(),
+            **exploration._training(),
+            **shares(replay, data),
         }
-        if epsilon is not EPSILON:
-            training["epsilon"] = schedule(0.0 if epsilon is None else epsilon)
         if local_search is not None:
             training["local_search"] = local_search._json()
-        where = shares(replay, data)
-        training |= where
-        if where:
-            training["replay_path"] = variant(where["replay_path"])
-        others = parts(
-            env,
-            policy,
-            objective,
-            n_conditions,
-            data=data,
-            source=source,
-            fresh=fresh,
-            replay=replay,
-            teacher=teacher,
-            search=search,
-            hindsight=hindsight,
-            average=average,
-            thompson=thompson,
-        )
+        others = parts(env, policy, objective, n_conditions, by_role, adam.average)
         description: dict[str, Any] = {"gfn_rs": described(env, policy, reward)}
         if others.description:
             description["parts"] = others.description
-        # `batch` is what draws one.
-        vars(self).update({name: value for name, value in given.items() if name != "batch"}, batch_size=batch)
-        vars(self).update(env=env, reward=reward, policy=policy, objective=objective, conditions=conditions, seed=seed)
+        self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
+        # `batch` is a method.
+        self.batch_size = batch
+        self.adam, self.exploration, self.sources, self.conditions = adam, exploration, tuple(sources), conditions
+        self.seed, self.device, self.double = seed, device, double
         self._warned = 0
         # Warnings that the session doesn't know.
         self._own_warnings: list[str] = []
@@ -284,23 +220,50 @@ class Trainer(Made):
         session |= {"seed": seed, "device": str(device), "double": bool(double)}
         # Which heads the objective asks for, the extension adds.
         session |= {"note": json.dumps({"env": noted(env), "policy": noted(policy), "made": made}, allow_nan=False)}
-        self._session = _gfn.Session(env._env, **session)
+        new_session = _gfn.Session(env._env, **session)
         self._network: Network | None = None
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
             # Settings that don't fit were refused above, before the policy is taken from whoever has it.
-            _check_built(built, env, n_conditions, str(device), bool(double), self._session.heads())
-            if fresh is not None and isinstance(fresh.function, Actors):
-                fresh.function._check_free(n_conditions, conditions)
-            self._session = built._given(lambda policy: _gfn.Session(env._env, **session, built=policy))
-            built._take(self._session)
+            _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
+            if actors is not None:
+                actors._check_free(n_conditions, conditions)
+            new_session = built._given(lambda policy: _gfn.Session(env._env, **session, built=policy))
+            built._take(new_session)
             built._trained = True
             self._network = built
-        if not self._session.explores():
-            vars(self)["epsilon"] = 0.0
-        if fresh is not None and isinstance(fresh.function, Actors):
-            fresh.function._of(self, batch, n_conditions, conditions)
+        if not new_session.explores():
+            self.exploration = replace(exploration, epsilon=0.0)
+        # From here on the settings can't be changed.
+        self._session = new_session
+        if actors is not None:
+            actors._attach(self, batch, n_conditions, conditions)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_session" in vars(self) and not name.startswith("_"):
+            if name in vars(self) and (name == "batch_size" or name in signature(Trainer).parameters):
+                raise AttributeError(
+                    f"{name} of a trainer is settled when it is made, and setting it would change nothing: make a "
+                    "new trainer of other settings, which takes the parameters over from a checkpoint by `restore`"
+                )
+            # A subclass has attributes of its own.
+            ours = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] == __package__]
+            if type(self) in ours or any(name in vars(kind) for kind in ours):
+                raise AttributeError(
+                    f"a trainer has no {name} that can be set: its settings are given when it is made"
+                )
+        super().__setattr__(name, value)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "a trainer isn't copied or pickled: `save(path)` writes a checkpoint, from which a trainer of the same "
+            "settings goes on by `resume(path)`; what `exact` and the evaluations give can be pickled"
+        )
+
+    def __repr__(self) -> str:
+        parts = f"{self.env!r}, {self.objective!r}, {self.policy!r}, batch={self.batch_size!r}"
+        return f"{type(self).__name__}({parts}, adam={self.adam!r}, exploration={self.exploration!r})"
 
     def step(self) -> dict[str, Any]:
         """One step: what it was like, by name."""
@@ -432,7 +395,7 @@ class Trainer(Made):
         return results.Judgement.read(**self._session.judged(objects, count(limit, "limit")))
 
     def take_average(self) -> "Trainer":
-        """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
+        """Replaces the policy's parameters by their average (`Adam(average=Average())`), for after training."""
         self._session.take_average()
         return self
 
@@ -472,7 +435,7 @@ class Trainer(Made):
             trainer.advance(batch, scores)
 
         What an optimizer does is your own business then: clipping, decay of weights, `lr_factor`. Where each head of a policy learns from a share of
-        the batch (`thompson`), the scores are those of all shares, one after the other.
+        the batch (`Thompson`), the scores are those of all shares, one after the other.
         """
         self._check_learning()
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
@@ -521,7 +484,7 @@ class Trainer(Made):
 
     @property
     def lr_factor(self) -> float:
-        """The factor on learning rates that `lr_scale` has for the next step, for an optimizer of your own."""
+        """The value of `Adam.schedule` at the next step, for a custom optimizer."""
         return self._session.lr_factor()
 
     @property

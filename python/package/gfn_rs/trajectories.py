@@ -15,6 +15,7 @@ from ._checks import chosen, count
 from ._checks import seed as checked_seed
 from ._conditions import checked as checked_conditions
 from ._settings import AT_ONCE
+from ._suggestions import suggests_names
 from .steps import Flags, Moves, Whole
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Trajectories:
         self._env, self._paths = env, paths
 
     @staticmethod
+    @suggests_names
     def of(
         env: Environment,
         moves: npt.ArrayLike,
@@ -273,6 +275,7 @@ class Sampler:
     Gaussian steps. They change what is drawn, not what the trajectories' `log_pf` says, which is the policy's own.
     """
 
+    @suggests_names
     def __init__(
         self,
         env: Environment,
@@ -299,6 +302,7 @@ class Sampler:
                 raise TypeError(f"{name} is {value!r:.200}: expected a number")
         self._explored = _Explored(**{name: float(value) for name, value in given.items()})
 
+    @suggests_names
     def sample(
         self,
         n: int,

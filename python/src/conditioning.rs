@@ -79,8 +79,8 @@ impl Conditioner {
 #[pymethods]
 impl Conditioner {
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        let spec: Spec = read("Conditioning", text)?;
+    fn new(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let spec: Spec = read("Conditioning", settings)?;
         spec.build().map(Self).map_err(raised)
     }
 

@@ -1,7 +1,7 @@
 //! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, as its classes use them.
 //!
-//! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
-//! batches, never state by state. The interpreter is let go while a trainer works.
+//! Settings come as dictionaries from classes that are written in Python. Objects of Python (rewards, networks, callbacks) are called with
+//! batches, never state by state. The interpreter is detached while a trainer works.
 
 #[macro_use]
 mod kinds;

@@ -10,6 +10,7 @@ use gfn_molecules::{LeftOut, Molecule, MoleculeCodec, MoleculeReward, MoleculeSc
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use serde_json::Value;
 
 use crate::env::GraphSpec;
 use crate::errors::raised;
@@ -28,8 +29,8 @@ const LISTED: usize = 1_000;
 #[derive(Clone)]
 pub(crate) struct Reading {
     codec: MoleculeCodecs,
-    /// The environment's settings, as JSON: what it is made from again in another process.
-    pub(crate) settings: Arc<str>,
+    /// The environment's settings, of which another process builds it.
+    pub(crate) settings: Arc<Value>,
 }
 
 /// What the nodes of the graphs are.
@@ -42,12 +43,12 @@ pub(crate) enum MoleculeCodecs {
 impl Reading {
     /// The reading of an environment of these settings.
     pub(crate) fn new(settings: &GraphSpec, codec: MoleculeCodecs) -> Result<Self> {
-        let settings = serde_json::to_string(settings).map_err(|error| Error::external("settings", error))?;
-        Ok(Self { codec, settings: settings.into() })
+        let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
+        Ok(Self { codec, settings: Arc::new(settings) })
     }
 
-    /// The same, of settings as JSON.
-    pub(crate) fn read(settings: &str) -> PyResult<Self> {
+    /// The reading of an environment of settings of Python.
+    pub(crate) fn read(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let spec: GraphSpec = read("an environment", settings)?;
         match spec.build().map_err(raised)? {
             ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) => Ok(reading),

@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use crate::errors::raised;
 use crate::inside::Inside;
 use crate::molecules::lines;
+use crate::settings::read;
 
 type Numbers<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -42,9 +43,8 @@ pub(crate) struct Score(FactoredScore);
 #[pymethods]
 impl Score {
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        let settings = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        molecule_score(settings).map(Self).map_err(raised)
+    fn new(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        molecule_score(read("MoleculeScore", settings)?).map(Self).map_err(raised)
     }
 
     fn names(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Settings come from Python as JSON, written by the classes of `gfn_rs`.
+//! Settings: dictionaries that the classes of `gfn_rs` make of themselves.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::PyValueError;
@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads what a class of Python says of itself.
-pub(crate) fn read<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
-    let given = &mut serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(given)
+/// Reads settings; `what` names them in errors.
+pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>) -> PyResult<T> {
+    let mut reader = pythonize::Depythonizer::from_object(settings);
+    serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| PyValueError::new_err(format!("{what}: {}: {}", error.path(), error.inner())))
 }
 

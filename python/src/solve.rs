@@ -4,11 +4,11 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_solver::{Origin, Solver};
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::errors::{python_error, raised};
 use crate::inside::Inside;
 use crate::session::catch_panic;
+use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
@@ -19,7 +19,7 @@ type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,
-    problem: &str,
+    problem: &Bound<'_, PyAny>,
     graphs: &Graphs,
     draw: Option<Py<PyAny>>,
     seconds: f64,
@@ -28,9 +28,8 @@ pub(crate) fn solve(
 ) -> PyResult<Answer> {
     let (_inside, watch) = (Inside::enter(py)?, Watch::new());
     let instances = Instances::new(graphs.states().graphs().to_vec()).map_err(raised)?;
+    let problem: Problem = read("the problem", problem)?;
     let job = || -> Result<Answer> {
-        let problem: Problem = serde_json::from_value(Value::String(problem.to_owned()))
-            .map_err(|_| Error::config("the problem", problem, "IndependentSet, Clique, DominatingSet or Cut"))?;
         // Checks the graph.
         GraphProblem::new(problem, &instances)?;
         let [graph] = instances.graphs() else {

@@ -23,7 +23,7 @@ def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
     return {name: getattr(graphs, name) for name in names}
 
 
-def again(parts: dict[str, Any], settings: str | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
+def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
     """Graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
     graphs = graphs if settings is None else graphs._molecules(settings)

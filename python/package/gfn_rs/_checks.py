@@ -52,7 +52,7 @@ def seed(value: int) -> int:
     return int(value)
 
 
-def rewards(reward: Any) -> list[tuple[str | None, Any, int | None]]:
+def rewards(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
     """Each reward of a trainer, as settings or as a function, and how many of its answers are kept."""
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in rewards(each)]
@@ -60,8 +60,8 @@ def rewards(reward: Any) -> list[tuple[str | None, Any, int | None]]:
         kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
         raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
     if isinstance(reward, CachedReward):
-        return [(text, function, reward.capacity) for text, function, _ in rewards(reward.reward)]
-    return [(reward._text(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
+        return [(settings, function, reward.capacity) for settings, function, _ in rewards(reward.reward)]
+    return [(reward._named(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
 def conditions(drawn_from: Any, reward: Any) -> tuple[Any, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +21,17 @@ from .sources import Data, FreshSource, Hindsight, Replay, Search, Thompson
 from .updates import Average
 
 
+# A policy as the extension reads it: its settings, and its module if it has one.
+PolicyParts = tuple[dict[str, Any], Any]
+
+
 @dataclass
 class Parts:
-    """Settings as JSON, and objects."""
+    """Settings, and objects."""
 
-    settings: str
-    prior: tuple[str, Any, list[tuple[str, torch.Tensor]]] | None
-    teacher: tuple[str, Any] | None
+    settings: dict[str, Any]
+    prior: tuple[PolicyParts, list[tuple[str, torch.Tensor]]] | None
+    teacher: PolicyParts | None
     novelty: Any
     data: tuple[Any, torch.Tensor | None] | None
     search: Any
@@ -79,15 +82,15 @@ def parts(
     prior = _prior(objective._prior(), env, n_conditions)
     description = dict(settings)
     if prior is not None:
-        description["prior"] = [prior[0], _fingerprint(prior[2])]
+        description["prior"] = [prior[0][0], _fingerprint(prior[1])]
     if teacher is not None:
-        description["teacher"] = [teacher.policy._text(), settings["teacher"]]
+        description["teacher"] = [teacher.policy._named(), settings["teacher"]]
     if data is not None:
         description["data"] = _fingerprint([("objects", data.objects), ("conditions", data.conditions)])
     return Parts(
-        settings=json.dumps(settings, allow_nan=False),
+        settings=settings,
         prior=prior,
-        teacher=None if teacher is None else (teacher.policy._text(), teacher.policy._module()),
+        teacher=None if teacher is None else teacher.policy._parts(),
         novelty=novelty if callable(novelty) else None,
         data=None if data is None else _given(env, data, n_conditions),
         search=search.function if isinstance(search, Search) else None,
@@ -117,12 +120,12 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
     return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
 
 
-def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[str, Any, list[tuple[str, torch.Tensor]]] | None:
+def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[PolicyParts, list[tuple[str, torch.Tensor]]] | None:
     """The policy of a trainer as it is now, or one without parameters."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
-        return prior._text(), None, []
+        return prior._parts(), []
     if not _equal(prior.env, env):
         raise ValueError(f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}")
     if prior._n_conditions != n_conditions:
@@ -133,7 +136,7 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[str, Any, l
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")
-    return prior.policy._text(), module, [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
+    return (prior.policy._named(), module), [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
 
 
 def _tensors(module: Any) -> set[int]:

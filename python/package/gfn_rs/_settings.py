@@ -1,8 +1,7 @@
-"""Settings are dataclasses; the extension reads them as JSON: the class, then the values by name."""
+"""Settings are dataclasses; the extension reads them as dictionaries: the class, then the values by name."""
 
 from __future__ import annotations
 
-import json
 import math
 import numbers
 import os
@@ -86,7 +85,7 @@ def variant(name: str) -> str:
 
 
 def plain(value: Any, name: str) -> Any:
-    """A value that JSON can hold, whatever kind of number, path or array it is."""
+    """A value of Python's own types, whatever kind of number, path or array it is."""
     if hasattr(value, "_json"):
         return value._json()
     if isinstance(value, np.generic):
@@ -239,5 +238,6 @@ class Settings:
         """What checkpoints say of it."""
         return self._values()
 
-    def _text(self) -> str:
-        return json.dumps({type(self).__name__: self._values()}, allow_nan=False)
+    def _named(self) -> dict[str, Any]:
+        """Returns `{class: values}`, as the extension reads it."""
+        return {type(self).__name__: self._values()}

@@ -6,7 +6,6 @@ objects are wanted. log R(x | c) is beta times the log of the weighted sum of th
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Callable, Sequence
 
@@ -155,17 +154,16 @@ class Conditioning(_Encoding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "_conditioner", _gfn.Conditioner(self._text()))
+        object.__setattr__(self, "_conditioner", _gfn.Conditioner(self._values()))
 
-    def _text(self) -> str:
+    def _values(self) -> dict[str, Any]:
         beta = self.temperature
-        values = {
+        return {
             "n_rewards": plain(self.n_rewards, "n_rewards"),
             "temperature": beta._json() if isinstance(beta, Temperature) else {"of": {"Constant": float(beta)}, "bins": None},
             "preferences": None if self.preferences is None else _directions(self.preferences),
             "focus": None if self.focus is None else self.focus._json(),
         }
-        return json.dumps(values, allow_nan=False)
 
     @property
     def width(self) -> int:

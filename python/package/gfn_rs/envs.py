@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -35,7 +34,7 @@ class Environment(Walkable, Settings):
         object.__setattr__(self, "_env", self._made())
 
     def _made(self) -> _gfn.Env:
-        return _gfn.Env(self._text())
+        return _gfn.Env(self._named())
 
     _env: _gfn.Env
 
@@ -129,7 +128,7 @@ class _OfMolecules(Environment):
 
     def _made(self) -> _gfn.Env:
         check_rules(self.rules, *OF_GRAPHS)
-        return _gfn.Env(self._text(), self.rules)
+        return _gfn.Env(self._named(), self.rules)
 
     def _values(self) -> dict[str, Any]:
         return {name: plain(getattr(self, name), name) for name in self.__dataclass_fields__ if name != "rules"}  # type: ignore[attr-defined]
@@ -328,10 +327,10 @@ class GraphProblem(Environment):
     for_size: bool
 
     def _made(self) -> _gfn.Env:
-        return _gfn.Env(self._text(), None, self.graphs)
+        return _gfn.Env(self._named(), None, self.graphs)
 
-    def _text(self) -> str:
-        return json.dumps({"GraphProblem": {"problem": type(self).__name__, "for_size": plain(self.for_size, "for_size")}})
+    def _named(self) -> dict[str, Any]:
+        return {"GraphProblem": {"problem": type(self).__name__, "for_size": plain(self.for_size, "for_size")}}
 
     def _described(self) -> Any:
         graphs = described(self.graphs)

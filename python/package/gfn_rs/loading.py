@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def noted(value: Any) -> Any:
-    """Settings as JSON from which they can be made again; what can't be written (rules, modules, functions) is named."""
+    """Settings of plain types from which they can be made again; what can't be written (rules, modules, functions) is named."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -103,7 +102,7 @@ def load(
         network = policy.build(env, flow=flow, n_conditions=n_conditions, device=device, double=double)
         network.load_state_dict(values)
         return network
-    note = json.loads(_gfn.note_of(path))
+    note = _gfn.note_of(path)
     if not isinstance(note, dict) or "made" not in note:
         raise ValueError(f"{path} doesn't say how its policy is made (Rust or an earlier version wrote it): `Trainer.restore` takes its parameters over")
     parts = {"env": env, "policy": policy}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -103,7 +102,7 @@ class MoleculeScore(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "_score", _gfn.Score(json.dumps(self._json(), allow_nan=False)))
+        object.__setattr__(self, "_score", _gfn.Score(self._json()))
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> MoleculeScore:

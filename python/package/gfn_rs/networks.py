@@ -279,21 +279,19 @@ def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.S
     if isinstance(settings, Uniform):
         # It has no log Z.
         objective = LogPartitionVariance()
-    return _gfn.Session(
-        env._env,
-        rewards=[(None, _nothing, None)],
-        policy=settings._text(),
-        module=settings._module(),
-        objective=objective._text(),
-        loss=None,
-        conditions=None,
-        n_conditions=made["n_conditions"],
-        training="{}",
-        description="{}",
-        note="null",
-        parts=parts(env, settings, objective, made["n_conditions"], {}),
-        replay=None,
-        seed=made["seed"],
-        device=made["device"],
-        double=made["double"],
-    )
+    session: dict[str, Any] = {
+        "rewards": [(None, _nothing, None)],
+        "policy": settings._parts(),
+        "objective": (objective._named(), None),
+        "conditions": None,
+        "n_conditions": made["n_conditions"],
+        "training": {},
+        "replay": None,
+        "parts": parts(env, settings, objective, made["n_conditions"], {}),
+        "description": {},
+        "note": None,
+        "seed": made["seed"],
+        "device": made["device"],
+        "double": made["double"],
+    }
+    return _gfn.Session(env._env, session)

@@ -32,6 +32,10 @@ class Policy(Settings):
         """A network in Python."""
         return None
 
+    def _parts(self) -> tuple[dict[str, Any], Any]:
+        """Returns the policy as the extension reads it: its settings, and its module if it has one."""
+        return self._named(), self._module()
+
     @suggests_names
     def build(
         self,

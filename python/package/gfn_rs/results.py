@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from json import loads
 from typing import Any, Callable
 
 import numpy as np
@@ -109,10 +108,6 @@ class Certificate(_Result):
     probes: list[dict[str, Any]]
     """The objects whose probability was estimated: log-probability with its interval (no bound), log-reward, source."""
 
-    @classmethod
-    def read(cls, text: str) -> "Certificate":
-        return cls(**loads(text))
-
     @property
     def is_clean(self) -> bool:
         """True if nothing was found against the policy."""
@@ -160,10 +155,6 @@ class Judgement(_Result):
     """True if nothing tells the sampler from a perfect one."""
     log_z: float
     """The true log Z."""
-
-    @classmethod
-    def read(cls, json: str, states: Any) -> "Judgement":
-        return cls(**loads(json), missing_states=states)
 
     def __repr__(self) -> str:
         return f"Judgement(tv={self.tv['estimate']:.4f}, perfect ones have {self.tv_floor['estimate']:.4f}, {self.samples} samples)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, ClassVar, Literal
@@ -97,7 +96,7 @@ class Replay(SourceSettings):
     def _priority(self) -> Callable[[float, float | None], float] | None:
         return None if isinstance(self.draw, str) else self.draw
 
-    def _text(self) -> str:
+    def _values(self) -> dict[str, Any]:
         exponent, by = plain(self.exponent, "exponent"), variant(self.rank_by)
         settings: dict[str, Any] = {
             "reward_prioritised": {"exponent": exponent},
@@ -107,7 +106,7 @@ class Replay(SourceSettings):
         }
         named = self.draw if isinstance(self.draw, str) else "own"
         draw: Any = variant(named)
-        values = {
+        return {
             "capacity": plain(self.capacity, "capacity"),
             "distinct": plain(self.distinct, "distinct"),
             "diverse": None if self.diverse is None else {"cutoff": plain(self.diverse, "diverse"), "norm": variant(self.norm)},
@@ -115,7 +114,6 @@ class Replay(SourceSettings):
             "eviction": variant(self.eviction),
             "draw": {draw: settings[named]} if named in settings else draw,
         }
-        return json.dumps(values, allow_nan=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
@@ -212,15 +211,24 @@ class Trainer:
         self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
-        session: dict[str, Any] = {"rewards": of_rewards, "policy": policy._text(), "module": policy._module()}
-        session |= {"objective": objective._text(), "loss": objective._loss(), "conditions": drawn_from, "n_conditions": n_conditions}
-        session |= {"training": json.dumps(training, allow_nan=False), "description": json.dumps(description, allow_nan=False)}
         made = {"seed": seed, "n_conditions": n_conditions, "double": bool(double)}
-        session |= {"parts": others, "replay": None if replay is None else replay._text()}
-        session |= {"seed": seed, "device": str(device), "double": bool(double)}
-        # Which heads the objective asks for, the extension adds.
-        session |= {"note": json.dumps({"env": noted(env), "policy": noted(policy), "made": made}, allow_nan=False)}
-        new_session = _gfn.Session(env._env, **session)
+        session: dict[str, Any] = {
+            "rewards": of_rewards,
+            "policy": policy._parts(),
+            "objective": (objective._named(), objective._loss()),
+            "conditions": drawn_from,
+            "n_conditions": n_conditions,
+            "training": training,
+            "replay": None if replay is None else replay._values(),
+            "parts": others,
+            "description": description,
+            # The extension adds the heads that the objective needs.
+            "note": {"env": noted(env), "policy": noted(policy), "made": made},
+            "seed": seed,
+            "device": str(device),
+            "double": bool(double),
+        }
+        new_session = _gfn.Session(env._env, session)
         self._network: Network | None = None
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
@@ -229,7 +237,7 @@ class Trainer:
             _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
-            new_session = built._given(lambda policy: _gfn.Session(env._env, **session, built=policy))
+            new_session = built._given(lambda policy: _gfn.Session(env._env, session, policy))
             built._take(new_session)
             built._trained = True
             self._network = built
@@ -387,12 +395,13 @@ class Trainer:
             count(size, "size", least=3, most=AT_ONCE),
             count(paths, "paths", least=8, most=AT_ONCE),
         )
-        return results.Certificate.read(self._session.certified(*given))
+        return results.Certificate(**self._session.certified(*given))
 
     def judge(self, objects: Any, limit: int = 1_000_000) -> results.Judgement:
         """What samples of any sampler say of it, beside the exact target of this trainer's reward: the policy isn't asked. Objects are as
         `sample` shows them; of molecules SMILES, too. More than `limit` states are refused."""
-        return results.Judgement.read(**self._session.judged(objects, count(limit, "limit")))
+        figures, missing = self._session.judged(objects, count(limit, "limit"))
+        return results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
         """Replaces the policy's parameters by their average (`Adam(average=Average())`), for after training."""

@@ -111,14 +111,19 @@ struct Declared {
 impl Env {
     /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
     #[new]
-    #[pyo3(signature = (text, rules=None, initial=None))]
-    fn new(py: Python<'_>, text: &str, rules: Option<Py<PyAny>>, initial: Option<PyRef<'_, Graphs>>) -> PyResult<Self> {
+    #[pyo3(signature = (settings, rules=None, initial=None))]
+    fn new(
+        py: Python<'_>,
+        settings: &Bound<'_, PyAny>,
+        rules: Option<Py<PyAny>>,
+        initial: Option<PyRef<'_, Graphs>>,
+    ) -> PyResult<Self> {
         let _inside = Inside::enter(py)?;
-        let value: serde_json::Value = read("an environment", text)?;
-        let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
+        let by_class: std::collections::BTreeMap<String, serde::de::IgnoredAny> = read("an environment", settings)?;
+        let name = by_class.into_keys().next().unwrap_or_default();
         let initial = initial.map(|graphs| graphs.states().graphs().to_vec());
         let source = if GraphSpec::NAMES.contains(&name.as_str()) {
-            let spec: GraphSpec = read(&name, text)?;
+            let spec: GraphSpec = read(&name, settings)?;
             let space = spec.build().map_err(raised)?;
             if let ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) = &space {
                 reading.warn_of_fragments(py)?;
@@ -128,9 +133,9 @@ impl Env {
                 None => EnvSource::Built(space),
             }
         } else if OtherSpec::NAMES.contains(&name.as_str()) {
-            EnvSource::Settings(read(&name, text)?, Declared { rules, initial })
+            EnvSource::Settings(read(&name, settings)?, Declared { rules, initial })
         } else {
-            let spec: VectorSpec = read(&name, text)?;
+            let spec: VectorSpec = read(&name, settings)?;
             EnvSource::Built(spec.build().map_err(raised)?)
         };
         let env = Self { source, stepped: OnceLock::new() };

@@ -15,7 +15,7 @@ use python::PyObjective;
 pub(crate) use python::Scores;
 
 use crate::errors::raised;
-use crate::references::Object;
+use crate::references::{Object, References};
 use crate::settings::read;
 
 /// Their settings, by the name of the class in Python.
@@ -60,9 +60,15 @@ fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>
     }
 }
 
-/// The objective of these settings, with the function that it is where Python has one.
-pub(crate) fn objective(text: &str, function: Option<Object>) -> PyResult<Box<dyn Objective>> {
-    build(read("an objective", text)?, function).map_err(raised)
+/// An objective as Python gives it: `{class: settings}`, and its function, if it is one.
+#[derive(FromPyObject)]
+pub(crate) struct ObjectiveArgument<'py>(Bound<'py, PyAny>, Option<Py<PyAny>>);
+
+impl ObjectiveArgument<'_> {
+    pub(crate) fn build(self, references: &References) -> PyResult<Box<dyn Objective>> {
+        let function = self.1.map(|function| references.add(function));
+        build(read("an objective", &self.0)?, function).map_err(raised)
+    }
 }
 
 fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>> {

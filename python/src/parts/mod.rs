@@ -31,7 +31,7 @@ use crate::border::Border;
 use crate::env::Failures;
 use crate::errors::python_error;
 use crate::kinds::{PyEnv, Space};
-use crate::policy::{AnyPolicy, PolicySettings, PriorSettings};
+use crate::policy::{AnyPolicy, PolicyArgument, PolicySettings, PriorSettings};
 use crate::references::{Object, References};
 use crate::reward::numbers;
 use crate::settings::{over_defaults, read};
@@ -42,18 +42,18 @@ use search::PySearch;
 use settings::{IntrinsicSettings, PartSettings};
 use source::PySource;
 
-type PyPrior = (String, Option<Py<PyAny>>, Vec<(String, Py<PyAny>)>);
+type PyPrior<'py> = (PolicyArgument<'py>, Vec<(String, Bound<'py, PyAny>)>);
 
-/// The fields of `gfn_rs._parts.Parts`: settings as JSON, and objects.
+/// The attributes of `gfn_rs._parts.Parts`.
 #[derive(FromPyObject)]
-pub(crate) struct PyParts {
-    settings: String,
-    /// Class and settings of a policy, its module, and the values of its parameters.
-    prior: Option<PyPrior>,
-    teacher: Option<(String, Option<Py<PyAny>>)>,
+pub(crate) struct PartArguments<'py> {
+    settings: Bound<'py, PyAny>,
+    /// A policy, and the values of its parameters.
+    prior: Option<PyPrior<'py>>,
+    teacher: Option<PolicyArgument<'py>>,
     novelty: Option<Py<PyAny>>,
     /// Objects, and a tensor of their conditions.
-    data: Option<(Py<PyAny>, Option<Py<PyAny>>)>,
+    data: Option<(Py<PyAny>, Option<Bound<'py, PyAny>>)>,
     search: Option<Py<PyAny>>,
     hindsight: Option<Py<PyAny>>,
     source: Option<Py<PyAny>>,
@@ -64,7 +64,7 @@ pub(crate) struct PyParts {
 
 /// The parts that Python asks for.
 pub(crate) struct Parts {
-    pub(crate) settings: PartSettings,
+    settings: PartSettings,
     pub(crate) prior: Option<PriorSettings>,
     pub(crate) teacher: Option<PolicySettings>,
     novelty: Option<Object>,
@@ -76,27 +76,26 @@ pub(crate) struct Parts {
     priority: Option<Object>,
 }
 
-impl PyParts {
+impl PartArguments<'_> {
     /// Reads the settings, and adds the objects that a trainer calls to its references.
-    pub(crate) fn read(self, py: Python<'_>, references: &References) -> PyResult<Parts> {
+    pub(crate) fn read(self, references: &References) -> PyResult<Parts> {
         let add = |object: Option<Py<PyAny>>| object.map(|object| references.add(object));
         let mut prior = None;
-        if let Some((text, module, values)) = self.prior {
+        if let Some((policy, values)) = self.prior {
             let mut parameters = Vec::new();
             for (name, value) in values {
-                parameters.push((name, tensors::from_python(value.bind(py))?));
+                parameters.push((name, tensors::from_python(&value)?));
             }
-            prior = Some(PriorSettings { policy: PolicySettings { text, module: add(module) }, parameters });
+            prior = Some(PriorSettings { policy: policy.read(references)?, parameters });
         }
         let mut data = None;
         if let Some((objects, conditions)) = self.data {
-            let conditions = conditions.map(|tensor| tensors::from_python(tensor.bind(py))).transpose()?;
-            data = Some((objects, conditions));
+            data = Some((objects, tensors::optional(conditions.as_ref())?));
         }
         Ok(Parts {
             settings: read("the parts of a trainer", &self.settings)?,
             prior,
-            teacher: self.teacher.map(|(text, module)| PolicySettings { text, module: add(module) }),
+            teacher: self.teacher.map(|teacher| teacher.read(references)).transpose()?,
             novelty: add(self.novelty),
             data,
             search: add(self.search),

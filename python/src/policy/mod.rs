@@ -30,7 +30,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::errors::raised;
 use crate::kinds::{PyEnv, Space};
-use crate::references::Object;
+use crate::references::{Object, References};
 use crate::settings::{over_defaults, read};
 use graph_module::View;
 
@@ -43,11 +43,25 @@ pub(crate) struct BuiltPolicy<E> {
     pub(crate) module: Option<Arc<ModuleTensors>>,
 }
 
-/// The class and settings of a policy as JSON, and its network, if that is one of Python.
-#[derive(Clone)]
+/// A policy as Python gives it: `{class: settings}`, and its module, if it is made around one.
+#[derive(FromPyObject)]
+pub(crate) struct PolicyArgument<'py>(Bound<'py, PyAny>, Option<Py<PyAny>>);
+
+/// The class and settings of a policy, and its module, if it is made around one.
 pub(crate) struct PolicySettings {
-    pub(crate) text: String,
-    pub(crate) module: Option<Object>,
+    class: String,
+    values: Value,
+    module: Option<Object>,
+}
+
+impl PolicyArgument<'_> {
+    pub(crate) fn read(self, references: &References) -> PyResult<PolicySettings> {
+        let by_class: Map<String, Value> = read("a policy", &self.0)?;
+        let Some((class, values)) = by_class.into_iter().next() else {
+            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
+        };
+        Ok(PolicySettings { class, values, module: self.1.map(|module| references.add(module)) })
+    }
 }
 
 /// A frozen policy: its settings, and the values of its parameters by name.
@@ -77,10 +91,8 @@ pub(crate) struct PolicyBuilder<'a, E: PyEnv> {
 impl<E: PyEnv> PolicyBuilder<'_, E> {
     /// Builds a policy.
     pub(crate) fn build(&self, settings: &PolicySettings, needs: Needs, rng: &mut Rng) -> PyResult<BuiltPolicy<E>> {
-        let by_class: Map<String, Value> = read("a policy", &settings.text)?;
-        let Some((class, mut values)) = by_class.into_iter().next() else {
-            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
-        };
+        let PolicySettings { class, values, module } = settings;
+        let mut values = values.clone();
         if let Some(values) = values.as_object_mut() {
             let mut heads = Map::new();
             if needs.flow {
@@ -100,7 +112,7 @@ impl<E: PyEnv> PolicyBuilder<'_, E> {
             }
         }
         let (device, kind, target) = (self.device, self.kind, self.target.clone());
-        let module = settings.module.clone();
+        let (class, module) = (class.clone(), module.clone());
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
 

@@ -27,9 +27,9 @@ use crate::kinds::{PyEnv, Space};
 use crate::references::{Object, References};
 use crate::settings::read;
 
-/// A reward as Python gives it: settings as JSON or a function, and the number of answers that are cached.
+/// A reward as Python gives it: `{class: settings}` or a function, and the number of answers that are cached.
 #[derive(FromPyObject)]
-pub(crate) struct RewardArgument(Option<String>, Option<Py<PyAny>>, Option<usize>);
+pub(crate) struct RewardArgument<'py>(Bound<'py, PyAny>, Option<Py<PyAny>>, Option<usize>);
 
 /// The settings of a reward.
 pub(crate) struct RewardSettings {
@@ -43,12 +43,12 @@ enum RewardSource {
     Python(Object),
 }
 
-impl RewardArgument {
+impl RewardArgument<'_> {
     pub(crate) fn read(self, references: &References) -> PyResult<RewardSettings> {
         let Self(settings, function, capacity) = self;
         let source = match function {
             Some(function) => RewardSource::Python(references.add(function)),
-            None => RewardSource::Native(read("a reward", settings.as_deref().unwrap_or("null"))?),
+            None => RewardSource::Native(read("a reward", &settings)?),
         };
         Ok(RewardSettings { source, capacity })
     }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use gfn::objective::Quantity;
+use gfn::objective::{Objective, Quantity};
 use gfn::policy::WithPrior;
 use gfn::runtime::DeviceKind;
 use gfn::train::Trainer;
@@ -19,49 +19,85 @@ use crate::conditions::Conditions;
 use crate::env::{FailureCheck, Failures};
 use crate::errors::raised;
 use crate::kinds::{PyEnv, Space};
-use crate::parts::{PartContext, Parts, ReplaySettings};
-use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicyBuilder, PolicySettings};
-use crate::references::Object;
-use crate::reward::{self, RewardSettings};
+use crate::objective::ObjectiveArgument;
+use crate::parts::{PartArguments, PartContext, Parts, ReplaySettings};
+use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicyArgument, PolicyBuilder, PolicySettings};
+use crate::references::References;
+use crate::reward::{self, RewardArgument, RewardSettings};
 use crate::settings::{over_defaults, read};
 
-/// The settings of a trainer, as JSON, and objects of Python.
-pub(super) struct TrainerSettings {
-    pub(super) rewards: Vec<RewardSettings>,
-    pub(super) policy: PolicySettings,
-    /// The policy itself, if it was built before: a [`BuiltPolicy`].
-    pub(super) built: Option<Box<dyn Any + Send>>,
-    pub(super) objective: (String, Option<Object>),
-    pub(super) conditions: Option<Arc<Conditions>>,
-    pub(super) training: String,
-    pub(super) replay: Option<String>,
-    pub(super) parts: Parts,
-    /// The description of the run in checkpoints, as JSON.
-    pub(super) description: String,
-    /// A note for whoever loads a checkpoint, as JSON.
-    pub(super) note: String,
-    pub(super) seed: u64,
-    pub(super) device: String,
-    pub(super) double: bool,
+/// The items of the dictionary that Python builds a trainer of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct TrainerArguments<'py> {
+    rewards: Vec<RewardArgument<'py>>,
+    policy: PolicyArgument<'py>,
+    objective: ObjectiveArgument<'py>,
+    conditions: Option<Py<PyAny>>,
+    n_conditions: usize,
+    training: Bound<'py, PyAny>,
+    replay: Option<Bound<'py, PyAny>>,
+    parts: PartArguments<'py>,
+    /// The description of the run in checkpoints.
+    description: Bound<'py, PyAny>,
+    /// A note for whoever loads a checkpoint.
+    note: Bound<'py, PyAny>,
+    seed: u64,
+    device: String,
+    double: bool,
 }
 
-/// Builds a trainer.
+/// The settings of a trainer, and objects of Python.
+pub(super) struct TrainerSettings {
+    rewards: Vec<RewardSettings>,
+    policy: PolicySettings,
+    objective: Box<dyn Objective>,
+    conditions: Option<Arc<Conditions>>,
+    training: Value,
+    replay: Option<ReplaySettings>,
+    parts: Parts,
+    description: Value,
+    note: Value,
+    seed: u64,
+    device: String,
+    double: bool,
+}
+
+impl TrainerArguments<'_> {
+    /// Reads the settings, and adds the objects that a trainer calls to its references.
+    pub(super) fn read(self, py: Python<'_>, references: &References) -> PyResult<TrainerSettings> {
+        let rewards = self.rewards.into_iter().map(|reward| reward.read(references)).collect::<PyResult<_>>()?;
+        let conditions = Conditions::read(self.conditions, self.n_conditions, py, references).map_err(raised)?;
+        Ok(TrainerSettings {
+            rewards,
+            policy: self.policy.read(references)?,
+            objective: self.objective.build(references)?,
+            conditions: conditions.map(Arc::new),
+            training: read("the settings of the trainer", &self.training)?,
+            replay: self.replay.map(|replay| read("Replay", &replay)).transpose()?,
+            parts: self.parts.read(references)?,
+            description: read("a description", &self.description)?,
+            note: read("a note", &self.note)?,
+            seed: self.seed,
+            device: self.device,
+            double: self.double,
+        })
+    }
+}
+
+/// Builds a trainer; `built` is a [`BuiltPolicy`] of another one.
 pub(super) fn build<E: PyEnv>(space: Space<E>, settings: TrainerSettings, failures: &Failures) -> PyResult<Trained<E>> {
     let device = DeviceKind::from_str(&settings.device).and_then(DeviceKind::resolve).map_err(raised)?;
     let kind = if settings.double { Kind::Double } else { Kind::Float };
-    let (text, function) = settings.objective;
-    let objective = crate::objective::objective(&text, function)?;
-    let values: Value = read("the settings of the trainer", &settings.training)?;
-    let config = over_defaults("the settings of the trainer", &values, &["adam"]).map_err(raised)?;
-    let replay: Option<ReplaySettings> = settings.replay.map(|text| read("Replay", &text)).transpose()?;
+    let objective = settings.objective;
+    let config = over_defaults("the settings of the trainer", &settings.training, &["adam"]).map_err(raised)?;
     let width = settings.conditions.as_ref().map_or(0, |conditions| conditions.width());
     let needs = Needs {
         flow: objective.needs().has(Quantity::LogFlow),
         paths: objective.needs().has(Quantity::LogPaths),
         conditions: width,
     };
-    let description: Value = read("a description", &settings.description)?;
-    let mut note: Value = read("a note", &settings.note)?;
+    let mut note = settings.note;
     if let Some(heads) = note.get_mut("made").and_then(Value::as_object_mut) {
         heads.insert("flow".to_owned(), needs.flow.into());
         heads.insert("paths".to_owned(), needs.paths.into());
@@ -69,7 +105,7 @@ pub(super) fn build<E: PyEnv>(space: Space<E>, settings: TrainerSettings, failur
     let mut rng = Rng::seeded(settings.seed);
     let reward = reward::build(&space, &settings.rewards, settings.conditions.as_deref())?;
     let builder = PolicyBuilder { space: &space, target: reward.target.clone(), device, kind };
-    let own = match settings.built {
+    let own = match built {
         None => builder.build(&settings.policy, needs, &mut rng)?,
         Some(built) => *built.downcast::<BuiltPolicy<E>>().map_err(|_| {
             let expected = "one that was built for an environment of the same class";
@@ -99,11 +135,14 @@ pub(super) fn build<E: PyEnv>(space: Space<E>, settings: TrainerSettings, failur
                 Trainer::new(env, reward_fn, policy, objective, config, rng)?
             }
         };
-        trainer = trainer.described_by(&description)?.noted(&note)?.with_companion(FailureCheck(failures.clone()))?;
+        trainer = trainer
+            .described_by(&settings.description)?
+            .noted(&note)?
+            .with_companion(FailureCheck(failures.clone()))?;
         if let Some(conditions) = settings.conditions.clone() {
             trainer = trainer.with_conditions(conditions);
         }
-        if let Some(replay) = replay {
+        if let Some(replay) = settings.replay {
             trainer = trainer.with_replay(replay.build(&space, priority)?);
         }
         let context = PartContext {

@@ -1,27 +1,21 @@
-//! Certificates of policies, and judgements of samples, as JSON.
+//! Certificates of policies, and judgements of samples, by name.
 
 use gfn::env::{EnumerableEnv, Rows, StateGraph};
 use gfn::{Error, Result};
 use gfn_judge::{Budget, Judgement, certify};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::build::prior;
 use super::sampled::check_one_instance;
 use super::trained::Trained;
-use crate::evaluation::WithStates;
+use crate::border::Shown;
 use crate::kinds::PyEnv;
 use crate::watch::Watch;
 
-/// Figures as JSON.
-#[derive(IntoPyObject)]
-pub(super) struct JsonFigures {
-    json: String,
-}
-
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
-    /// A certificate of the policy from samples, as JSON.
-    pub(super) fn certify(&mut self, budget: Budget) -> Result<String> {
+    /// A certificate of the policy from samples.
+    pub(super) fn certify(&mut self, budget: Budget) -> Result<Value> {
         self.without_noise(|trainer, space, rng| {
             check_one_instance(&space.env)?;
             if prior(trainer).is_some() {
@@ -35,12 +29,12 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             out["text"] = json!(certificate.to_string());
             out["findings"] = json!(certificate.findings.iter().map(ToString::to_string).collect::<Vec<_>>());
             out["limits"] = json!(certificate.limits.iter().map(ToString::to_string).collect::<Vec<_>>());
-            Ok(out.to_string())
+            Ok(out)
         })
     }
 
     /// A judgement of samples of any sampler beside the target of the trainer's reward, with the states of objects that are missing.
-    pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<WithStates<JsonFigures>> {
+    pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, Shown)> {
         self.without_noise(|trainer, space, rng| {
             let (env, watch) = (&space.env, Watch::new());
             check_one_instance(env)?;
@@ -65,7 +59,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             out["log_z"] = json!(of_states.log_z);
             let missing: Vec<usize> = judgement.missing.iter().map(|object| groups.first[object.object]).collect();
             let states = space.border.defer(graph.states().select(&missing));
-            Ok(WithStates { states, figures: JsonFigures { json: out.to_string() } })
+            Ok((out, states))
         })
     }
 }

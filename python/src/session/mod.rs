@@ -22,16 +22,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::conditions::Conditions;
 use crate::env::{Env, Failures};
 use crate::errors::raised;
 use crate::evaluation::Tested;
 use crate::inside::Inside;
-use crate::parts::PyParts;
-use crate::policy::PolicySettings;
 use crate::references::References;
-use crate::reward::RewardArgument;
 use crate::{tensors, threads};
+use build::TrainerArguments;
 use trained::{AnyTrained, StepRecord};
 
 /// A trainer. It works for one caller at a time; any other, a callback of its own among them, gets an error instead of a deadlock.
@@ -119,12 +116,12 @@ fn table<'py>(py: Python<'py>, records: &[StepRecord]) -> PyResult<Bound<'py, Py
     Ok(table)
 }
 
-/// The note that a run left in a checkpoint, as JSON.
+/// The note that a run left in a checkpoint.
 #[pyfunction]
-pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let _inside = Inside::enter(py)?;
     let checkpoint = py.detach(|| catch_panic(|| gfn::train::Checkpoint::load(&path)))?;
-    Ok(checkpoint.map_err(raised)?.note().to_string())
+    Ok(pythonize::pythonize(py, checkpoint.map_err(raised)?.note())?)
 }
 
 /// The error of an evaluation that needs a list of all states.
@@ -135,54 +132,22 @@ fn unlisted<T>() -> gfn::Result<T> {
 
 #[pymethods]
 impl Session {
-    /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
+    /// Builds a trainer of an environment, or continues with the policy of another one.
     #[new]
-    #[pyo3(signature = (env, *, rewards, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, note, seed, device, double, built=None))]
-    #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
+    #[pyo3(signature = (env, settings, built=None))]
     fn new(
         py: Python<'_>,
         env: &Env,
-        rewards: Vec<RewardArgument>,
-        policy: String,
-        module: Option<Py<PyAny>>,
-        objective: String,
-        loss: Option<Py<PyAny>>,
-        conditions: Option<Py<PyAny>>,
-        n_conditions: usize,
-        training: String,
-        replay: Option<String>,
-        parts: PyParts,
-        description: String,
-        note: String,
-        seed: u64,
-        device: String,
-        double: bool,
+        settings: TrainerArguments<'_>,
         built: Option<PyRef<'_, Session>>,
     ) -> PyResult<Self> {
         let _inside = Inside::enter(py)?;
         let built = built.map(|session| session.take_policy()).transpose()?;
         let references = References::default();
-        let module = module.map(|module| references.add(module));
-        let loss = loss.map(|function| references.add(function));
-        let rewards = rewards.into_iter().map(|reward| reward.read(&references)).collect::<PyResult<_>>()?;
-        let settings = build::TrainerSettings {
-            rewards,
-            policy: PolicySettings { text: policy, module },
-            built,
-            objective: (objective, loss),
-            conditions: Conditions::read(conditions, n_conditions, py, &references).map_err(raised)?.map(Arc::new),
-            training,
-            replay,
-            parts: parts.read(py, &references)?,
-            description,
-            note,
-            seed,
-            device,
-            double,
-        };
+        let settings = settings.read(py, &references)?;
         threads::prepare();
         let (space, failures) = env.build(&references)?;
-        let build = || PyResult::Ok(map_each!(space, space => build::build(space, settings, &failures)?));
+        let build = || PyResult::Ok(map_each!(space, space => build::build(space, settings, built, &failures)?));
         let trained = py.detach(|| catch_panic(build));
         failures.raise()?;
         let trained: AnyTrained = trained??;
@@ -230,17 +195,25 @@ impl Session {
         exact.into_dict(py)
     }
 
-    /// A certificate of the policy, as JSON.
-    fn certified(&self, py: Python<'_>, samples: usize, subsets: usize, size: usize, paths: usize) -> PyResult<String> {
+    /// A certificate of the policy.
+    fn certified<'py>(
+        &self,
+        py: Python<'py>,
+        samples: usize,
+        subsets: usize,
+        size: usize,
+        paths: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let budget = Budget { samples, subsets, size, paths };
-        self.ask(py, move |trained| listed!(trained, trained => trained.certify(budget), unlisted()))
+        let figures = self.ask(py, move |trained| listed!(trained, trained => trained.certify(budget), unlisted()))?;
+        Ok(pythonize::pythonize(py, &figures)?)
     }
 
-    /// A judgement of samples of any sampler, as JSON, and the states of objects that are missing.
+    /// A judgement of samples of any sampler, and the states of objects that are missing.
     fn judged<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<Bound<'py, PyDict>> {
         let judgement =
             self.ask(py, move |trained| listed!(trained, trained => trained.judge(&objects, limit), unlisted()))?;
-        judgement.into_dict(py)
+        Ok((pythonize::pythonize(py, &figures)?, states(py)?))
     }
 
     /// Estimates from `n` samples, under one condition, `[1, C]`.

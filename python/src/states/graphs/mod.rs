@@ -91,7 +91,7 @@ fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>
 }
 
 /// The pair that pickle writes: a function, and its arguments.
-type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>, Vec<u32>));
+type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Vec<u32>));
 
 fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
     values.map(|value| value as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
@@ -198,7 +198,8 @@ impl Graphs {
     /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
-        let settings = slf.get().reading.as_ref().map(|reading| reading.settings.to_string());
+        let settings = slf.get().reading.as_ref();
+        let settings = settings.map(|reading| pythonize::pythonize(slf.py(), reading.settings.as_ref())).transpose()?;
         let graphs = slf.get().states.graphs().iter();
         let instances: Vec<u32> = graphs.map(GraphState::instance).collect();
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
@@ -212,7 +213,7 @@ impl Graphs {
     }
 
     /// The same graphs as molecules of an environment of these settings.
-    fn _molecules(&self, settings: &str) -> PyResult<Self> {
+    fn _molecules(&self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self::new(self.states.clone(), Some(Reading::read(settings)?)))
     }
 

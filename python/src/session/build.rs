@@ -86,7 +86,12 @@ impl TrainerArguments<'_> {
 }
 
 /// Builds a trainer; `built` is a [`BuiltPolicy`] of another one.
-pub(super) fn build<E: PyEnv>(space: Space<E>, settings: TrainerSettings, failures: &Failures) -> PyResult<Trained<E>> {
+pub(super) fn build<E: PyEnv>(
+    space: Space<E>,
+    settings: TrainerSettings,
+    built: Option<Box<dyn Any + Send>>,
+    failures: &Failures,
+) -> PyResult<Trained<E>> {
     let device = DeviceKind::from_str(&settings.device).and_then(DeviceKind::resolve).map_err(raised)?;
     let kind = if settings.double { Kind::Double } else { Kind::Float };
     let objective = settings.objective;

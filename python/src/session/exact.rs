@@ -4,40 +4,23 @@ use gfn::Result;
 use gfn::env::{EnumerableEnv, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
-use pyo3::prelude::*;
+use numpy::IntoPyArray;
+use pyo3::types::PyDictMethods;
 use tch::Tensor;
 
 use super::build::prior;
 use super::sampled::{check_one_instance, in_batches, repeat_row};
 use super::trained::Trained;
-use crate::evaluation::{self, Array, WithStates, places};
+use crate::evaluation::{Evaluation, distances, places};
 use crate::kinds::PyEnv;
 use crate::watch::Watch;
 
 /// The number of objects whose rewards are computed at once.
 const MAX_BATCH: usize = 2048;
 
-#[derive(IntoPyObject)]
-pub(super) struct Exact {
-    n_states: usize,
-    probs: Array<f64>,
-    target: Array<f64>,
-    log_rewards: Array<f64>,
-    log_z: f64,
-    mean_len: f64,
-    l1: f64,
-    tv: f64,
-    jsd: f64,
-    kl_target_policy: f64,
-    kl_policy_target: f64,
-    n_objects: usize,
-    groups: Array<i64>,
-    of_objects: evaluation::Distances,
-}
-
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
     /// Evaluates the policy in every state.
-    pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<WithStates<Exact>> {
+    pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Evaluation> {
         self.check_conditions(conditions)?;
         self.without_noise(|trainer, space, _| {
             let (env, watch) = (&space.env, Watch::new());
@@ -46,8 +29,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             graph.check_ways_back(env)?;
             let target = target(trainer, &graph, conditions, &watch)?;
             let learned = graph.terminating_distribution(env, &watch.over(trainer.policy()), conditions)?;
-            let Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } =
-                Distances::between(&learned.probs, &target.probs)?;
+            let of_states = Distances::between(&learned.probs, &target.probs)?;
             let groups = graph.objects(env)?;
             let sum_groups = |probs: &[f64]| {
                 let mut sums = vec![0.0; groups.first.len()];
@@ -57,24 +39,24 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
                 sums
             };
             let of_objects = Distances::between(&sum_groups(&learned.probs), &sum_groups(&target.probs))?;
-            let states = graph.states().clone();
-            let figures = Exact {
-                n_states: states.len(),
-                probs: Array(learned.probs),
-                target: Array(target.probs),
-                log_rewards: Array(target.log_rewards),
-                log_z: target.log_z,
-                mean_len: learned.mean_len,
-                l1,
-                tv,
-                jsd,
-                kl_target_policy,
-                kl_policy_target,
-                n_objects: groups.first.len(),
-                groups: places(groups.of.iter().map(|&object| groups.first[object])),
-                of_objects: of_objects.into(),
-            };
-            Ok(WithStates { states: space.border.defer(states), figures })
+            let n_objects = groups.first.len();
+            let groups: Vec<usize> = groups.of.iter().map(|&object| groups.first[object]).collect();
+            let states = space.border.defer(graph.states().clone());
+            let evaluation: Evaluation = Box::new(move |py| {
+                let values = distances(py, &of_states)?;
+                values.set_item("states", states(py)?)?;
+                values.set_item("n_states", groups.len())?;
+                values.set_item("probs", learned.probs.into_pyarray(py))?;
+                values.set_item("target", target.probs.into_pyarray(py))?;
+                values.set_item("log_rewards", target.log_rewards.into_pyarray(py))?;
+                values.set_item("log_z", target.log_z)?;
+                values.set_item("mean_len", learned.mean_len)?;
+                values.set_item("n_objects", n_objects)?;
+                values.set_item("groups", places(py, groups))?;
+                values.set_item("of_objects", distances(py, &of_objects)?)?;
+                Ok(values)
+            });
+            Ok(evaluation)
         })
     }
 }

@@ -24,7 +24,6 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::env::{Env, Failures};
 use crate::errors::raised;
-use crate::evaluation::Tested;
 use crate::inside::Inside;
 use crate::references::References;
 use crate::{tensors, threads};
@@ -192,7 +191,7 @@ impl Session {
             py,
             move |trained| listed!(trained, trained => trained.exact(limit, conditions.as_ref()), unlisted()),
         )?;
-        exact.into_dict(py)
+        exact(py)
     }
 
     /// A certificate of the policy.
@@ -210,8 +209,13 @@ impl Session {
     }
 
     /// A judgement of samples of any sampler, and the states of objects that are missing.
-    fn judged<'py>(&self, py: Python<'py>, objects: Py<PyAny>, limit: usize) -> PyResult<Bound<'py, PyDict>> {
-        let judgement =
+    fn judged<'py>(
+        &self,
+        py: Python<'py>,
+        objects: Py<PyAny>,
+        limit: usize,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (figures, states) =
             self.ask(py, move |trained| listed!(trained, trained => trained.judge(&objects, limit), unlisted()))?;
         Ok((pythonize::pythonize(py, &figures)?, states(py)?))
     }
@@ -226,19 +230,21 @@ impl Session {
         let conditions = tensors::optional(conditions)?;
         let sampled =
             self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, conditions.as_ref())))?;
-        sampled.into_dict(py)
+        sampled(py)
     }
 
     /// Estimates of the policy on these objects, from `paths` paths to each, under one condition, `[1, C]`.
-    fn tested(
+    fn tested<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         objects: Py<PyAny>,
         paths: usize,
-        conditions: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Tested> {
+        conditions: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let conditions = tensors::optional(conditions)?;
-        self.ask(py, move |trained| each!(trained, trained => trained.test(&objects, paths, conditions.as_ref())))
+        let tested =
+            self.ask(py, move |trained| each!(trained, trained => trained.test(&objects, paths, conditions.as_ref())))?;
+        tested(py)
     }
 
     /// Gives the policy the average of its parameters for good.

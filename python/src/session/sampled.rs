@@ -6,12 +6,14 @@ use gfn::objective::{Quantities, Quantity, Scores, score};
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::{TrainEnv, Trainer};
 use gfn::{Error, Result};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tch::Tensor;
 
 use super::trained::Trained;
 use crate::border::check_finished;
-use crate::evaluation::{Array, Estimate, Sampled, Tested, WithStates, places};
+use crate::evaluation::{Evaluation, PathsToObjects, estimate, places};
 use crate::kinds::PyEnv;
 use crate::watch::Watch;
 
@@ -73,7 +75,7 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
 
 impl<E: PyEnv> Trained<E> {
     /// Draws samples, and estimates log Z from them, under one condition, `[1, C]`, if the trainer has conditions.
-    pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<WithStates<Sampled>> {
+    pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         self.check_conditions(condition)?;
         self.without_noise(|trainer, space, rng| {
             let env = &space.env;
@@ -91,7 +93,7 @@ impl<E: PyEnv> Trained<E> {
                 let scores = score_trajectories(trainer, &drawn)?;
                 weights.extend(log_weights(trainer, &scores)?);
                 log_rewards.extend(numbers(&scores.raw_log_reward)?);
-                lengths.extend(drawn.offsets().windows(2).map(|ends| (ends[1] - ends[0]) as i64));
+                lengths.extend(drawn.offsets().windows(2).map(|ends| ends[1] - ends[0]));
                 states.append(drawn.terminal_states().clone());
                 Ok(())
             })?;
@@ -100,23 +102,26 @@ impl<E: PyEnv> Trained<E> {
                 Some(discrete) => (discrete.first_of_object)(env, &states)?,
                 None => (0..states.len()).collect(),
             };
-            let elbo = Estimate { mean: log_z.elbo.mean, standard_error: log_z.elbo.standard_error };
-            let figures = Sampled {
-                log_rewards: Array(log_rewards),
-                log_weights: Array(weights),
-                lengths: Array(lengths),
-                groups: places(groups.into_iter()),
-                elbo,
-                log_z: log_z.log_z,
-                interval: log_z.interval,
-                effective_samples: log_z.effective_samples,
-            };
-            Ok(WithStates { states: space.border.defer(states), figures })
+            let states = space.border.defer(states);
+            let evaluation: Evaluation = Box::new(move |py| {
+                let values = PyDict::new(py);
+                values.set_item("states", states(py)?)?;
+                values.set_item("log_rewards", log_rewards.into_pyarray(py))?;
+                values.set_item("log_weights", weights.into_pyarray(py))?;
+                values.set_item("lengths", places(py, lengths))?;
+                values.set_item("groups", places(py, groups))?;
+                values.set_item("elbo", estimate(py, log_z.elbo.mean, log_z.elbo.standard_error)?)?;
+                values.set_item("log_z", log_z.log_z)?;
+                values.set_item("interval", log_z.interval)?;
+                values.set_item("effective_samples", log_z.effective_samples)?;
+                Ok(values)
+            });
+            Ok(evaluation)
         })
     }
 
     /// Estimates the policy's probabilities of objects, from so many paths to each.
-    pub(super) fn test(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested> {
+    pub(super) fn test(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         self.check_conditions(condition)?;
         self.without_noise(|trainer, space, rng| {
             let (env, context) = (&space.env, trainer.context());
@@ -160,8 +165,9 @@ impl<E: PyEnv> Trained<E> {
                 Ok(())
             })?;
             let is_relative = context.objective.needs().has(Quantity::LogPrior);
-            let ends: Vec<usize> = offsets.iter().map(|form| form * paths).collect();
-            Tested::new(&ratios, &ends, paths, of_objects, (!is_relative).then_some(weights))
+            let ends = offsets.iter().map(|form| form * paths).collect();
+            let weights = (!is_relative).then_some(weights);
+            PathsToObjects { paths, ends, ratios, weights, log_rewards: of_objects }.evaluate()
         })
     }
 }

@@ -93,8 +93,8 @@ impl Conditioner {
     /// Vectors of `n` conditions, `[n, width]`.
     fn draw<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Bound<'py, PyAny>> {
         let _inside = Inside::enter(py)?;
-        let drawn = self.0.draw(n, &mut Rng::seeded(seed)).map_err(raised)?;
-        tensors::to_python(py, &drawn)
+        let conditions = self.0.draw(n, &mut Rng::seeded(seed)).map_err(raised)?;
+        tensors::to_python(py, &conditions)
     }
 
     /// The vectors of conditions.

@@ -29,15 +29,15 @@ pub(crate) enum Conditions {
 impl Conditions {
     /// Reads a source of conditions; None without conditions.
     pub(crate) fn read(
-        given: Option<Py<PyAny>>,
+        source: Option<Py<PyAny>>,
         width: usize,
         py: Python<'_>,
         references: &References,
     ) -> Result<Option<Self>> {
-        let Some(given) = given else { return Ok((width > 0).then_some(Self::Uniform(width))) };
-        Ok(Some(match given.bind(py).cast::<Conditioner>() {
+        let Some(source) = source else { return Ok((width > 0).then_some(Self::Uniform(width))) };
+        Ok(Some(match source.bind(py).cast::<Conditioner>() {
             Ok(conditioner) => Self::Encoded(Box::new(conditioner.get().conditioning().clone())),
-            Err(_) => Self::Function(references.add(given), width),
+            Err(_) => Self::Function(references.add(source), width),
         }))
     }
 
@@ -59,8 +59,8 @@ impl Conditions {
 }
 
 fn ask(function: &Py<PyAny>, n: usize, width: usize, seed: u64, py: Python<'_>) -> PyResult<Tensor> {
-    let drawn = py.import("gfn_rs._conditions")?.call_method1("drawn", (function, n, width, seed))?;
-    Ok(tensors::from_python(&drawn)?.to_kind(Kind::Double))
+    let conditions = py.import("gfn_rs._conditions")?.call_method1("drawn", (function, n, width, seed))?;
+    Ok(tensors::from_python(&conditions)?.to_kind(Kind::Double))
 }
 
 impl ConditionSource for Conditions {

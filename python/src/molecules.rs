@@ -168,14 +168,14 @@ impl Reading {
 }
 
 /// SMILES, each with a name behind it perhaps, or molecules of RDKit, as text.
-pub(crate) fn lines(given: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
+pub(crate) fn lines(molecules: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
     let wrong = |what: String| {
         PyTypeError::new_err(format!("{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit"))
     };
-    if given.is_instance_of::<PyString>() {
+    if molecules.is_instance_of::<PyString>() {
         return Err(wrong("is a str".into()));
     }
-    let Ok(rows) = given.try_iter() else { return Err(wrong(format!("is a {}", given.get_type().name()?))) };
+    let Ok(rows) = molecules.try_iter() else { return Err(wrong(format!("is a {}", molecules.get_type().name()?))) };
     let line = |(row, each): (usize, PyResult<Bound<'_, PyAny>>)| {
         let each = each?;
         if let Ok(text) = each.extract::<String>() {
@@ -185,7 +185,7 @@ pub(crate) fn lines(given: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>
         if !kind.module()?.to_string().starts_with("rdkit") || !kind.name()?.to_string().contains("Mol") {
             return Err(wrong(format!("has a {} in row {row}", kind.name()?)));
         }
-        let text: String = given.py().import("rdkit.Chem")?.call_method1("MolToSmiles", (each,))?.extract()?;
+        let text: String = molecules.py().import("rdkit.Chem")?.call_method1("MolToSmiles", (each,))?.extract()?;
         Ok(text)
     };
     rows.enumerate().map(line).collect()

@@ -15,16 +15,16 @@ pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>)
 }
 
 /// The defaults of some settings, with what is given in place of them; of the `nested` ones, part by part.
-pub(crate) fn over_defaults<T>(what: &'static str, given: &Value, nested: &[&str]) -> Result<T>
+pub(crate) fn over_defaults<T>(what: &'static str, values: &Value, nested: &[&str]) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,
 {
     let refuse = |got: String, expected| Err(Error::config(what, got, expected));
     let default = serde_json::to_value(T::default()).map_err(|error| Error::external(what, error))?;
-    let (Value::Object(mut settings), Value::Object(given)) = (default, given) else {
-        return refuse(given.to_string(), "settings by name");
+    let (Value::Object(mut settings), Value::Object(values)) = (default, values) else {
+        return refuse(values.to_string(), "settings by name");
     };
-    for (name, value) in given {
+    for (name, value) in values {
         if !settings.contains_key(name) {
             // One that isn't written at its default refuses a value of no kind that there is; any other name is passed over.
             let mut probed = settings.clone();

@@ -44,12 +44,12 @@ pub(crate) fn solve(
                 |n, rng| {
                     watch.look()?;
                     let seed = rng.below(1 << 53) as u64;
-                    let drawn = |py: Python<'_>| -> PyResult<Vec<Vec<u32>>> {
-                        let drawn = draw.call1(py, (n, seed))?;
-                        let drawn = drawn.bind(py).cast::<Graphs>()?.get();
-                        Ok(drawn.states().graphs().iter().map(|state| problem.solution(state)).collect())
+                    let solutions = |py: Python<'_>| -> PyResult<Vec<Vec<u32>>> {
+                        let graphs = draw.call1(py, (n, seed))?;
+                        let graphs = graphs.bind(py).cast::<Graphs>()?.get();
+                        Ok(graphs.states().graphs().iter().map(|state| problem.solution(state)).collect())
                     };
-                    Python::attach(drawn).map_err(python_error("the policy"))
+                    Python::attach(solutions).map_err(python_error("the policy"))
                 },
                 |_| (),
             )?,

@@ -29,11 +29,11 @@ impl Watch {
     pub(crate) fn look(&self) -> Result<()> {
         check_ending()?;
         {
-            let mut looked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if looked.elapsed() <= PATIENCE {
+            let mut last_check = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if last_check.elapsed() <= PATIENCE {
                 return Ok(());
             }
-            *looked = Instant::now();
+            *last_check = Instant::now();
         }
         Python::attach(|py| py.check_signals()).map_err(python_error("a signal"))
     }

@@ -156,7 +156,7 @@ impl BatchEnv {
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.slots(direction)];
-        let asked = |py: Python<'_>| {
+        let ask_masks = |py: Python<'_>| {
             let answer = self.rules.bind(py).call_method1(method, (entries(py, states)?,))?;
             let Ok(array) = answer.extract::<PyReadonlyArrayDyn<'_, bool>>() else {
                 return Err(wrong_type(&answer, method, "bool", &shape));
@@ -166,7 +166,7 @@ impl BatchEnv {
             }
             Ok(array.as_array().iter().copied().collect())
         };
-        self.call(|| Python::attach(asked)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
+        self.call(|| Python::attach(ask_masks)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
     }
 
     /// Moves in a direction, the exit among them.

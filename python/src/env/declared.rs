@@ -196,15 +196,15 @@ impl GraphRules for Left {
 
 /// `true` if all that a graph has another one has, too, under the same labels.
 fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
-    let kept = |now: Attributes, then: Attributes| {
+    let keeps = |now: Attributes, then: Attributes| {
         now.values().iter().zip(then.values()).all(|(now, then)| *now == 0 || now == then)
     };
     let mut nodes = graph.nodes().zip(whole.nodes());
     graph.n_nodes() <= whole.n_nodes()
-        && nodes.all(|(now, then)| now.class == then.class && kept(now.attributes, then.attributes))
+        && nodes.all(|(now, then)| now.class == then.class && keeps(now.attributes, then.attributes))
         && graph.edges().all(|(a, b)| {
             let both = graph.edge(a, b).zip(whole.edge(a, b));
-            both.is_some_and(|(now, then)| now.class == then.class && kept(now.attributes, then.attributes))
+            both.is_some_and(|(now, then)| now.class == then.class && keeps(now.attributes, then.attributes))
         })
 }
 

@@ -53,7 +53,7 @@ impl Scores {
 
     /// What a trainer's loss is computed of; None of scores that an objective was called with.
     pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
-        self.batch.as_ref().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
+        self.batch.as_ref().map(|scores| scores.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn new(py: Python<'_>, scores: &CoreScores, log_z: bool, flow: bool) -> PyResult<Self> {
@@ -61,7 +61,7 @@ impl Scores {
         let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
         let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
         let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
-        let estimate = |quantity, wanted: bool| scores.get(quantity).filter(|_| wanted).map(tensor).transpose();
+        let estimate = |quantity, is_needed: bool| scores.get(quantity).filter(|_| is_needed).map(tensor).transpose();
         Ok(Self {
             log_pf: tensor(&scores.log_pf)?,
             log_pb: tensor(&scores.log_pb)?,
@@ -95,8 +95,8 @@ pub(super) struct PyObjective {
 
 impl PyObjective {
     fn ask(&self, py: Python<'_>, scores: &CoreScores) -> PyResult<Tensor> {
-        let seen = Scores::new(py, scores, self.log_z, self.flow)?;
-        let answer = self.function.bind(py).call1((Bound::new(py, seen)?,))?;
+        let shown = Scores::new(py, scores, self.log_z, self.flow)?;
+        let answer = self.function.bind(py).call1((Bound::new(py, shown)?,))?;
         tensors::from_python(&answer).map_err(|_| {
             let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(

@@ -37,8 +37,8 @@ enum Answer<S> {
 
 impl<S: Rows + 'static> PyFreshSource<S> {
     fn call(&self, request: BatchRequest, seed: u64, py: Python<'_>) -> PyResult<Option<Answer<S>>> {
-        let wanted = (request.min, request.max, request.allow_more);
-        let arguments = (self.function.as_ref(), wanted, self.width, seed);
+        let bounds = (request.min, request.max, request.allow_more);
+        let arguments = (self.function.as_ref(), bounds, self.width, seed);
         let answer = py.import("gfn_rs._fresh")?.call_method1("asked", arguments)?;
         let Some((objects, log_rewards, conditions)) =
             answer.extract::<Option<(Bound<'_, PyAny>, Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>)>>()?
@@ -92,7 +92,7 @@ impl<E: PyEnv> Source<E> for PyFreshSource<E::States> {
                 return Err(Error::missing(
                     "the fresh source",
                     "objects: it gave None, for none yet, and nothing stands in for them",
-                    "give at least `wanted.least` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \
+                    "give at least `bounds.least` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \
                      their place",
                 ));
             }
@@ -109,13 +109,13 @@ impl<E: PyEnv> Source<E> for PyFreshSource<E::States> {
         // With a stream of its own, so that a second check changes nothing.
         check_finished(&context.env, &objects, &mut Rng::seeded(seed))?;
         let sampler = Sampler::new(&context.env, context.policy()).max_steps(context.config.max_steps);
-        let drawn = match &conditions {
+        let trajectories = match &conditions {
             None => sampler.backward(&objects, &mut rng)?,
             Some(conditions) => sampler.backward_conditional(&objects, conditions, &mut rng)?,
         };
         match log_rewards {
-            None => Ok(Some(drawn)),
-            Some(log_rewards) => drawn.with_log_rewards(log_rewards).map(Some),
+            None => Ok(Some(trajectories)),
+            Some(log_rewards) => trajectories.with_log_rewards(log_rewards).map(Some),
         }
     }
 }

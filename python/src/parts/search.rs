@@ -31,14 +31,14 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for PySearch<E::States> {
             let arguments = (self.border.show(py, objects)?, numpy_rng(py, seed)?);
             self.border.read(&self.function.bind(py).call1(arguments)?, "what the search found")
         };
-        let found = Python::attach(call).map_err(python_error("the search"))?;
-        if found.is_empty() {
-            return Ok(Found { objects: found, log_rewards: Vec::new(), reward_calls: 0 });
+        let results = Python::attach(call).map_err(python_error("the search"))?;
+        if results.is_empty() {
+            return Ok(Found { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
         }
         // With a stream of its own, so that a second check changes nothing.
-        check_finished(env, &found, &mut Rng::seeded(seed))?;
-        let log_rewards = log_rewards(reward, &found, None)?;
-        Ok(Found { reward_calls: found.len(), objects: found, log_rewards })
+        check_finished(env, &results, &mut Rng::seeded(seed))?;
+        let log_rewards = log_rewards(reward, &results, None)?;
+        Ok(Found { reward_calls: results.len(), objects: results, log_rewards })
     }
 }
 

@@ -88,7 +88,7 @@ impl ModuleTorso {
         };
         // The last graph's are those of the one behind it.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
-        let seen = PyBatch {
+        let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,
             node_classes: of_nodes(batch.node_classes(), 0)?,
             node_attributes: of_nodes(batch.node_attributes(), 0)?,
@@ -99,7 +99,7 @@ impl ModuleTorso {
             edge_attributes: tensor(batch.edge_attributes())?,
             conditions: conditions.map(of_graphs).transpose()?,
         };
-        let answer = self.caller.call(py, vec![Bound::new(py, seen)?.into_any()], None)?;
+        let answer = self.caller.call(py, vec![Bound::new(py, py_batch)?.into_any()], None)?;
         let (of_node, of_graph) = self.widths;
         let embedded = self.caller.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
         Ok(Embedded { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
@@ -136,8 +136,8 @@ impl Torso for ModuleTorso {
 
     fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
         let (batch, conditions) = (engine.batch()?, conditions.map(|rows| engine.to_tensor(rows)));
-        let asked = Python::attach(|py| self.ask(py, batch, conditions.as_ref()));
-        let Embedded { nodes, graphs } = asked.map_err(python_error("the module"))?;
+        let embedded = Python::attach(|py| self.ask(py, batch, conditions.as_ref()));
+        let Embedded { nodes, graphs } = embedded.map_err(python_error("the module"))?;
         Ok(Embedded { nodes: engine.of_tensor(nodes), graphs: engine.of_tensor(graphs) })
     }
 

@@ -66,8 +66,8 @@ impl ModuleCaller {
     }
 
     /// The tensor that the module gave. One of another kind would end in the middle of the backward pass.
-    fn check(&self, given: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
-        let tensor = tensors::from_python(given)?;
+    fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
+        let tensor = tensors::from_python(answer)?;
         let (device, kind) = (self.device, self.kind);
         if (tensor.device(), tensor.kind()) != (device, kind) {
             return Err(PyTypeError::new_err(format!(

@@ -42,7 +42,7 @@ impl ModuleRows {
         let n = columns.size()[0];
         // An entry's columns begin at a multiple of its number of values.
         let entries = || columns.remainder(self.values);
-        let seen = match self.inputs {
+        let inputs = match self.inputs {
             Inputs::OneHot => {
                 let (device, kind) = (self.caller.device, self.caller.kind);
                 let zeros = Tensor::zeros([n, columns.size()[1] * self.values], (kind, device));
@@ -55,7 +55,7 @@ impl ModuleRows {
                 vec![entries, lengths]
             }
         };
-        let arguments = seen.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
+        let arguments = inputs.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
         self.caller.one(&self.caller.call(py, arguments, conditions)?, &[n, self.width])
     }
 }

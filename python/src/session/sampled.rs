@@ -86,15 +86,15 @@ impl<E: PyEnv> Trained<E> {
             let mut states = env.initial(&[]);
             let (mut log_rewards, mut weights, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
             in_batches(n, MAX_BATCH, &watch, |range| {
-                let drawn = match repeat_row(condition, range.len()) {
+                let trajectories = match repeat_row(condition, range.len()) {
                     None => sampler.forward(range.len(), rng)?,
                     Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
                 };
-                let scores = score_trajectories(trainer, &drawn)?;
+                let scores = score_trajectories(trainer, &trajectories)?;
                 weights.extend(log_weights(trainer, &scores)?);
                 log_rewards.extend(numbers(&scores.raw_log_reward)?);
-                lengths.extend(drawn.offsets().windows(2).map(|ends| ends[1] - ends[0]));
-                states.append(drawn.terminal_states().clone());
+                lengths.extend(trajectories.offsets().windows(2).map(|ends| ends[1] - ends[0]));
+                states.append(trajectories.terminal_states().clone());
                 Ok(())
             })?;
             let log_z = importance_log_z(&weights)?;
@@ -152,12 +152,13 @@ impl<E: PyEnv> Trained<E> {
             in_batches(states.len() * paths, MAX_BATCH, &watch, |range| {
                 let rows: Vec<usize> = range.map(|k| k / paths).collect();
                 let some = states.select(&rows);
-                let drawn = match repeat_row(condition, rows.len()) {
+                let trajectories = match repeat_row(condition, rows.len()) {
                     None => sampler.backward(&some, rng)?,
                     Some(conditions) => sampler.backward_conditional(&some, &conditions, rng)?,
                 };
-                let drawn = drawn.with_log_rewards(rows.iter().map(|&row| of_objects[object[row]]).collect())?;
-                let scores = score_trajectories(trainer, &drawn)?;
+                let trajectories =
+                    trajectories.with_log_rewards(rows.iter().map(|&row| of_objects[object[row]]).collect())?;
+                let scores = score_trajectories(trainer, &trajectories)?;
                 // log P_F - log P_B, less the measure over states that is part of the reward in training.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);

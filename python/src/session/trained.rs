@@ -142,14 +142,14 @@ impl<E: PyEnv> Trained<E> {
             let mut values = rewarded.then(Vec::new);
             in_batches(n, MAX_OBJECTS, &watch, |range| {
                 let conditions = conditions.map(|all| all.narrow(0, range.start as i64, range.len() as i64));
-                let drawn = match &conditions {
+                let objects = match &conditions {
                     None => sampler.walks(range.len(), rng)?.terminal,
                     Some(conditions) => sampler.forward_conditional(conditions, rng)?.terminal_states().clone(),
                 };
                 if let Some(values) = &mut values {
-                    values.extend(log_rewards(trainer.reward(), &drawn, conditions.as_ref())?);
+                    values.extend(log_rewards(trainer.reward(), &objects, conditions.as_ref())?);
                 }
-                states.append(drawn);
+                states.append(objects);
                 Ok(())
             })?;
             Ok((space.border.defer(states), values))

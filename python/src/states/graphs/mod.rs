@@ -1,6 +1,6 @@
 //! A batch of graphs.
 
-mod given;
+mod from_arrays;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,7 +15,7 @@ use pyo3::types::PyList;
 use super::table;
 use crate::errors::raised;
 use crate::molecules::Reading;
-use given::LabelArrays;
+use from_arrays::LabelArrays;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
 const DRAWN: usize = 24;
@@ -61,23 +61,28 @@ impl Graphs {
 }
 
 /// An array of int64 of what was given by this name, its rows of any of these widths.
-fn whole<'py>(given: &Bound<'py, PyAny>, name: &str, widths: &[Option<usize>]) -> PyResult<Bound<'py, PyAny>> {
-    given.py().import("gfn_rs._objects")?.call_method1("rows", (given, name, "int64", widths.to_vec()))
+fn whole<'py>(values: &Bound<'py, PyAny>, name: &str, widths: &[Option<usize>]) -> PyResult<Bound<'py, PyAny>> {
+    values.py().import("gfn_rs._objects")?.call_method1("rows", (values, name, "int64", widths.to_vec()))
 }
 
-fn flat<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
-    whole(given, name, &[])?.extract()
+fn flat<'py>(values: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
+    whole(values, name, &[])?.extract()
 }
 
-fn rows<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
-    whole(given, name, &[None])?.extract()
+fn rows<'py>(values: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
+    whole(values, name, &[None])?.extract()
 }
 
 /// The side of a drawn molecule.
 const SIDE: f64 = 200.0;
 
 /// Molecules as skeletal formulas.
-fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>, title: &str) -> gfn::Result<String> {
+fn draw_molecules(
+    reading: &Reading,
+    graphs: &[GraphState],
+    captions: Option<Vec<String>>,
+    title: &str,
+) -> gfn::Result<String> {
     let mut sheet = PictureSheet::new(title, SIDE);
     for (k, graph) in graphs.iter().enumerate() {
         let picture = match graph.n_nodes() {
@@ -118,17 +123,17 @@ impl Graphs {
         let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
         let nodes = LabelArrays {
             of: "node",
-            classes: node_classes.map(|given| flat(given, "node_classes")).transpose()?,
-            attributes: node_attributes.map(|given| rows(given, "node_attributes")).transpose()?,
+            classes: node_classes.map(|values| flat(values, "node_classes")).transpose()?,
+            attributes: node_attributes.map(|values| rows(values, "node_attributes")).transpose()?,
         };
         let of_edges = LabelArrays {
             of: "edge",
-            classes: edge_classes.map(|given| flat(given, "edge_classes")).transpose()?,
-            attributes: edge_attributes.map(|given| rows(given, "edge_attributes")).transpose()?,
+            classes: edge_classes.map(|values| flat(values, "edge_classes")).transpose()?,
+            attributes: edge_attributes.map(|values| rows(values, "edge_attributes")).transpose()?,
         };
         let (n_nodes, edges, edge_ptr) =
             (flat(n_nodes, "n_nodes")?, rows(edges, "edges")?, flat(edge_ptr, "edge_ptr")?);
-        let graphs = given::graphs(kind, &n_nodes, &nodes, &edges, &edge_ptr, &of_edges)?;
+        let graphs = from_arrays::graphs(kind, &n_nodes, &nodes, &edges, &edge_ptr, &of_edges)?;
         Ok(Self::new(graphs.into(), None))
     }
 
@@ -363,7 +368,7 @@ impl Graphs {
             return Err(PyValueError::new_err(format!("{got} captions for {expected} graphs: expected one for each")));
         }
         if let Some(reading) = &self.reading {
-            return drawn(reading, graphs, captions, title).map_err(raised);
+            return draw_molecules(reading, graphs, captions, title).map_err(raised);
         }
         let drawing = GraphDrawing::default();
         let mut sheet = PictureSheet::new(title, drawing.side);

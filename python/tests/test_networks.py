@@ -745,8 +745,8 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
 def test_a_checkpoint_can_not_have_anything_called(name):
     """What a file says of classes is read by this; the file itself has a checksum."""
     with pytest.raises(ValueError, match="no class of settings"):
-        loading._made({"class": name, "values": {}})
-    assert loading._made({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env and len(sampler.sample(1)) == 1
+        loading._restore_settings({"class": name, "values": {}})
+    assert loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env and len(sampler.sample(1)) == 1
 
 
 def test_what_is_frozen_stays_frozen():

@@ -1,4 +1,5 @@
-"""Generative Flow Networks: policies that build an object step by step, trained so that objects come out in proportion to a reward.
+"""Generative Flow Networks: policies that build objects step by step and sample them in proportion to a
+reward.
 
 >>> import gfn_rs as gfn
 >>> trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16)
@@ -21,7 +22,8 @@ import torch as _torch
 
 
 def _linked() -> str:
-    """The minor version of torch that the extension was built with: read in its file, as it can't be loaded beside another."""
+    """Returns the minor version of torch that the extension was built with. It is read from the file, because
+    the extension can't be loaded with another version."""
     spec = _find_spec("gfn_rs._gfn")
     if spec is None or spec.origin is None:
         raise ImportError("the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout")
@@ -196,12 +198,13 @@ from .training import Stored, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 
-# Seconds that the end of Python waits for what daemon threads do in the library.
+# Seconds that the end of Python waits for daemon threads.
 _PATIENCE = 10.0
 
 
 def _end() -> None:
-    """Daemon threads leave the library before Python ends: one that came back to it later would end the process by an abort."""
+    """Waits until daemon threads have left the library: a thread that returned to it after the end of Python
+    would abort the process."""
     _gfn.end()
     until = _time.monotonic() + _PATIENCE
     while _gfn.calls() and _time.monotonic() < until:

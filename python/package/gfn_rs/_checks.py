@@ -1,4 +1,4 @@
-"""What the methods of a trainer look at first."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ def check_kind(name: str, value: Any, base: type, example: str) -> None:
     )
 
 
-def described(*parts: Any) -> list[Any]:
-    """What a checkpoint says that a run is: it goes on with equal parts alone. Of a function nothing can be told but that it is one."""
+def describe(*parts: Any) -> list[Any]:
+    """Returns the description of a run in a checkpoint, which is resumed with equal parts only. A function is
+    described as one."""
     return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
 
 
-def there(path: str | os.PathLike[str]) -> str:
-    """The path of a checkpoint that is there."""
+def existing_path(path: str | os.PathLike[str]) -> str:
+    """Returns the path of a checkpoint that exists."""
     path = os.fsdecode(path)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
     return path
 
 
-def seed(value: int) -> int:
-    """A seed of the library's random numbers."""
+def check_seed(value: int) -> int:
+    """Returns a seed of the library's random numbers."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"seed is {value!r:.200}: expected a whole number from 0 to 2**64 - 1")
     if not 0 <= value < 2**64:
@@ -52,20 +53,21 @@ def seed(value: int) -> int:
     return int(value)
 
 
-def rewards(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
-    """Each reward of a trainer, as settings or as a function, and how many of its answers are kept."""
+def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
+    """Returns each reward of a trainer, as settings or as a function, and the number of its values that are
+    cached."""
     if isinstance(reward, (list, tuple)):
-        return [one for each in reward for one in rewards(each)]
+        return [one for each in reward for one in reward_arguments(each)]
     if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
         kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
         raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
     if isinstance(reward, CachedReward):
-        return [(settings, function, reward.capacity) for settings, function, _ in rewards(reward.reward)]
+        return [(settings, function, reward.capacity) for settings, function, _ in reward_arguments(reward.reward)]
     return [(reward._named(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
-def conditions(drawn_from: Any, reward: Any) -> tuple[Any, int]:
-    """Returns what draws conditions, as the extension takes it, and how many numbers a condition has."""
+def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
+    """Returns the source of conditions, as the extension takes it, and the number of numbers in a condition."""
     if isinstance(drawn_from, Conditioning):
         if drawn_from.width == 0:
             raise ValueError(
@@ -92,7 +94,8 @@ def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
 
 
 def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """The places of what is chosen of `n` things: by a number, a slice, a flat list or array of whole numbers, or a mask."""
+    """Returns the indices of selected ones of `n` things: by a number, a slice, a flat list or array of whole
+    numbers, or a mask."""
     if not isinstance(index, slice):
         try:
             array = np.asarray(index)
@@ -108,13 +111,13 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
 
 
-# What rules of graphs can be asked, and those of graphs or of vectors.
+# The methods of rules of graphs, and those of graphs or of vectors.
 OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
 _ASKED = (*OF_GRAPHS, "can_end")
 
 
 def check_rules(rules: Any, *methods: str) -> None:
-    """Refuses what isn't rules, and methods that nobody would call: a misspelt one would forbid nothing without a word."""
+    """Refuses an object that has no method of rules, and misspelt methods, which would never be called."""
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
@@ -132,7 +135,8 @@ def check_rules(rules: Any, *methods: str) -> None:
 
 
 def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]:
-    """One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant."""
+    """Returns a float64 for each of `n` states, from any array of numbers. `who` returned it, `what` is its
+    meaning."""
     expected = f"expected {what} of each state, as a flat array or list of real numbers"
     refused = f"{who} gave a {type(answer).__name__}: {expected}"
     if isinstance(answer, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Fresh objects that a function of Python gives."""
+"""Fresh objects from a function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .trajectories import Trajectories
 def asked(
     function: Callable[[Wanted, np.random.Generator], Any], wanted: tuple[int, int, bool], n_conditions: int, seed: int
 ) -> tuple[Any, Any, Any] | None:
-    """Objects, their rewards and their conditions; None for none yet."""
+    """Returns objects, their log R and their conditions; None if there are none yet."""
     answer = function(Wanted(*wanted), np.random.default_rng(seed))
     if answer is None:
         return None

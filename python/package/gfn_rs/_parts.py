@@ -1,4 +1,4 @@
-"""What a trainer has besides environment, reward, policy and objective, as the extension takes it."""
+"""Parts of a trainer besides environment, reward, policy and objective, as the extension takes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PolicyParts = tuple[dict[str, Any], Any]
 
 @dataclass
 class Parts:
-    """Settings, and objects."""
+    """The settings of parts as JSON, and their objects."""
 
     settings: dict[str, Any]
     prior: tuple[PolicyParts, list[tuple[str, torch.Tensor]]] | None
@@ -103,7 +103,7 @@ def parts(
 
 
 def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
-    """Returns the shares of a batch that are replayed and given, and how paths to their objects are drawn."""
+    """Returns the shares of a batch that are replayed and given, and the source of paths to their objects."""
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:
@@ -121,7 +121,7 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
 
 
 def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[PolicyParts, list[tuple[str, torch.Tensor]]] | None:
-    """The policy of a trainer as it is now, or one without parameters."""
+    """Returns the current policy of a trainer, or one without parameters."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
@@ -140,19 +140,19 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[PolicyParts
 
 
 def _tensors(module: Any) -> set[int]:
-    """Where the numbers of a module lie."""
+    """Returns the addresses of the tensors of a module."""
     named = [*module.named_parameters(), *module.named_buffers()]
     return {tensor.data_ptr() for _, tensor in named if tensor.numel() > 0}
 
 
 def _equal(one: Environment, other: Environment) -> bool:
-    """Whether two environments are the same: of rules of Python only the very same are known to be."""
+    """Returns True if two environments are equal. Custom rules are equal only if they are the same object."""
     rules = getattr(one, "rules", None) is getattr(other, "rules", None)
     return type(one) is type(other) and rules and one._described() == other._described()
 
 
 def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
-    """Objects and their conditions."""
+    """Returns given objects and their conditions."""
     if (data.conditions is None) != (n_conditions == 0):
         there = "no conditions" if data.conditions is None else "conditions"
         raise ValueError(f"{there} of given objects for a trainer with {n_conditions} numbers of them: expected them where it has some")
@@ -166,7 +166,7 @@ def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.
 
 
 def _fingerprint(named: list[tuple[str, Any]]) -> str:
-    """A hash of arrays, tensors and graphs by name, so that a run goes on with equal ones alone."""
+    """Returns a hash of arrays, tensors and graphs by name, because a run is resumed with equal ones only."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:
@@ -194,7 +194,7 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
 
 
 def _array(value: Any) -> npt.NDArray[Any] | None:
-    """What numpy makes of a value, if it is numbers or texts: what a long one shows of itself leaves out its middle."""
+    """Returns an array of numbers or texts, or None. The `repr` of a long array would leave out its middle."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

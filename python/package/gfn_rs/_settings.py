@@ -1,4 +1,4 @@
-"""Settings are dataclasses; the extension reads them as dictionaries: the class, then the values by name."""
+"""Settings are dataclasses; the extension reads them as JSON: the class, then the values by name."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ._suggestions import ConstructorSignature, refuse_unknown
 
 Own = TypeVar("Own", bound="Settings")
 
-# The most of anything that is asked for at once: steps, objects, entries of a buffer.
+# The largest number of steps, objects or entries of a buffer in one call.
 MOST = 2**40
-# The most objects that are drawn at once; more are drawn in parts.
+# The largest number of objects in one draw.
 AT_ONCE = 2**28
-# The largest size of a network, a state or a batch: more takes more memory than there is, and a failed allocation ends the process.
+# The largest size of a network, a state or a batch: a failed allocation would end the process.
 LARGEST_SIZE = 2**20
 # The largest seed.
 LARGEST_SEED = 2**64 - 1
@@ -80,12 +80,12 @@ POSITIVE = bounds(above=0.0)
 
 
 def variant(name: str) -> str:
-    """A name as the library's enums have it: `shared_torso` is `SharedTorso`."""
+    """Returns a name in the form of Rust's enums: `SharedTorso` for `shared_torso`."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def plain(value: Any, name: str) -> Any:
-    """A value of Python's own types, whatever kind of number, path or array it is."""
+    """Returns a number, path, array or object as a value of JSON."""
     if hasattr(value, "_json"):
         return value._json()
     if isinstance(value, np.generic):
@@ -114,7 +114,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    """What a type asks for, in words."""
+    """Returns the description of a type in an error message."""
     words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
@@ -135,7 +135,7 @@ def _words(hint: Any) -> str:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type as the classes of settings write them."""
+    """Returns True if a value has a type, as the classes of settings declare them."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any or hint is ArrayLike:
         return True
@@ -162,12 +162,13 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _counts(hint: Any) -> bool:
-    """Whether its whole numbers count something: all that the settings have do."""
+    """Returns True for a type with whole numbers, which all count something, so that they are at least 0."""
     return hint is int or any(_counts(part) for part in typing.get_args(hint))
 
 
 def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
-    """Refuses a number, or a list with one, outside of `whole`, the bounds of whole numbers, or `real`, those of all."""
+    """Refuses a number, or a list with one, outside of `whole`, the bounds of whole numbers, or `real`, those
+    of all."""
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_bounds(item, name, whole, real)
@@ -201,12 +202,12 @@ def _is_choice(hint: Any) -> bool:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """The types of a class's values; reading them takes a millisecond."""
+    """Returns the types of a class's fields. It is cached, because it takes a millisecond."""
     return typing.get_type_hints(kind)
 
 
 class Settings:
-    """What the classes of settings share: names and values are checked when they are made."""
+    """The base class of settings. Names and values are checked when an object is made."""
 
     __signature__ = ConstructorSignature()
 
@@ -230,12 +231,12 @@ class Settings:
                     raise ValueError(f"{name} is {value!r}, {reason}")
 
     def _values(self) -> dict[str, Any]:
-        """The values by the names that the extension has for them."""
+        """Returns the values by the names that the extension has for them."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, f"{type(self).__name__}.{name}") for name, value in named.items()}
 
     def _described(self) -> Any:
-        """What checkpoints say of it."""
+        """Returns the description in checkpoints."""
         return self._values()
 
     def _named(self) -> dict[str, Any]:

@@ -16,7 +16,8 @@ R = TypeVar("R")
 def refuse_unknown(owner: str, parameters: Mapping[str, Parameter], settings: Iterable[str]) -> None:
     """Refuses settings that a class or function doesn't have.
 
-    The error names the setting with the closest spelling, or the object of settings that has one of this name.
+    The error names the setting with the closest spelling, or the object of settings that has one of this
+    name.
     """
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return

@@ -1,4 +1,4 @@
-"""How a trainer samples trajectories that differ from the policy's own."""
+"""Settings of the sampling of trajectories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EPSILON = Linear(0.1, 0.01, 2_000)
 
 @dataclass(frozen=True)
 class Exploration(Settings):
-    """How a trainer samples trajectories. Each but `max_steps` is a number, or a schedule of one.
+    """The sampling of trajectories. Each setting but `max_steps` is a number, or a schedule of one.
 
     epsilon
         The share of uniform actions, from 0 to 1. The default, `EPSILON`, is 0 if the objective learns from

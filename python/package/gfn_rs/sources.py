@@ -1,4 +1,4 @@
-"""What a trainer's batches are made of besides the policy's own trajectories: a buffer, data, searches, a teacher."""
+"""Sources of a trainer's batches besides the policy's own trajectories: a buffer, data, searches, a teacher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Path = Literal["uniform_backward", "policy_backward", "stored"]
 
 
 class SourceSettings(Settings):
-    """What the entries of a trainer's `sources` share."""
+    """The base class of the entries of a trainer's `sources`."""
 
     _role: ClassVar[str]
     """A noun for the source's role in a trainer, which has at most one source of each role."""
@@ -44,21 +44,37 @@ def sort_sources(sources: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Replay(SourceSettings):
-    """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
+    """A buffer of objects that were sampled.
 
-    With `distinct` no object is in it twice; with `diverse`, a full buffer takes only what is further than that from all that it holds,
-    by the `norm` of the difference of vectors (where states are vectors, acyclic graphs or points).
+    capacity
+        The largest number of objects, at least 1.
+    share
+        The share of each batch that is drawn from the buffer.
+    after
+        The number of steps before the first draw.
+    distinct
+        True if an object is in the buffer at most once.
+    eviction
+        The object that a full buffer drops: the oldest (`fifo`), or that of the lowest reward
+        (`best_reward`).
+    draw
+        The rule by which objects are drawn: `uniform`; by reward or loss to the power `exponent`; by rank in
+        the order of `rank_by`, in proportion to 1 / rank^exponent (`rank_prioritised`) or to 1 / (`k` n +
+        rank) of n objects (`weighted_ranks`), which favours about a share k of them. Or a function of an
+        object's log R and of its loss when it was last drawn (None before it was drawn) that returns the log
+        of its weight. It is called often, must depend on nothing else, and a resumed run uses the function
+        that it is given.
+    path
+        The path to an object: drawn anew by uniform backward steps, by P_B, or the one that it was found on
+        (`stored`).
+    diverse, norm
+        A distance: a full buffer takes only objects that are further than it from all others, by the `norm`
+        of the difference of vectors. For environments whose states are vectors, acyclic graphs or points.
+    objects_alone
+        True if no paths are kept, which saves memory; `path` isn't `stored` then.
 
-    `draw` is uniform; by reward or loss to the power `exponent`; or by rank in the order of `rank_by`: in proportion to
-    1 / rank^exponent, or to 1 / (`k` n + rank) of n objects, which favours about a share k of them. A function draws by a rule of your own:
-    it is given an object's log R and its loss when it was last drawn, None if it never was, and gives the log of its weight. It is asked
-    again and again, and must depend on nothing else; a run goes on with the function that it is given.
-
-    Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is asked about up to 8 replayed
-    objects again, and a `TrainingWarning` says if it has changed.
-
-    The path to an object is drawn anew by uniform steps back, by P_B, or is the one on which it was found (`stored`). Without it,
-    `objects_alone` keeps no paths, which saves memory.
+    Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is
+    computed again for up to 8 replayed objects, and a `TrainingWarning` says if it has changed.
     """
 
     _role = "replay buffer"
@@ -118,9 +134,18 @@ class Replay(SourceSettings):
 
 @dataclass(frozen=True, eq=False)
 class Data(SourceSettings):
-    """Given objects, as `sample` shows them (of molecules SMILES, too): `share` of each batch is paths to them, drawn back by uniform
-    steps or by P_B. A molecule that is several trees of `Fragments` is all of them, ten at most, and counts as often as any other. They must be finished objects of the environment. The reward is asked for theirs; under conditions, those of each
-    object are given, `[n, n_conditions]`."""
+    """Objects that you have, as `sample` returns those of the environment (of molecules SMILES, too).
+
+    objects
+        Finished objects of the environment. The reward is computed for them. A molecule that is several trees
+        of `Fragments` is all of them, ten at most, and counts as often as any other.
+    share
+        The share of each batch that is drawn from them.
+    path
+        The path to an object: drawn by uniform backward steps, or by P_B.
+    conditions
+        The condition of each object, `[n, width]`, in a trainer with conditions.
+    """
 
     _role = "data set"
 
@@ -132,8 +157,14 @@ class Data(SourceSettings):
 
 @dataclass(frozen=True)
 class Source(SourceSettings):
-    """Objects of your own, anew for each batch: `function(n, rng)` is given their number, `share` of the batch, and a generator of numpy,
-    and gives so many finished objects. Paths to them are drawn back by P_B; the reward is asked for them, and a replay buffer takes them."""
+    """Objects that a function returns for each batch. Paths to them are drawn by P_B, their reward is
+    computed, and a replay buffer takes them.
+
+    function
+        A function of a number and a generator of numpy that returns that number of finished objects.
+    share
+        The share of each batch that the function supplies.
+    """
 
     _role = "source of objects"
 
@@ -147,21 +178,28 @@ class Source(SourceSettings):
 
 @dataclass(frozen=True)
 class Wanted:
-    """How many objects a trainer wants of a `FreshSource`."""
+    """The number of objects that a trainer wants from a `FreshSource`."""
 
     least: int
-    """It can't do with fewer. 0 once the replay buffer can fill the batch in place of what isn't there yet."""
+    """The smallest number; 0 if the replay buffer can fill the batch instead."""
     most: int
-    """So many go into the batch."""
+    """The number that enters the batch."""
     more: bool
-    """Whether there may be more: those in front go into the replay buffer alone."""
+    """True if there may be more than `most`: the first ones enter the replay buffer only."""
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What a `FreshSource` gives: objects, log R of each where it is known (else the reward is asked), and in a trainer with conditions
-    those that they were found under, `[n, n_conditions]`. In place of objects there may be `Trajectories`, which know both: the way that was
-    taken is learned from then, and none drawn."""
+    """The answer of a `FreshSource`.
+
+    objects
+        Finished objects, or `Trajectories`, which know log R and conditions themselves; the trainer then
+        learns from their actions, and no path is drawn.
+    log_rewards
+        log R of each object; None if the reward is to be computed.
+    conditions
+        The condition that each object was found under, `[n, width]`, in a trainer with conditions.
+    """
 
     objects: Any
     log_rewards: Any = None
@@ -170,12 +208,16 @@ class Drawn:
 
 @dataclass(frozen=True)
 class FreshSource(SourceSettings):
-    """Fresh objects from elsewhere, in place of the policy's own: of other processes that sample with a copy of it, of an experiment.
-    `function(wanted, rng)` is given a `Wanted` and a generator of numpy, and gives finished objects, or `Drawn(objects, log_rewards)`, or
-    None for none yet. They count as new objects and go into the replay buffer. Paths to them are drawn back by P_B, so the objective must
-    learn from any trajectory.
+    """Objects from elsewhere that replace the policy's own trajectories: from other processes that sample
+    with a copy of the policy, or from an experiment. They count as new objects and enter the replay buffer.
+    Paths to them are drawn by P_B, so the objective must learn from any trajectory.
 
-    The trainer is at work while the function runs; the tensors of `trainer.named_parameters()`, taken before, are as they are then.
+    function
+        A function of a `Wanted` and a generator of numpy that returns finished objects; or `Drawn(objects,
+        log_rewards)`; or None if there are none yet.
+
+    The trainer can't be used while the function runs. Tensors of `trainer.named_parameters()` that were taken
+    before have their current values.
     """
 
     _role = "source of fresh trajectories"
@@ -189,8 +231,17 @@ class FreshSource(SourceSettings):
 
 @dataclass(frozen=True)
 class LocalSearch(SourceSettings):
-    """Local search (Kim et al. 2024): from each fresh object up to `max_back` steps back by P_B and forwards again by P_F, `rounds` times
-    one after another. What is found joins the batch; a proposal is taken by the rule of Metropolis and Hastings, or if it is better."""
+    """Local search from each new object: backward steps by P_B, then forward steps by P_F (Kim et al. 2024).
+    What is found joins the batch.
+
+    max_back
+        The largest number of backward steps, at least 1.
+    rounds
+        Searches one after another from the same object, at least 1.
+    acceptance
+        The rule by which a proposal replaces the object: that of Metropolis and Hastings, or `greedy`, only
+        if it is better.
+    """
 
     _role = "local search"
 
@@ -204,9 +255,20 @@ class LocalSearch(SourceSettings):
 
 @dataclass(frozen=True)
 class Teacher(SourceSettings):
-    """An adaptive teacher (Kim et al. 2025): a second policy that supplies `share` of each batch, and learns to sample where the
-    trainer's own is wrong: in proportion to the squared imbalance, `1 + under_sampled` times as much where that samples too rarely, times
-    R^`alpha`. `epsilon` is added to the square."""
+    """An adaptive teacher: a second policy that learns to sample where the trainer's own policy is wrong (Kim
+    et al. 2025). Its target is the squared imbalance, `1 + under_sampled` times as large if the trainer's
+    policy samples too rarely, times R^`alpha`.
+
+    policy
+        The settings of the teacher's network.
+    share
+        The share of each batch that it supplies, above 0.
+    under_sampled, alpha, epsilon
+        The weight of objects that are sampled too rarely; the exponent of R; a number added to the square,
+        above 0.
+    lr, log_z_lr, max_norm
+        The teacher's learning rates, and the norm that its gradients are clipped to.
+    """
 
     _role = "teacher"
 
@@ -244,8 +306,16 @@ class Thompson(SourceSettings):
 
 @dataclass(frozen=True)
 class Search(SourceSettings):
-    """A search of your own: every `every` steps `function(objects, rng)` is given `objects` objects of the replay buffer and a generator
-    of numpy, and gives other objects, which the reward is asked for and which go into the buffer."""
+    """A search by a function from objects of the replay buffer. The reward of what it returns is computed,
+    and the buffer takes it.
+
+    function
+        A function of objects and a generator of numpy that returns other objects, any number of them.
+    every
+        Steps between searches, at least 1.
+    objects
+        The number of objects that a search starts from, at least 1.
+    """
 
     _role = "search"
 
@@ -263,8 +333,18 @@ class Search(SourceSettings):
 
 @dataclass(frozen=True)
 class Mala(SourceSettings):
-    """The Metropolis-adjusted Langevin algorithm as a search (Sendera et al. 2024), for diffusions with a target of the library's: every
-    `every` steps a chain from each of `objects` objects of the replay buffer, of which every `thin`-th point behind `burn_in` is kept."""
+    """A search by the Metropolis-adjusted Langevin algorithm, for diffusions with a target of the library's
+    (Sendera et al. 2024).
+
+    every
+        Steps between searches.
+    objects
+        The number of objects of the replay buffer that chains start from.
+    steps, burn_in, thin
+        The steps of a chain; every `thin`-th point after the first `burn_in` steps is kept.
+    step_size, acceptance
+        The first step size, and the share of accepted steps that it is adapted to.
+    """
 
     _role = "search"
 
@@ -284,8 +364,14 @@ class Mala(SourceSettings):
 
 @dataclass(frozen=True)
 class Hindsight(SourceSettings):
-    """Other conditions for what is replayed: each object gets them with probability `share`, from
-    `function(objects, conditions, rng)`, and the reward is asked again. The conditions are a tensor `[n, n_conditions]`."""
+    """Other conditions for replayed objects, by a function. Their reward is computed again.
+
+    function
+        A function of objects, their conditions `[n, width]`, a tensor, and a generator of numpy, that returns
+        new conditions.
+    share
+        The probability that an object gets a new condition.
+    """
 
     _role = "relabelling of conditions"
 
@@ -299,8 +385,12 @@ class Hindsight(SourceSettings):
 
 @dataclass(frozen=True)
 class FocusInHindsight(SourceSettings):
-    """The same where conditions are a `Conditioning` with a focus: with probability `share` the direction of what is replayed becomes that of
-    the object's own rewards, so that it is one that was wanted (Roy et al. 2023)."""
+    """Other conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus
+    becomes that of the object's own rewards, so that the object is one that was wanted (Roy et al. 2023).
+
+    share
+        The probability that an object gets a new condition.
+    """
 
     _role = "relabelling of conditions"
 

@@ -1,4 +1,4 @@
-"""Trajectories: ways from the initial state to finished objects, and what draws them."""
+"""Trajectories, and the sampler that draws them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._checks import chosen, count
-from ._checks import seed as checked_seed
+from ._checks import check_seed, chosen, count
 from ._conditions import checked as checked_conditions
 from ._settings import AT_ONCE
 from ._suggestions import suggests_names
@@ -28,9 +27,12 @@ _COLD = 1e-9
 
 
 class Trajectories:
-    """A batch of whole trajectories. The T transitions of all of them stand one after the other, trajectory by trajectory; an exit is the
-    last transition of its own. `trajectories[3]`, `trajectories[2:5]`, `trajectories[mask]` are trajectories, and `+` joins two batches.
-    They can be pickled: who reads them walks each again from the start, and refuses moves that its environment forbids.
+    """A batch of whole trajectories. Their T transitions are stored trajectory by trajectory; an exit is the
+    last transition.
+
+    `trajectories[3]`, `trajectories[2:5]` and `trajectories[mask]` are trajectories, and `+` joins two
+    batches. Pickled trajectories are replayed from the start when they are read, and actions that the
+    environment forbids are refused.
     """
 
     def __init__(self, env: Environment, paths: _gfn.Paths) -> None:
@@ -47,8 +49,19 @@ class Trajectories:
         log_rewards: npt.ArrayLike | None = None,
         conditions: Any = None,
     ) -> Trajectories:
-        """Trajectories of moves from anywhere: the slots of all of them, one after the other, and where each trajectory begins, `[n + 1]`.
-        Each move is checked. Of points a move is a row of numbers, as `actions` has them."""
+        """Builds trajectories from moves, each of which is checked.
+
+        moves
+            The slots of all moves, trajectory by trajectory, `[T]`; for points a row of numbers each, as in
+            `actions`.
+        offsets
+            The first move of each trajectory, and the number of moves, `[n + 1]`.
+        instance
+            The initial state of each trajectory, or of all.
+        log_rewards, conditions
+            log R of each object, `[n]`, and the condition of each trajectory, `[n, width]`, if they are
+            known.
+        """
         at, of_moves = np.asarray(offsets), np.asarray(moves)
         if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) == 0 or at.min() < 0:
             raise ValueError(f"offsets is {offsets!r:.200}: expected whole numbers that rise from 0 to the number of moves, one more than trajectories")
@@ -84,22 +97,22 @@ class Trajectories:
 
     @property
     def env(self) -> Environment:
-        """The environment that they are of."""
+        """The environment of the trajectories."""
         return self._env
 
     @cached_property
     def offsets(self) -> Whole:
-        """The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[n + 1]`."""
+        """The transitions of trajectory k are those from `offsets[k]` to `offsets[k + 1] - 1`, `[n + 1]`."""
         return self._paths.offsets()
 
     @property
     def lengths(self) -> Whole:
-        """Transitions of each trajectory, the exit among them, `[n]`."""
+        """The number of transitions of each trajectory, its exit included, `[n]`."""
         return np.diff(self.offsets)
 
     @cached_property
     def trajectory(self) -> Whole:
-        """The trajectory of each transition, `[T]`."""
+        """The index of the trajectory of each transition, `[T]`."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @cached_property
@@ -109,7 +122,7 @@ class Trajectories:
 
     @cached_property
     def next_states(self) -> Any:
-        """The state after each transition, `[T]`; an exit leaves it as it is."""
+        """The state after each transition, `[T]`; an exit doesn't change the state."""
         return self._paths.next_states()
 
     @cached_property
@@ -119,12 +132,13 @@ class Trajectories:
 
     @cached_property
     def actions(self) -> torch.Tensor:
-        """The forward actions: slots, `[T]`; of points rows of numbers, `[T, k]`."""
+        """The forward actions: slots, `[T]`; for points rows of numbers, `[T, k]`."""
         return self._paths.actions(False)
 
     @cached_property
     def moves(self) -> Moves:
-        """The forward moves by name; `state` is the place in `states`. Of environments whose moves can be listed."""
+        """The forward moves; `state` is an index into `states`. Only for environments whose moves can be
+        listed."""
         slots = self.actions.numpy()
         if slots.ndim > 1:
             raise ValueError("moves of points have no names: expected `actions`, a row of numbers each")
@@ -132,7 +146,8 @@ class Trajectories:
 
     @cached_property
     def reverse(self) -> Whole:
-        """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for exits."""
+        """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for
+        exits."""
         slots = self._paths.actions(True).numpy()
         if slots.ndim > 1:
             raise ValueError("moves back of points have no slots, and aren't told")
@@ -149,7 +164,7 @@ class Trajectories:
 
     @property
     def log_pf(self) -> torch.Tensor:
-        """log P_F of each transition under the policy that drew it, without exploration and without gradient, `[T]`."""
+        """log P_F of each transition under the policy that drew it, without exploration and gradient, `[T]`."""
         return self._of_policy()[0]
 
     @property
@@ -164,11 +179,11 @@ class Trajectories:
 
     @cached_property
     def log_rewards(self) -> npt.NDArray[np.float64] | None:
-        """log R of each object where it is known, `[n]`; None where nobody has asked a reward."""
+        """log R of each object, `[n]`; None if it is unknown."""
         return self._paths.log_rewards()
 
     def with_log_rewards(self, log_rewards: npt.ArrayLike | torch.Tensor) -> Trajectories:
-        """The same trajectories with log R of each object, `[n]`."""
+        """Returns the trajectories with log R of each object, `[n]`."""
         if isinstance(log_rewards, torch.Tensor):
             log_rewards = log_rewards.detach().cpu().numpy()
         known = np.asarray(log_rewards, dtype=np.float64)
@@ -183,11 +198,11 @@ class Trajectories:
 
     @cached_property
     def n_fresh(self) -> int:
-        """Of a trainer's batch, how many were drawn in this step: they come first, those replayed or given behind them."""
+        """The number of trajectories of a trainer's batch that were drawn in this step. They come first."""
         return self._paths.n_fresh()
 
     def to_transitions(self) -> Transitions:
-        """Each transition by itself."""
+        """Returns all transitions."""
         last = np.zeros(len(self.trajectory), dtype=bool)
         last[self.offsets[1:] - 1] = True
         log_rewards = np.full(len(last), np.nan)
@@ -211,7 +226,7 @@ class Trajectories:
 
 
 def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
-    """What the extension has of trajectories, which must be of this environment."""
+    """Returns the extension's part of trajectories, which must be of this environment."""
     if not isinstance(trajectories, Trajectories):
         raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
     if trajectories.env is not env and trajectories.env != env:
@@ -221,25 +236,26 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
-    """Single transitions of trajectories, which can be chosen from as arrays can."""
+    """Single transitions of trajectories, which can be indexed as arrays can."""
 
     trajectories: Trajectories
-    """What they are transitions of."""
+    """The trajectories that contain them."""
     rows: Whole
-    """The place of each among the transitions of these, `[T]`."""
+    """The index of each among the transitions of `trajectories`, `[T]`."""
     is_last: Flags
-    """True for those that end a trajectory, `[T]`."""
+    """True for the last transition of each trajectory, `[T]`."""
     log_rewards: npt.NDArray[np.float64]
-    """log R of the object that each finishes; not a number where it finishes none, or nobody has asked a reward, `[T]`."""
+    """log R of the object that each transition finishes, `[T]`; NaN if it finishes none, or if log R is
+    unknown."""
 
     @cached_property
     def states(self) -> Any:
-        """The states before."""
+        """The state before each transition."""
         return self.trajectories.states[self.rows]
 
     @cached_property
     def next_states(self) -> Any:
-        """The states after."""
+        """The state after each transition."""
         return self.trajectories.next_states[self.rows]
 
     @cached_property
@@ -249,12 +265,12 @@ class Transitions:
 
     @cached_property
     def is_exit(self) -> Flags:
-        """True for exits."""
+        """True for each exit."""
         return self.trajectories.is_exit[self.rows]
 
     @cached_property
     def trajectory(self) -> Whole:
-        """The trajectory of each."""
+        """The index of the trajectory of each transition."""
         return self.trajectories.trajectory[self.rows]
 
     def __len__(self) -> int:
@@ -269,10 +285,19 @@ class Transitions:
 
 
 class Sampler:
-    """Draws trajectories of a policy: `policy` is a network that was built (`GraphNet().build(env)`), or a trainer, whose own it is.
+    """Draws trajectories from a policy. Its settings change the actions that are drawn, not `log_pf` of the
+    trajectories, which is the policy's own.
 
-    `epsilon` is the share of uniform moves, `temperature` divides logits, `exit_bias` is added to the exit's, `noise` to the deviation of
-    Gaussian steps. They change what is drawn, not what the trajectories' `log_pf` says, which is the policy's own.
+    policy
+        A network that was built (`GraphNet().build(env)`), or a trainer.
+    epsilon
+        The share of uniform actions, from 0 to 1.
+    temperature
+        A divisor of logits, above 0.
+    exit_bias
+        A number added to the exit's logit.
+    noise
+        A standard deviation added to Gaussian steps, at least 0.
     """
 
     @suggests_names
@@ -312,9 +337,18 @@ class Sampler:
         greedy: bool = False,
         seed: int | None = None,
     ) -> Trajectories:
-        """Draws `n` trajectories; under a condition each, `[n, C]`, where the policy has conditions, from an initial state each, where the
-        environment has several instances (drawn uniformly unless named). `greedy` takes the most probable move of each state, and any of
-        those that are. A `seed` gives the same trajectories again; else each call draws new ones."""
+        """Draws `n` trajectories.
+
+        conditions
+            The condition of each trajectory, `[n, width]`, if the policy has conditions.
+        instances
+            The initial state of each trajectory, if the environment has several; by default they are drawn
+            uniformly.
+        greedy
+            True takes the most probable action of each state, or any of several.
+        seed
+            A seed gives the same trajectories again; without it each call draws new ones.
+        """
         n = count(n, least=1, most=AT_ONCE)
         explored = self._explored
         if not isinstance(greedy, (bool, np.bool_)):
@@ -328,12 +362,12 @@ class Sampler:
         of = None if instances is None else [count(instance, "instances", most=2**32 - 1) for instance in instances]
         if of is not None and len(of) != n:
             raise ValueError(f"{len(of)} instances for {n} trajectories: expected one for each")
-        under, stream = self.policy._conditions(conditions, n), None if seed is None else checked_seed(seed)
+        under, stream = self.policy._conditions(conditions, n), None if seed is None else check_seed(seed)
         return Trajectories(self.env, self.policy._session.draw_paths(n, of, under, explored, stream))
 
     def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
         """Draws a trajectory to each of these finished objects, backwards by P_B."""
-        under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else checked_seed(seed)
+        under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else check_seed(seed)
         return Trajectories(self.env, self.policy._session.draw_back(objects, under, stream))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How a trainer updates parameters."""
+"""Settings of the updates of parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Average(Settings):
     decay
         The share of the average that remains after each step, at least 0 and below 1.
     sampling
-        Whether fresh trajectories are drawn by the average.
+        True if fresh trajectories are drawn by the average.
     """
 
     decay: float = field(default=0.999, metadata=SHARE)
@@ -46,7 +46,7 @@ class TransitionBatches(Settings):
 
 @dataclass(frozen=True)
 class Adam(Settings):
-    """How a trainer updates parameters: by the optimizer Adam.
+    """The updates of parameters by the optimizer Adam.
 
     lr, log_z_lr
         Learning rates of the network and of log Z, at least 0.

@@ -16,7 +16,7 @@ use crate::errors::{python_error, raised};
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, entries, table};
 
-/// How states of one environment go to Python and come from there, and as what vectors a network may read them.
+/// Shows states of one environment to Python, reads them, and encodes them as vectors.
 pub(crate) trait Border<S>: Send + Sync {
     /// Shows states to Python.
     fn show<'py>(&self, py: Python<'py>, states: &S) -> PyResult<Bound<'py, PyAny>>;

@@ -1,4 +1,4 @@
-//! How rewards depend on conditions, and how a network is told them: what `gfn_rs.Conditioning` is made of.
+//! Conditions that rewards depend on, and their encoding for networks: the core of `gfn_rs.Conditioning`.
 
 use gfn::condition::ConditionSource;
 use gfn::{Result, Rng};

@@ -13,14 +13,13 @@ use crate::references::{Object, References};
 use crate::reward::class_name;
 use crate::tensors;
 
-/// What the condition of each trajectory is drawn from, and how many numbers it has.
+/// The source of the conditions of trajectories, and the width of a condition.
 pub(crate) enum Conditions {
     /// Uniform in `[0, 1)`.
     Uniform(usize),
-    /// A function of a number and a random generator of numpy that gives conditions, `[number, width]`.
+    /// A function of a number n and a random generator of numpy that returns conditions, `[n, width]`.
     ///
-    /// The generator is made anew for each batch, with a seed from the trainer's own stream, so that a run that goes on draws what it
-    /// would have drawn.
+    /// Each batch has a new generator, with a seed from the trainer's stream, so that a resumed run draws what it would have drawn.
     Function(Object, usize),
     /// Temperatures, preferences and directions of focus.
     Encoded(Box<Conditioning>),
@@ -41,7 +40,7 @@ impl Conditions {
         }))
     }
 
-    /// Numbers of a condition.
+    /// The width of a condition.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Uniform(width) | Self::Function(_, width) => *width,
@@ -49,7 +48,7 @@ impl Conditions {
         }
     }
 
-    /// What says how rewards depend on conditions, where that isn't their own business.
+    /// The rule by which rewards depend on conditions; None if each reward takes them itself.
     pub(crate) fn conditioning(&self) -> Option<&Conditioning> {
         match self {
             Self::Encoded(conditioning) => Some(conditioning),

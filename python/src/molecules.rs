@@ -17,7 +17,7 @@ use crate::errors::raised;
 use crate::kinds::{ByKind, GraphFacts, Space};
 use crate::settings::read;
 
-/// What stands for what in the graphs, by name: classes of nodes, values of their attributes, the same of edges.
+/// The names of classes of nodes, of values of their attributes, and the same of edges.
 pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
 /// Rows that are named in an error.
@@ -25,7 +25,7 @@ const NAMED: usize = 3;
 /// Trees of a molecule that are looked at.
 const LISTED: usize = 1_000;
 
-/// How graphs are read as molecules.
+/// Reads graphs as molecules.
 #[derive(Clone)]
 pub(crate) struct Reading {
     codec: MoleculeCodecs,
@@ -33,7 +33,7 @@ pub(crate) struct Reading {
     pub(crate) settings: Arc<Value>,
 }
 
-/// What the nodes of the graphs are.
+/// The meaning of nodes: atoms or fragments.
 #[derive(Clone)]
 pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
@@ -56,7 +56,7 @@ impl Reading {
         }
     }
 
-    /// What stands for what in the graphs, which are of this schema.
+    /// The names of classes and attributes in graphs of this schema.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
         match &self.codec {
@@ -197,7 +197,7 @@ pub(crate) fn refusals(reading: &Reading, lines: &[String]) -> Vec<Option<String
     lines.iter().map(|line| read(line).err().map(|error| error.to_string())).collect()
 }
 
-/// What each line is read as; an error names the first of those that aren't, and says what to do.
+/// Reads each line; an error names the first lines that can't be read, and the remedy.
 pub(crate) fn rows_of<T: Send>(
     py: Python<'_>,
     lines: &[String],

@@ -14,7 +14,7 @@ use tch::Tensor;
 use crate::errors::python_error;
 use crate::inside::check_ending;
 
-/// How long Ctrl-C may wait.
+/// The longest time that Ctrl-C waits.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// When signals were last looked at.

@@ -1,4 +1,4 @@
-//! What the library's messages say of Rust, said of Python.
+//! Messages of the library, with the names of Python instead of those of Rust.
 
 /// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
 const PHRASES: &[(&str, &str)] = &[

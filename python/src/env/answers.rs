@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::graph::{ActionKind, GraphState, GraphStates, Move};
 
-/// About so many words of graphs and answers are kept (64 MiB); then all are forgotten.
+/// The words of memory that graphs and answers may take (64 MiB); then all are removed.
 const MAX_WORDS: usize = 1 << 23;
-/// What an answer takes with its question, in words.
+/// The words of memory that an answer takes, with its question.
 const WORDS_PER_ANSWER: usize = 5;
 
-/// What rules can be asked about a graph.
+/// A question about a graph to rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     Move(ActionKind, Move),
@@ -24,7 +24,7 @@ struct Store {
     words: usize,
 }
 
-/// What rules said of each graph so far.
+/// The answers of rules about each graph so far.
 #[derive(Default)]
 pub(super) struct Answers(Mutex<Store>);
 

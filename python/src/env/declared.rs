@@ -39,7 +39,7 @@ pub(crate) struct GraphDeclaration {
     corrects_symmetry: bool,
 }
 
-/// How the nodes of the start are told apart.
+/// Whether the nodes of the start are distinct, or equal up to symmetry.
 #[derive(Clone, Copy, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {

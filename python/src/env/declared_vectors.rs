@@ -22,7 +22,7 @@ pub(crate) struct VectorDeclaration {
     values: usize,
     /// Entry, value before, value after.
     moves: Vec<(usize, u16, u16)>,
-    /// Where trajectories start; at zeros, where none is given.
+    /// The initial states; zeros if there are none.
     initial: Vec<Vec<u16>>,
 }
 
@@ -69,8 +69,8 @@ impl VectorDeclaration {
 }
 
 impl VectorDeclaration {
-    /// Of each move whether there is anything to undo by it: whether moves lead from the start to the value before it. Else a way back
-    /// would go on below where it began.
+    /// For each move, `true` if it can be undone: if moves lead from the start to the value before it. A backward path would otherwise leave
+    /// the states that can be reached.
     fn undoes(&self, start: &[u16]) -> Vec<bool> {
         let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
         let mut known = 0;
@@ -111,7 +111,7 @@ struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
-    /// Of each start the moves that there can be to undo.
+    /// For each start, the moves that can be undone.
     undoes: Vec<Vec<bool>>,
     /// The entries that no move changes, and the number of the start that has these there.
     fixed: Vec<usize>,
@@ -171,7 +171,7 @@ impl VectorRules for Steps {
 }
 
 impl Steps {
-    /// The moves that there can be to undo in a vector of this start.
+    /// The moves that can be undone in a vector of this start.
     fn undoes_from(&self, row: &[u16]) -> &[bool] {
         &self.undoes[self.instance(row) as usize]
     }

@@ -7,7 +7,6 @@ mod declared_vectors;
 mod graphs;
 mod rules;
 mod steps;
-mod vectors;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
@@ -31,11 +30,10 @@ use serde::Deserialize;
 pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use graphs::GraphSpec;
 pub(crate) use rules::{FailureCheck, Failures};
-pub(crate) use vectors::VectorSpec;
 
 use crate::errors::raised;
 use crate::inside::Inside;
-use crate::kinds::{AnySpace, ByKind, GraphFacts, Space};
+use crate::kinds::{AnySpace, ByKind, GraphFacts, Space, VectorSpec};
 use crate::molecules::{Encoding, Reading, lines, refusals, states_of};
 use crate::references::References;
 use crate::session::catch_panic;
@@ -74,7 +72,7 @@ enum OtherSpec {
     Restricted(GraphSpec),
 }
 
-/// What the classes of `gfn_rs.envs` are made of.
+/// The environment inside of the classes of `gfn_rs.envs`.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
     source: EnvSource,

@@ -39,7 +39,7 @@ enum Spec {
     MaximumLikelihood {},
 }
 
-/// What P_B is trained by.
+/// The objective of P_B.
 #[derive(Deserialize, Clone, Copy, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Backward {

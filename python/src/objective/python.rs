@@ -40,7 +40,7 @@ pub(crate) struct Scores {
     /// The trajectory of each transition, `[T]`, a tensor.
     #[pyo3(get)]
     trajectory: Py<PyAny>,
-    /// The scores that a trainer's loss is computed of, where a trainer scored a batch.
+    /// The scores that a trainer computes its loss of, if a trainer scored the batch.
     batch: Option<Mutex<BatchScores>>,
 }
 
@@ -51,7 +51,7 @@ impl Scores {
         Ok(Self { batch: Some(Mutex::new(scores)), ..shown })
     }
 
-    /// What a trainer's loss is computed of; None of scores that an objective was called with.
+    /// The scores that a trainer computes its loss of; None for scores that an objective was called with.
     pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
         self.batch.as_ref().map(|scores| scores.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -87,7 +87,7 @@ impl Scores {
 #[derive(Debug)]
 pub(super) struct PyObjective {
     pub(super) function: Object,
-    /// What stands for it in checkpoints: a run goes on with the objective of this name alone.
+    /// The name in checkpoints: a run resumes only with the objective of the same name.
     pub(super) name: String,
     pub(super) log_z: bool,
     pub(super) flow: bool,

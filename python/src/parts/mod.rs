@@ -118,7 +118,7 @@ fn python_novelty<S: Rows + 'static>(function: Object, border: Arc<dyn Border<S>
     })
 }
 
-/// What parts are built with, besides their settings.
+/// Objects that parts are built with, besides their settings.
 pub(crate) struct PartContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
     pub(crate) target: Option<Arc<dyn Target>>,

@@ -9,7 +9,7 @@ use crate::references::Object;
 
 /// A function of an object's log R and of its last loss, None of one that was never visited, that gives the log of its weight.
 ///
-/// What it raises is kept until the trainer is back; the library sees NaN, which it refuses.
+/// Its exception is raised when the trainer returns; the library gets NaN, which it refuses.
 pub(crate) struct PyPriority {
     pub(crate) function: Object,
     pub(crate) failures: Failures,

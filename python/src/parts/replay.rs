@@ -27,7 +27,7 @@ struct DiversitySettings {
     norm: Norm,
 }
 
-/// How the difference of two vectors is measured.
+/// The norm of the difference of two vectors.
 #[derive(Deserialize, Clone, Copy)]
 enum Norm {
     L1,

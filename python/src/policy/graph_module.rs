@@ -47,9 +47,9 @@ impl PyBatch {
     }
 }
 
-/// What a module is shown of graphs.
+/// The input of a module.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum View {
+pub(crate) enum GraphView {
     /// Nodes and messages.
     Batch,
     /// The adjacency matrix of each; all graphs have so many nodes.
@@ -60,7 +60,7 @@ pub(super) enum View {
 struct ModuleTorso {
     caller: ModuleCaller,
     widths: (i64, i64),
-    view: View,
+    view: GraphView,
 }
 
 impl ModuleTorso {
@@ -71,8 +71,8 @@ impl ModuleTorso {
                 let none = |width| Tensor::zeros([0, width], (kind, device));
                 Ok(Embedded { nodes: none(self.widths.0), graphs: none(self.widths.1) })
             }
-            View::Batch => self.ask_of_batch(py, batch, conditions),
-            View::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
+            GraphView::Batch => self.ask_of_batch(py, batch, conditions),
+            GraphView::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
         }
     }
 
@@ -163,7 +163,7 @@ fn unseen() -> Symmetry {
 }
 
 /// A policy around a module.
-pub(super) fn policy(plan: Plan<'_>, env: &GraphEnv, view: View) -> PyResult<BuiltPolicy<GraphEnv>> {
+pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> PyResult<BuiltPolicy<GraphEnv>> {
     let (settings, estimators): (Settings, _) = plan.module_settings()?;
     let config = GraphNetConfig {
         backward: settings.backward,

@@ -1,26 +1,20 @@
 //! Policies by their settings: a trainer's own, the prior of its objective, a teacher's.
 
-mod graph_module;
+pub(crate) mod graph_module;
 mod module_caller;
 mod module_tensors;
-mod vector_module;
+pub(crate) mod vector_module;
 
-pub(crate) use graph_module::PyBatch;
+pub(crate) use graph_module::{GraphView, PyBatch};
 pub(crate) use module_tensors::ModuleTensors;
 
 use std::sync::Arc;
 
-use gfn::env::{Env, VectorEnv};
-use gfn::graph::GraphEnv;
-use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
-use gfn::policy::{
-    GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, SequencePolicy, SequencePolicyConfig, UniformPolicy,
-};
+use gfn::env::Env;
+use gfn::nn::EstimatorsConfig;
+use gfn::policy::{Policy, UniformPolicy};
 use gfn::{Error, Result, Rng};
-use gfn_dags::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig};
-use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
-use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Target};
-use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig};
+use gfn_gym::diffusion::Target;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -32,7 +26,6 @@ use crate::errors::raised;
 use crate::kinds::{PyEnv, Space};
 use crate::references::{Object, References};
 use crate::settings::{over_defaults, read};
-use graph_module::View;
 
 /// A policy of any type.
 pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
@@ -140,19 +133,19 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, Tensor)]) ->
 
 /// The settings of one policy, and what it is built with.
 pub(crate) struct Plan<'a> {
-    class: String,
+    pub(crate) class: String,
     settings: Value,
     /// A network in Python.
     module: Option<Object>,
-    device: Device,
-    kind: Kind,
-    target: Option<Arc<dyn Target>>,
-    rng: &'a mut Rng,
+    pub(crate) device: Device,
+    pub(crate) kind: Kind,
+    pub(crate) target: Option<Arc<dyn Target>>,
+    pub(crate) rng: &'a mut Rng,
 }
 
 impl Plan<'_> {
     /// Builds a policy of the settings, which are added to the defaults.
-    fn build<C, E, P>(self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> PyResult<BuiltPolicy<E>>
+    pub(crate) fn build<C, E, P>(self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> PyResult<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
         E: Env,
@@ -180,95 +173,15 @@ impl Plan<'_> {
         self.module.as_ref().ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", self.class)))
     }
 
-    fn not_for<T>(&self, environment: &str) -> PyResult<T> {
+    pub(crate) fn not_for<T>(&self, environment: &str) -> PyResult<T> {
         Err(PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.class)))
     }
 }
 
-fn uniform<E: Env>() -> BuiltPolicy<E>
+/// The policy that takes each legal action with the same probability.
+pub(crate) fn uniform<E: Env>() -> BuiltPolicy<E>
 where
     UniformPolicy: Policy<E>,
 {
     BuiltPolicy { policy: Box::new(UniformPolicy), module: None }
-}
-
-/// A policy for graphs.
-pub(crate) fn graph_policy(plan: Plan<'_>, env: &GraphEnv) -> PyResult<BuiltPolicy<GraphEnv>> {
-    match plan.class.as_str() {
-        "GraphNet" => plan.build(|config: GraphNetConfig, plan| {
-            Ok(GraphPolicy(GraphNet::new(env, config, plan.device, plan.kind, plan.rng)?))
-        }),
-        "EdgeMlp" => plan.build(|config: EdgeMlpConfig, plan| {
-            Ok(GraphPolicy(EdgeMlp::new(env, config, plan.device, plan.kind, plan.rng)?))
-        }),
-        "GraphModule" => graph_module::policy(plan, env, View::Batch),
-        "Uniform" => Ok(uniform()),
-        _ => plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)"),
-    }
-}
-
-/// A policy for acyclic graphs.
-pub(crate) fn structure_policy(plan: Plan<'_>, env: &GraphEnv, n_nodes: usize) -> PyResult<BuiltPolicy<GraphEnv>> {
-    match plan.class.as_str() {
-        "Mlp" => plan.build(|config: MlpPolicyConfig, plan| {
-            MlpPolicy::new(env, AdjacencyFeatures::new(n_nodes), config, plan.device, plan.kind, plan.rng)
-        }),
-        "EdgeTransformer" => plan.build(|config: EdgeTransformerConfig, plan| {
-            Ok(GraphPolicy(EdgeTransformer::new(env, config, plan.device, plan.kind, plan.rng)?))
-        }),
-        "DagModule" => graph_module::policy(plan, env, View::Adjacency(n_nodes as i64)),
-        "GraphNet" | "Uniform" => graph_policy(plan, env),
-        _ => plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)"),
-    }
-}
-
-/// A policy for vectors.
-pub(crate) fn vector_policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> PyResult<BuiltPolicy<VectorEnv>> {
-    let env = &space.env;
-    let is_for_sequences = ["SequenceNet", "SequenceModule"].contains(&plan.class.as_str());
-    if is_for_sequences && space.facts.sequence.is_none() {
-        let expected = "an environment whose states are written from left to right";
-        return Err(raised(Error::config("the policy", &plan.class, expected)));
-    }
-    match (plan.class.as_str(), space.facts.sequence) {
-        ("Mlp", _) => plan.build(|config: MlpPolicyConfig, plan| {
-            MlpPolicy::new(env, space.features(), config, plan.device, plan.kind, plan.rng)
-        }),
-        ("SequenceNet", Some(layout)) => plan.build(|config: SequencePolicyConfig, plan| {
-            SequencePolicy::new(env, layout, config, plan.device, plan.kind, plan.rng)
-        }),
-        ("VectorModule" | "SequenceModule", _) => vector_module::policy(plan, space),
-        ("Uniform", _) => Ok(uniform()),
-        _ => plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)"),
-    }
-}
-
-/// A policy for points of the unit box.
-pub(crate) fn box_policy(plan: Plan<'_>, env: &BoxEnv) -> PyResult<BuiltPolicy<BoxEnv>> {
-    match plan.class.as_str() {
-        "BoxNet" => {
-            plan.build(|config: BoxPolicyConfig, plan| BoxPolicy::new(env, config, plan.device, plan.kind, plan.rng))
-        }
-        _ => plan.not_for("the unit box (there is BoxNet)"),
-    }
-}
-
-/// A policy for points of the line.
-pub(crate) fn line_policy(plan: Plan<'_>, env: &Line) -> PyResult<BuiltPolicy<Line>> {
-    match plan.class.as_str() {
-        "LineNet" => {
-            plan.build(|config: LinePolicyConfig, plan| LinePolicy::new(env, config, plan.device, plan.kind, plan.rng))
-        }
-        _ => plan.not_for("the line (there is LineNet)"),
-    }
-}
-
-/// A policy for a diffusion.
-pub(crate) fn diffusion_policy(plan: Plan<'_>, env: &DiffusionSampling) -> PyResult<BuiltPolicy<DiffusionSampling>> {
-    match plan.class.as_str() {
-        "DiffusionNet" => plan.build(|config: DiffusionPolicyConfig, plan| {
-            DiffusionPolicy::new(env, config, plan.target.clone(), plan.device, plan.kind, plan.rng)
-        }),
-        _ => plan.not_for("a diffusion (there is DiffusionNet)"),
-    }
 }

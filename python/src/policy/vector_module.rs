@@ -16,7 +16,7 @@ use crate::errors::{python_error, raised};
 use crate::kinds::Space;
 use crate::tensors;
 
-/// What a module is shown of states.
+/// The inputs of a module.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Inputs {
@@ -81,7 +81,7 @@ struct Settings {
 }
 
 /// A policy around a module.
-pub(super) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> PyResult<BuiltPolicy<VectorEnv>> {
+pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> PyResult<BuiltPolicy<VectorEnv>> {
     let (settings, estimators): (Settings, _) = plan.module_settings()?;
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![settings.width], ..MlpConfig::default() },

@@ -1,14 +1,8 @@
-//! Rewards: those of the library by their settings, and functions of Python.
+//! The reward of a trainer: of the library, or a function of Python; cached, or weighed by conditions.
 
-mod graphs;
-mod points;
 mod python;
-mod vectors;
 
-pub(crate) use graphs::{graph_reward, structure_reward};
-pub(crate) use points::{box_reward, diffusion_reward, diffusion_target, line_reward};
 pub(crate) use python::{PyReward, numbers};
-pub(crate) use vectors::vector_reward;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +10,6 @@ use gfn::env::Reward;
 use gfn::{Error, Result};
 use gfn_extras::condition::ConditionedReward;
 use gfn_gym::diffusion::Target;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::Value;
 use tch::Tensor;
@@ -149,12 +142,4 @@ impl<S> Reward<S> for Locked<S> {
 /// The class of settings `{class: settings}`.
 pub(crate) fn class_name(settings: &Value) -> &str {
     settings.as_object().and_then(|object| object.keys().next()).map_or("none", String::as_str)
-}
-
-/// The error of a reward of the library's for other states than these.
-pub(crate) fn wrong_states(settings: &Value, states: &str) -> PyErr {
-    PyTypeError::new_err(format!(
-        "the reward {} isn't one of {states}: expected one that is made for this environment, or a function of a batch of states",
-        class_name(settings)
-    ))
 }

@@ -264,13 +264,13 @@ impl Graphs {
         numbers(py, sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
     }
 
-    /// Where the nodes of each graph begin, `[B + 1]`, int64.
+    /// The first node of each graph, and the number of all nodes, `[B + 1]`, int64.
     #[getter]
     fn node_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         numbers(py, self.arrays().node_ptr.iter().copied())
     }
 
-    /// Where the edges of each graph begin, `[B + 1]`, int64.
+    /// The first edge of each graph, and the number of all edges, `[B + 1]`, int64.
     #[getter]
     fn edge_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         numbers(py, self.arrays().edge_ptr.iter().copied())

@@ -63,7 +63,7 @@ def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int 
         raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
     if isinstance(reward, CachedReward):
         return [(settings, function, reward.capacity) for settings, function, _ in reward_arguments(reward.reward)]
-    return [(reward._named(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
+    return [(reward._by_class(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
 def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,27 +17,24 @@ from ._settings import plain, variant
 from .envs import Environment, Fragments
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
-from .sources import Data, FreshSource, Hindsight, Replay, Search, Thompson
+from .sources import Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher, Thompson
 from .updates import Average
-
-
-# A policy as the extension reads it: its settings, and its module if it has one.
-PolicyParts = tuple[dict[str, Any], Any]
 
 
 @dataclass
 class Parts:
-    """The settings of parts as JSON, and their objects."""
+    """Parts of a trainer; the extension reads the attributes of each."""
 
-    settings: dict[str, Any]
-    prior: tuple[PolicyParts, list[tuple[str, torch.Tensor]]] | None
-    teacher: PolicyParts | None
-    novelty: Any
+    prior: tuple[Policy, list[tuple[str, torch.Tensor]]] | None
+    teacher: Teacher | None
     data: tuple[Any, torch.Tensor | None] | None
-    search: Any
-    hindsight: Any
-    source: Any
-    fresh: Any
+    source: Source | None
+    fresh: FreshSource | Thompson | None
+    search: Search | Mala | None
+    hindsight: Hindsight | FocusInHindsight | None
+    average: Average | None
+    intrinsic: Objective | None
+    target_network: int | None
     priority: Any
     description: dict[str, Any]
 
@@ -68,35 +65,28 @@ def parts(
         raise ValueError(
             "Search finds objects without conditions: expected none in a trainer with conditions"
         )
-    settings: dict[str, Any] = {
-        **objective._parts(),
-        "teacher": None if teacher is None else teacher._values(),
-        "average": None if average is None else average._values(),
-        "thompson": plain(fresh.share, "Thompson.share") if isinstance(fresh, Thompson) else None,
-        "search": None if search is None else search._search(),
-        "hindsight": None if hindsight is None else plain(hindsight.share, "Hindsight.share"),
-        "source": None if source is None else plain(source.share, "Source.share"),
-    }
-    settings = {name: value for name, value in settings.items() if value is not None}
-    novelty = objective._novelty()
     prior = _prior(objective._prior(), env, n_conditions)
-    description = dict(settings)
-    if prior is not None:
-        description["prior"] = [prior[0][0], _fingerprint(prior[1])]
+    description = {name: value for name, value in objective._parts().items() if value is not None}
+    for name, part in (("average", average), ("source", source), ("fresh", fresh), ("search", search), ("hindsight", hindsight)):
+        if part is not None:
+            description[name] = part._described()
     if teacher is not None:
-        description["teacher"] = [teacher.policy._named(), settings["teacher"]]
+        description["teacher"] = [teacher.policy._by_class(), teacher._described()]
+    if prior is not None:
+        description["prior"] = [prior[0]._by_class(), _fingerprint(prior[1])]
     if data is not None:
         description["data"] = _fingerprint([("objects", data.objects), ("conditions", data.conditions)])
     return Parts(
-        settings=settings,
         prior=prior,
-        teacher=None if teacher is None else teacher.policy._parts(),
-        novelty=novelty if callable(novelty) else None,
+        teacher=teacher,
         data=None if data is None else _given(env, data, n_conditions),
-        search=search.function if isinstance(search, Search) else None,
-        hindsight=hindsight.function if isinstance(hindsight, Hindsight) else None,
-        source=None if source is None else source.function,
-        fresh=fresh.function if isinstance(fresh, FreshSource) else None,
+        source=source,
+        fresh=fresh,
+        search=search,
+        hindsight=hindsight,
+        average=average,
+        intrinsic=None if objective._novelty() is None else objective,
+        target_network=getattr(objective, "target_network", None),
         priority=None if replay is None else replay._priority(),
         description=description,
     )
@@ -120,12 +110,12 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
     return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
 
 
-def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[PolicyParts, list[tuple[str, torch.Tensor]]] | None:
+def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
     """Returns the current policy of a trainer, or one without parameters."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
-        return prior._parts(), []
+        return prior, []
     if not _equal(prior.env, env):
         raise ValueError(f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}")
     if prior._n_conditions != n_conditions:
@@ -136,7 +126,7 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[PolicyParts
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")
-    return (prior.policy._named(), module), [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
+    return (prior.policy if module is None else replace(prior.policy, module=module)), [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
 
 
 def _tensors(module: Any) -> set[int]:

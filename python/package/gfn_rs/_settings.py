@@ -239,6 +239,6 @@ class Settings:
         """Returns the description in checkpoints."""
         return self._values()
 
-    def _named(self) -> dict[str, Any]:
+    def _by_class(self) -> dict[str, Any]:
         """Returns `{class: values}`, as the extension reads it."""
         return {type(self).__name__: self._values()}

@@ -139,7 +139,7 @@ class GraphEnv(Environment):
                 raise TypeError(f"actions has a {type(action).__name__}: expected objects like AddEdge()")
         check_rules(self.rules, *OF_GRAPHS)
         initial = self.start if isinstance(self.start, _gfn.Graphs) else None
-        return _gfn.Env(self._named(), self.rules, initial)
+        return _gfn.Env(self._by_class(), self.rules, initial)
 
     def _described(self) -> Any:
         start = describe_graphs(self.start) if isinstance(self.start, _gfn.Graphs) else self.start
@@ -210,7 +210,7 @@ class VectorEnv(Environment):
 
     def _new_env(self) -> _gfn.Env:
         check_rules(self.rules, "restrict", "can_end", "is_reachable")
-        return _gfn.Env(self._named(), self.rules)
+        return _gfn.Env(self._by_class(), self.rules)
 
     def _values(self) -> dict[str, Any]:
         moves = _table(self.changes, "changes", "[M, 3]")
@@ -328,7 +328,7 @@ class Env(Environment):
             raise TypeError(f"rules has no {', '.join(missing)}: expected methods as `EnvRules` has them")
         if self._has("reverse") != self._has("backward_reverse"):
             raise TypeError("rules has one of `reverse` and `backward_reverse`: expected both, or neither")
-        return _gfn.Env(self._named(), self.rules)
+        return _gfn.Env(self._by_class(), self.rules)
 
     def _has(self, method: str) -> bool:
         """Returns True if the rules have a method of their own."""

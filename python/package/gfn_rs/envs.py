@@ -34,7 +34,7 @@ class Environment(Walkable, Settings):
         object.__setattr__(self, "_env", self._new_env())
 
     def _new_env(self) -> _gfn.Env:
-        return _gfn.Env(self._named())
+        return _gfn.Env(self._by_class())
 
     _env: _gfn.Env
 
@@ -145,7 +145,7 @@ class _OfMolecules(Environment):
 
     def _new_env(self) -> _gfn.Env:
         check_rules(self.rules, *OF_GRAPHS)
-        return _gfn.Env(self._named(), self.rules)
+        return _gfn.Env(self._by_class(), self.rules)
 
     def _values(self) -> dict[str, Any]:
         return {name: plain(getattr(self, name), name) for name in self.__dataclass_fields__ if name != "rules"}  # type: ignore[attr-defined]
@@ -359,9 +359,9 @@ class GraphProblem(Environment):
     for_size: bool
 
     def _new_env(self) -> _gfn.Env:
-        return _gfn.Env(self._named(), None, self.graphs)
+        return _gfn.Env(self._by_class(), None, self.graphs)
 
-    def _named(self) -> dict[str, Any]:
+    def _by_class(self) -> dict[str, Any]:
         return {"GraphProblem": {"problem": type(self).__name__, "for_size": plain(self.for_size, "for_size")}}
 
     def _described(self) -> Any:

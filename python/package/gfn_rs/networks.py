@@ -287,8 +287,8 @@ def _new_session(env: Environment, settings: Policy, build_settings: dict[str, A
         objective = LogPartitionVariance()
     session: dict[str, Any] = {
         "rewards": [(None, _no_reward, None)],
-        "policy": settings._parts(),
-        "objective": (objective._named(), None),
+        "policy": settings,
+        "objective": (objective._by_class(), None),
         "conditions": None,
         "n_conditions": build_settings["n_conditions"],
         "training": {},

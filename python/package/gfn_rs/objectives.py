@@ -214,9 +214,6 @@ class RandomDistillation(Settings):
     outputs: int = 128
     lr: float = 1e-3
 
-    def _values(self) -> dict[str, Any]:
-        return {"mlp": {"hidden": plain(self.hidden, "hidden")}, "outputs": self.outputs, "adam": {"lr": plain(self.lr, "lr")}}
-
 
 class _Augmented(_Regression):
     """The base class of objectives with intrinsic rewards."""

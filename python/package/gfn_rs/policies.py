@@ -34,11 +34,6 @@ class Policy(Settings):
         """Returns the torch module of a policy around one."""
         return None
 
-    def _parts(self) -> tuple[dict[str, Any], Any]:
-        """Returns the policy as the extension reads it: its settings, and its module if it has one."""
-        return self._named(), self._module()
-
-    @suggests_names
     def build(
         self,
         env: Environment,

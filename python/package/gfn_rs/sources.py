@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Callable, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +20,11 @@ class SourceSettings(Settings):
 
     _role: ClassVar[str]
     """A noun for the source's role in a trainer, which has at most one source of each role."""
+
+    def _described(self) -> dict[str, Any]:
+        """Returns the settings as checkpoints hold them, without functions and objects."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        return {name: plain(value, name) for name, value in values.items() if not (callable(value) or isinstance(value, Settings))}
 
 
 def sort_sources(sources: Any) -> dict[str, Any]:
@@ -286,10 +291,6 @@ class Teacher(SourceSettings):
         if type(self.policy) is Policy:
             raise TypeError("Teacher.policy is Policy: expected an object of a class like Mlp()")
 
-    def _values(self) -> dict[str, Any]:
-        numbers = {name: plain(getattr(self, name), name) for name in ("share", "under_sampled", "alpha", "epsilon")}
-        return {**numbers, "adam": {name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "max_norm")}}
-
 
 @dataclass(frozen=True)
 class Thompson(SourceSettings):
@@ -327,9 +328,6 @@ class Search(SourceSettings):
         super().__post_init__()
         _check_function(self, "objects and a generator")
 
-    def _search(self) -> dict[str, Any]:
-        return {"every": self.every, "objects": self.objects, "mala": None}
-
 
 @dataclass(frozen=True)
 class Mala(SourceSettings):
@@ -355,11 +353,6 @@ class Mala(SourceSettings):
     thin: int = 10
     step_size: float = 0.01
     acceptance: float = 0.574
-
-    def _search(self) -> dict[str, Any]:
-        names = ("steps", "burn_in", "thin", "step_size", "acceptance")
-        mala = {name: plain(getattr(self, name), name) for name in names}
-        return {"every": self.every, "objects": self.objects, "mala": mala}
 
 
 @dataclass(frozen=True)

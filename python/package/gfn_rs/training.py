@@ -213,8 +213,8 @@ class Trainer:
         made = {"seed": seed, "n_conditions": n_conditions, "double": bool(double)}
         session: dict[str, Any] = {
             "rewards": of_rewards,
-            "policy": policy._parts(),
-            "objective": (objective._named(), objective._loss()),
+            "policy": policy,
+            "objective": (objective._by_class(), objective._loss()),
             "conditions": drawn_from,
             "n_conditions": n_conditions,
             "training": training,

@@ -16,7 +16,7 @@ use gfn::train::TrainEnv;
 use gfn::{Error, Result};
 use gfn_extras::explore::ObjectSearch;
 use gfn_gym::boxes::BoxEnv;
-use gfn_gym::diffusion::{DiffusionSampling, Target};
+use gfn_gym::diffusion::{DiffusionSampling, MalaConfig, Target};
 use gfn_gym::line::Line;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -117,7 +117,7 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
     fn langevin(
         _env: &Self,
         _target: Option<Arc<dyn Target>>,
-        _settings: &Value,
+        _config: MalaConfig,
     ) -> Result<Box<dyn ObjectSearch<Self>>> {
         Err(Error::config("search", "Mala", NO_LANGEVIN))
     }

@@ -18,7 +18,6 @@ use super::{AnyReward, AnySpace, ByKind, NO_LANGEVIN, PyEnv, Space, wrong_states
 use crate::border::{DiffusionBorder, PointBorder};
 use crate::errors::raised;
 use crate::policy::{BuiltPolicy, Plan};
-use crate::settings::over_defaults;
 
 /// The settings of rewards, by the name of the class in Python.
 #[derive(Deserialize)]
@@ -133,9 +132,12 @@ impl PyEnv for DiffusionSampling {
         }
     }
 
-    fn langevin(env: &Self, target: Option<Arc<dyn Target>>, settings: &Value) -> Result<Box<dyn ObjectSearch<Self>>> {
+    fn langevin(
+        env: &Self,
+        target: Option<Arc<dyn Target>>,
+        config: MalaConfig,
+    ) -> Result<Box<dyn ObjectSearch<Self>>> {
         let target = target.ok_or_else(|| Error::config("search", "Mala", NO_LANGEVIN))?;
-        let config: MalaConfig = over_defaults("the settings of Mala", settings, &[])?;
         Ok(Box::new(Mala::new(env, target, config)?))
     }
 }

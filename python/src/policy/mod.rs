@@ -20,10 +20,11 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind};
 
 use crate::errors::raised;
 use crate::kinds::{PyEnv, Space};
+use crate::parts::PyTensor;
 use crate::references::{Object, References};
 use crate::settings::{over_defaults, read};
 
@@ -36,31 +37,35 @@ pub(crate) struct BuiltPolicy<E> {
     pub(crate) module: Option<Arc<ModuleTensors>>,
 }
 
-/// A policy as Python gives it: `{class: settings}`, and its module, if it is made around one.
-#[derive(FromPyObject)]
-pub(crate) struct PolicyArgument<'py>(Bound<'py, PyAny>, Option<Py<PyAny>>);
-
 /// The class and settings of a policy, and its module, if it is made around one.
 pub(crate) struct PolicySettings {
     class: String,
     values: Value,
-    module: Option<Object>,
+    module: Option<Py<PyAny>>,
 }
 
-impl PolicyArgument<'_> {
-    pub(crate) fn read(self, references: &References) -> PyResult<PolicySettings> {
-        let by_class: Map<String, Value> = read("a policy", &self.0)?;
-        let Some((class, values)) = by_class.into_iter().next() else {
-            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
-        };
-        Ok(PolicySettings { class, values, module: self.1.map(|module| references.add(module)) })
+impl PolicySettings {
+    /// Takes the settings, of which one policy is built.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            class: std::mem::take(&mut self.class),
+            values: std::mem::take(&mut self.values),
+            module: self.module.take(),
+        }
     }
 }
 
-/// A frozen policy: its settings, and the values of its parameters by name.
-pub(crate) struct PriorSettings {
-    pub(crate) policy: PolicySettings,
-    pub(crate) parameters: Vec<(String, Tensor)>,
+impl<'py> FromPyObject<'_, 'py> for PolicySettings {
+    type Error = PyErr;
+
+    /// Reads a `gfn_rs.Policy`.
+    fn extract(policy: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let by_class: Map<String, Value> = read("a policy", &policy.call_method0("_by_class")?)?;
+        let Some((class, values)) = by_class.into_iter().next() else {
+            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
+        };
+        Ok(Self { class, values, module: policy.call_method0("_module")?.extract()? })
+    }
 }
 
 /// The estimates that an objective needs of a policy besides P_F and P_B.
@@ -75,6 +80,7 @@ pub(crate) struct Needs {
 /// Builds the policies of a trainer.
 pub(crate) struct PolicyBuilder<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
+    pub(crate) references: &'a References,
     /// The density of a diffusion: a policy can be led by its gradient.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) device: Device,
@@ -83,9 +89,9 @@ pub(crate) struct PolicyBuilder<'a, E: PyEnv> {
 
 impl<E: PyEnv> PolicyBuilder<'_, E> {
     /// Builds a policy.
-    pub(crate) fn build(&self, settings: &PolicySettings, needs: Needs, rng: &mut Rng) -> PyResult<BuiltPolicy<E>> {
-        let PolicySettings { class, values, module } = settings;
-        let mut values = values.clone();
+    pub(crate) fn build(&self, settings: PolicySettings, needs: Needs, rng: &mut Rng) -> PyResult<BuiltPolicy<E>> {
+        let PolicySettings { class, mut values, module } = settings;
+        let module = module.map(|module| self.references.add(module));
         if let Some(values) = values.as_object_mut() {
             let mut heads = Map::new();
             if needs.flow {
@@ -105,24 +111,30 @@ impl<E: PyEnv> PolicyBuilder<'_, E> {
             }
         }
         let (device, kind, target) = (self.device, self.kind, self.target.clone());
-        let (class, module) = (class.clone(), module.clone());
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
 
-    /// Builds a frozen policy for P_F alone. It draws from a random stream of its own, because its parameters are replaced.
-    pub(crate) fn build_prior(&self, prior: &PriorSettings, needs: Needs) -> PyResult<BuiltPolicy<E>> {
-        let built = self.build(&prior.policy, needs, &mut Rng::seeded(0))?;
-        set_parameters(&built.policy, &prior.parameters).map_err(raised)?;
+    /// Builds a frozen policy for P_F alone, with these values of its parameters. It draws from a random stream of its own, because its
+    /// first parameters are replaced.
+    pub(crate) fn build_prior(
+        &self,
+        settings: PolicySettings,
+        parameters: &[(String, PyTensor)],
+        needs: Needs,
+    ) -> PyResult<BuiltPolicy<E>> {
+        let built = self.build(settings, needs, &mut Rng::seeded(0))?;
+        set_parameters(&built.policy, parameters).map_err(raised)?;
         Ok(built)
     }
 }
 
 /// Gives a policy these values of its parameters; there may be values of others among them.
-fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, Tensor)]) -> Result<()> {
+fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) -> Result<()> {
     for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
-        let fits =
-            |(name, value): &&(String, Tensor)| *name == parameter.name && value.size() == parameter.tensor.size();
-        let Some((_, value)) = values.iter().find(fits) else {
+        let fits = |(name, PyTensor(value)): &&(String, PyTensor)| {
+            *name == parameter.name && value.size() == parameter.tensor.size()
+        };
+        let Some((_, PyTensor(value))) = values.iter().find(fits) else {
             let got = format!("a policy without parameter `{}` of shape {:?}", parameter.name, parameter.tensor.size());
             return Err(Error::config("the prior", got, "the policy of a trainer of the same environment"));
         };

@@ -20,8 +20,8 @@ use crate::env::{FailureCheck, Failures};
 use crate::errors::raised;
 use crate::kinds::{PyEnv, Space};
 use crate::objective::ObjectiveArgument;
-use crate::parts::{PartArguments, PartContext, Parts, ReplaySettings};
-use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicyArgument, PolicyBuilder, PolicySettings};
+use crate::parts::{PartContext, Parts, ReplaySettings};
+use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicyBuilder, PolicySettings};
 use crate::references::References;
 use crate::reward::{self, RewardArgument, RewardSettings};
 use crate::settings::{over_defaults, read};
@@ -31,13 +31,13 @@ use crate::settings::{over_defaults, read};
 #[pyo3(from_item_all)]
 pub(super) struct TrainerArguments<'py> {
     rewards: Vec<RewardArgument<'py>>,
-    policy: PolicyArgument<'py>,
+    policy: PolicySettings,
     objective: ObjectiveArgument<'py>,
     conditions: Option<Py<PyAny>>,
     n_conditions: usize,
     training: Bound<'py, PyAny>,
     replay: Option<Bound<'py, PyAny>>,
-    parts: PartArguments<'py>,
+    parts: Parts,
     /// The description of the run in checkpoints.
     description: Bound<'py, PyAny>,
     /// A note for whoever loads a checkpoint.
@@ -70,12 +70,12 @@ impl TrainerArguments<'_> {
         let conditions = Conditions::read(self.conditions, self.n_conditions, py, references).map_err(raised)?;
         Ok(TrainerSettings {
             rewards,
-            policy: self.policy.read(references)?,
+            policy: self.policy,
             objective: self.objective.build(references)?,
             conditions: conditions.map(Arc::new),
             training: read("the settings of the trainer", &self.training)?,
             replay: self.replay.map(|replay| read("Replay", &replay)).transpose()?,
-            parts: self.parts.read(references)?,
+            parts: self.parts,
             description: read("a description", &self.description)?,
             note: read("a note", &self.note)?,
             seed: self.seed,
@@ -90,6 +90,7 @@ pub(super) fn build<E: PyEnv>(
     space: Space<E>,
     settings: TrainerSettings,
     built: Option<Box<dyn Any + Send>>,
+    references: &References,
     failures: &Failures,
 ) -> PyResult<Trained<E>> {
     let device = DeviceKind::from_str(&settings.device).and_then(DeviceKind::resolve).map_err(raised)?;
@@ -109,9 +110,9 @@ pub(super) fn build<E: PyEnv>(
     }
     let mut rng = Rng::seeded(settings.seed);
     let reward = reward::build(&space, &settings.rewards, settings.conditions.as_deref())?;
-    let builder = PolicyBuilder { space: &space, target: reward.target.clone(), device, kind };
+    let builder = PolicyBuilder { space: &space, references, target: reward.target.clone(), device, kind };
     let own = match built {
-        None => builder.build(&settings.policy, needs, &mut rng)?,
+        None => builder.build(settings.policy, needs, &mut rng)?,
         Some(built) => *built.downcast::<BuiltPolicy<E>>().map_err(|_| {
             let expected = "one that was built for an environment of the same class";
             raised(Error::config("policy", "a policy of another environment", expected))
@@ -120,16 +121,22 @@ pub(super) fn build<E: PyEnv>(
     // A teacher learns by trajectory balance, and only P_F of a prior is needed.
     let plain = Needs { flow: false, paths: false, ..needs };
     let mut parts = settings.parts;
-    let prior = parts.prior.take().map(|prior| builder.build_prior(&prior, plain)).transpose()?;
-    let teacher = parts.teacher.take().map(|teacher| builder.build(&teacher, plain, &mut rng)).transpose()?;
+    let mut prior = None;
+    if let Some((settings, parameters)) = parts.prior.take() {
+        prior = Some(builder.build_prior(settings, &parameters, plain)?);
+    }
+    let mut teacher = None;
+    if let Some(settings) = &mut parts.teacher {
+        teacher = Some(builder.build(settings.policy.take(), plain, &mut rng)?);
+    }
     let mut shared = Shared::default();
     for policy in [Some(&own), prior.as_ref(), teacher.as_ref()].into_iter().flatten() {
         shared.add(policy);
     }
-    let novelty = parts.novelty(&space, device, kind, &mut rng).map_err(raised)?;
+    let novelty = parts.novelty(&space, references, device, kind, &mut rng).map_err(raised)?;
     // A stream of its own: whether there are data doesn't change what is drawn.
     let mut data_rng = rng.clone().split();
-    let priority = parts.priority(failures);
+    let priority = parts.priority(references, failures);
     let module = own.module;
     let build = || -> gfn::Result<Trainer<E>> {
         let (env, reward_fn) = (space.env.clone(), reward.reward);
@@ -156,6 +163,7 @@ pub(super) fn build<E: PyEnv>(
             conditioned: reward.conditioned,
             teacher: teacher.map(|teacher| teacher.policy),
             novelty,
+            references,
             width,
         };
         parts.attach(trainer, context, &mut data_rng)

@@ -146,7 +146,8 @@ impl Session {
         let settings = settings.read(py, &references)?;
         threads::prepare();
         let (space, failures) = env.build(&references)?;
-        let build = || PyResult::Ok(map_each!(space, space => build::build(space, settings, built, &failures)?));
+        let build =
+            || PyResult::Ok(map_each!(space, space => build::build(space, settings, built, &references, &failures)?));
         let trained = py.detach(|| catch_panic(build));
         failures.raise()?;
         let trained: AnyTrained = trained??;

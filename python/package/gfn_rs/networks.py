@@ -13,7 +13,7 @@ from . import _gfn
 from ._checks import check_seed, count
 from ._conditions import checked as checked_conditions
 from ._parts import parts
-from ._settings import LARGEST_SIZE
+from ._settings import LARGEST_SIZE, check, kind_name
 from .objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
 from .policies import Policy, Uniform
 from .steps import Moves
@@ -107,11 +107,9 @@ class Network(torch.nn.Module):
         from .envs import Environment
 
         if not isinstance(env, Environment) or type(env) is Environment:
-            kind = env.__name__ if isinstance(env, type) else type(env).__name__
-            raise TypeError(f"env is {kind}: expected one of the library's, an object of a class like Ring(4)")
-        for name, value in (("flow", flow), ("double", double)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"{name} is {value!r:.200}: expected True or False")
+            raise TypeError(f"env is {kind_name(env)}: expected one of the library's, an object of a class like Ring(4)")
+        check(flow, "flow", bool)
+        check(double, "double", bool)
         if flow and isinstance(settings, Uniform):
             raise ValueError("a uniform policy estimates no flow of states: expected flow=False")
         if not isinstance(device, (str, torch.device)):

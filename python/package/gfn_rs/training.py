@@ -292,8 +292,7 @@ class Trainer:
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
-        if progress is not None and not isinstance(progress, bool):
-            raise TypeError(f"progress is {progress!r:.200}: expected True, False or None")
+        check(progress, "progress", bool | None)
         self._check_learning()
         line = Line(steps, sys.stderr.isatty() if progress is None else progress)
         left = steps

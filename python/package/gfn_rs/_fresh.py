@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from ._conditions import check_presence
 from .sources import Drawn, Wanted
 from .trajectories import Trajectories
 
@@ -21,11 +22,7 @@ def asked(
     if isinstance(drawn.objects, Trajectories):
         if drawn.log_rewards is not None or drawn.conditions is not None:
             raise ValueError("the fresh source gave log R or conditions beside trajectories: expected them in these (`with_log_rewards`)")
-        if (drawn.objects.conditions is None) != (n_conditions == 0):
-            there = "no conditions" if drawn.objects.conditions is None else "conditions"
-            raise ValueError(f"the fresh source gave trajectories with {there} to a trainer with {n_conditions} numbers of them")
+        check_presence(drawn.objects.conditions, n_conditions, "the fresh source gave trajectories with {} to a trainer")
         return drawn.objects._paths, None, None
-    if (drawn.conditions is None) != (n_conditions == 0):
-        there = "no conditions" if drawn.conditions is None else "conditions"
-        raise ValueError(f"the fresh source gave {there} to a trainer with {n_conditions} numbers of them: expected them where it has some")
+    check_presence(drawn.conditions, n_conditions, "the fresh source gave {} to a trainer")
     return drawn.objects, drawn.log_rewards, drawn.conditions

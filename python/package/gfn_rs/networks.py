@@ -11,6 +11,7 @@ import torch
 
 from . import _gfn
 from ._checks import check_seed, count
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts
 from ._settings import LARGEST_SIZE, check, kind_name
@@ -206,9 +207,7 @@ class Network(torch.nn.Module):
         return int(self._build_settings["n_conditions"])
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
-        if (conditions is None) != (self.n_conditions == 0):
-            there = "no conditions" if conditions is None else "conditions"
-            raise ValueError(f"{there} for a policy with {self.n_conditions} numbers of them: expected them where it has some")
+        check_presence(conditions, self.n_conditions, "{} for a policy")
         return None if conditions is None else checked_conditions(conditions, n, self.n_conditions, "conditions is")
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Network:

@@ -19,6 +19,7 @@ import torch
 
 from . import _gfn, results
 from ._checks import check_kind, check_seed, condition_source, count, describe, existing_path, reward_arguments
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts, shares
 from ._progress import Line
@@ -429,9 +430,7 @@ class Trainer:
         return self
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
-        if (conditions is None) != (self._n_conditions == 0):
-            there = "no conditions" if conditions is None else "conditions"
-            raise ValueError(f"{there} for a trainer with {self._n_conditions} numbers of them: expected them where it has some")
+        check_presence(conditions, self._n_conditions, "{} for a trainer")
         return None if conditions is None else checked_conditions(conditions, n, self._n_conditions, "conditions is")
 
     def _condition(self, condition: Any) -> torch.Tensor | None:

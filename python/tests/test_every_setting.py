@@ -396,8 +396,8 @@ CASES = [
     (
         gfn.FreshSource,
         of_source(),
-        dict(function=lambda wanted, rng: np.ones((wanted.most, 2), int)),
-        dict(function=lambda wanted, rng: gfn.Drawn(np.ones((wanted.most, 2), int), np.ones(wanted.most))),
+        dict(function=lambda wanted, rng: np.ones((wanted.max, 2), int)),
+        dict(function=lambda wanted, rng: gfn.FreshObjects(np.ones((wanted.max, 2), int), np.ones(wanted.max))),
     ),
     (gfn.TransitionBatches, of_updates("transitions", objective=gfn.DetailedBalance()), dict(size=4), dict(size=6, updates=3)),
     (gfn.LocalSearch, of_source(), dict(max_back=2), dict(max_back=3, rounds=2, acceptance="greedy")),
@@ -517,8 +517,8 @@ ALONE = {
     ("CachedReward", "capacity"): "test_rewards.py has it: how many answers are kept",
     **{("ExternalReward", name): "test_external.py has it: a program" for name in "command timeout beta floor".split()},
     ("Adam", "chunk"): "scored in parts, a batch is the same but for rounding: a test below has it",
-    **{("Drawn", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
-    **{("Wanted", name): "what a function is given" for name in ("least", "most", "more")},
+    **{("FreshObjects", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
+    **{("BatchRequest", name): "what a function is given" for name in ("min", "max", "allow_more")},
 }
 
 
@@ -633,7 +633,7 @@ def test_no_setting_is_left_out():
     every = {(kind.__name__, field.name) for kind in kinds for field in dataclasses.fields(kind)}
     assert len(kinds) > 80 and len(every) > 200
     assert every == covered, (sorted(every - covered), sorted(covered - every))
-    assert all(issubclass(kind, Settings) or kind in (gfn.Drawn, gfn.Wanted) for kind in kinds)
+    assert all(issubclass(kind, Settings) or kind in (gfn.FreshObjects, gfn.BatchRequest) for kind in kinds)
 
 
 TRAINER = dict(
@@ -650,7 +650,7 @@ TRAINER = dict(
 SOURCES = {
     gfn.Data(POINTS): None,
     gfn.Source(lambda n, rng: np.ones((n, 2), int)): None,
-    gfn.FreshSource(lambda wanted, rng: np.ones((wanted.most, 2), int)): None,
+    gfn.FreshSource(lambda wanted, rng: np.ones((wanted.max, 2), int)): None,
     gfn.LocalSearch(2): None,
     gfn.Teacher(SMALL): None,
     gfn.Thompson(0.5): "Thompson sampling",

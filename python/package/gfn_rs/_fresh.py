@@ -7,18 +7,18 @@ from typing import Any, Callable
 import numpy as np
 
 from ._conditions import check_presence
-from .sources import Drawn, Wanted
+from .sources import FreshObjects, BatchRequest
 from .trajectories import Trajectories
 
 
 def asked(
-    function: Callable[[Wanted, np.random.Generator], Any], wanted: tuple[int, int, bool], n_conditions: int, seed: int
+    function: Callable[[BatchRequest, np.random.Generator], Any], request: tuple[int, int, bool], n_conditions: int, seed: int
 ) -> tuple[Any, Any, Any] | None:
     """Returns objects, their log R and their conditions; None if there are none yet."""
-    answer = function(Wanted(*wanted), np.random.default_rng(seed))
+    answer = function(BatchRequest(*request), np.random.default_rng(seed))
     if answer is None:
         return None
-    drawn = answer if isinstance(answer, Drawn) else Drawn(answer)
+    drawn = answer if isinstance(answer, FreshObjects) else FreshObjects(answer)
     if isinstance(drawn.objects, Trajectories):
         if drawn.log_rewards is not None or drawn.conditions is not None:
             raise ValueError("the fresh source gave log R or conditions beside trajectories: expected them in these (`with_log_rewards`)")

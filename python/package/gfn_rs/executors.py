@@ -23,7 +23,7 @@ from ._checks import count
 from ._settings import Bounds, check, kind_name
 from ._suggestions import suggests_names
 from .conditioning import Conditioning, Conditions
-from .sources import Drawn, Wanted
+from .sources import FreshObjects, BatchRequest
 from .trajectories import Sampler, Trajectories
 
 if TYPE_CHECKING:
@@ -321,10 +321,10 @@ class Actors:
             self._conditions = lambda n: np.asarray(conditions.function(n, rng))
         self._parameters, self._trained, self._env = list(trainer.named_parameters()), batch, trainer.env
 
-    def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
+    def __call__(self, request: BatchRequest, rng: np.random.Generator) -> FreshObjects | None:
         self._step += 1
         try:
-            taken = self._wait_for_objects(wanted)
+            taken = self._wait_for_objects(request)
         except BaseException:
             # The step isn't made.
             self._step -= 1
@@ -335,22 +335,22 @@ class Actors:
         for some in taken[1:]:
             drawn = drawn + some
         self.used += len(drawn)
-        return Drawn(drawn)
+        return FreshObjects(drawn)
 
-    def _wait_for_objects(self, wanted: Wanted) -> list[Trajectories]:
+    def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
         """Returns the trajectories that are there, once they are enough; all of them if a buffer takes more
         than a batch."""
         # So many must come if each object is to be used no more often than it may be.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
-        enough = max(wanted.least, owed) if wanted.more else wanted.least
+        enough = max(request.min, owed) if request.allow_more else request.min
         heard = time.monotonic()
         while True:
             before = self.received + self.lost
             self._collect()
             have = sum(len(some) for _, some in self._ready)
-            self._refill(have, wanted.most)
+            self._refill(have, request.max)
             if have >= enough:
-                return self._take(have if wanted.more else wanted.most)
+                return self._take(have if request.allow_more else request.max)
             now = time.monotonic()
             heard = now if self.received + self.lost > before else heard
             if self.timeout is not None and now - heard > self.timeout:

@@ -65,7 +65,7 @@ def _warn_of_detached(module: Any) -> None:
 _NEVER_ADVANCED = 3
 
 
-class Stored(NamedTuple):
+class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
     objects: States
@@ -371,15 +371,15 @@ class Trainer:
         """
         return results.Exact(**results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition))))
 
-    def evaluate(self, n: int = 1000, condition: Any = None) -> results.Sampled:
+    def evaluate(self, n: int = 1000, condition: Any = None) -> results.SampleEvaluation:
         """Estimates from `n` samples, for environments whose states can't be listed: bounds on log Z, the
         best objects, modes.
 
         In a trainer with conditions, `condition` is one of them, `[width]`.
         """
-        return results.Sampled(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
+        return results.SampleEvaluation(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
 
-    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.Tested:
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.ObjectEvaluation:
         """Estimates the log-probability of given objects, such as a test set, and its correlation with the
         reward.
 
@@ -390,7 +390,7 @@ class Trainer:
         condition
             One condition, `[width]`, in a trainer with conditions.
         """
-        return results.Tested(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
+        return results.ObjectEvaluation(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
     def certify(self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64) -> results.Certificate:
         """Certifies the policy by samples, for environments whose states can't be listed. Print the result
@@ -524,10 +524,10 @@ class Trainer:
         return self._session.lr_factor()
 
     @property
-    def buffer(self) -> Stored | None:
+    def buffer(self) -> BufferContents | None:
         """The contents of the replay buffer, oldest first; None without a buffer."""
         stored = self._session.stored()
-        return None if stored is None else Stored(*stored)
+        return None if stored is None else BufferContents(*stored)
 
     def remember(self, trajectories: Trajectories) -> int:
         """Offers trajectories to the replay buffer, and returns the number that it kept. The reward is

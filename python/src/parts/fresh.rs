@@ -77,7 +77,7 @@ where
         let asked = tch::no_grad(|| Python::attach(|py| self.ask(request, seed, py)));
         let Some(given) = asked.map_err(passed_on("the fresh source"))? else {
             if request.min > 0 {
-                let remedy = "give at least `wanted.least` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in their place";
+                let remedy = "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in their place";
                 return Err(Error::missing(
                     "the fresh source",
                     "objects: it gave None, for none yet, and nothing stands in for them",

@@ -441,7 +441,11 @@ WRONG = [
     (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [0.0])), ValueError, "fresh source gave 1 numbers for 4"),
     (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [NAN] * 4)), FloatingPointError, "NaN"),
     (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), "many")), TypeError, "fresh source gave a"),
-    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), None, np.zeros((4, 1)))), ValueError, "gave conditions to a trainer with 0"),
+    (
+        lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), None, np.zeros((4, 1)))),
+        ValueError,
+        "gave conditions to a trainer with 0",
+    ),
     (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), objective=gfn.PolicyGradient()), ValueError, "off-policy|own trajectories"),
     (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), gfn.LocalSearch(2)), ValueError, "local search|fresh"),
     (lambda: trainer(sources=[gfn.Replay(100), gfn.FocusInHindsight()], **RELABELLED), ValueError, "is for a `Conditioning`"),

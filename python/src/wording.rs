@@ -53,7 +53,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`TrainerConfig::replay_path`", "`Replay.path`"),
     ("`TrainerConfig::chunk`", "`Adam.chunk`"),
     ("`TrainerConfig::transitions`", "`Adam.transitions`"),
-    ("`lr_scale`", "`Adam.schedule`"),
+    ("`TrainerConfig::lr_scale`", "`Adam.schedule`"),
     ("`TrainerConfig::", "`"),
     ("`EstimatorsConfig::", "`"),
     ("`AdamConfig::", "`"),

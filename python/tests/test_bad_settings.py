@@ -153,7 +153,11 @@ ENVIRONMENTS = [
     (lambda: gfn.Molecules(3, max_bond_order=0), ValueError, "max_bond_order is 0, expected 1, 2 or 3"),
     (lambda: gfn.Molecules(3, max_bond_order=4), ValueError, "max_bond_order is 4, expected 1, 2 or 3"),
     (lambda: gfn.Molecules(3, max_ring_size=2), ValueError, "max_ring_size"),
-    (lambda: gfn.Molecules(8, scaffold="c1ccc([*:1])cc1", stereo=True), ValueError, "stereo is with a scaffold, expected signs of stereochemistry, or a scaffold"),
+    (
+        lambda: gfn.Molecules(8, scaffold="c1ccc([*:1])cc1", stereo=True),
+        ValueError,
+        "stereo is with a scaffold, expected signs of stereochemistry, or a scaffold",
+    ),
     (lambda: gfn.Fragments(0), ValueError, "max_fragments is 0"),
     (lambda: gfn.Fragments(10**12), ValueError, "max_fragments is 1000000000000"),
     (lambda: gfn.Fragments(2, library="/nowhere/fragments"), FileNotFoundError, "/nowhere/fragments"),

@@ -100,7 +100,7 @@ def with_sources():
 def with_fresh_objects():
     holder = Holder()
     holder.held = grid(
-        holder.reward, sources=[gfn.FreshSource(lambda wanted, rng: holder.drawn(wanted.most, rng))]
+        holder.reward, sources=[gfn.FreshSource(lambda wanted, rng: holder.drawn(wanted.max, rng))]
     ).fit(2)
     return holder
 

@@ -221,7 +221,21 @@ CASES = [
         gfn.Molecules,
         of_env("graphs"),
         dict(max_atoms=5),
-        dict(max_atoms=4, elements=["C", "N"], charges=False, extra_valences=1, max_bond_order=1, max_rings=0, max_ring_size=3, corrects_symmetry=False, scaffold="C*", attachments=[0], told_apart=True, stereo=True, rules=Thin()),
+        dict(
+            max_atoms=4,
+            elements=["C", "N"],
+            charges=False,
+            extra_valences=1,
+            max_bond_order=1,
+            max_rings=0,
+            max_ring_size=3,
+            corrects_symmetry=False,
+            scaffold="C*",
+            attachments=[0],
+            told_apart=True,
+            stereo=True,
+            rules=Thin(),
+        ),
     ),
     (gfn.Fragments, of_env("graphs"), dict(max_fragments=2), dict(max_fragments=3, library="FILE", rules=Single())),
     (gfn.HyperGrid, of_env(), dict(ndim=2, height=4), dict(ndim=3, height=5)),
@@ -236,7 +250,12 @@ CASES = [
     (gfn.BayesianStructure, of_env(), dict(nodes=3), dict(nodes=4, max_parents=1, forbidden=[(0, 1)], required=[(0, 1)])),
     (gfn.Box, of_env("box"), dict(ndim=2), dict(ndim=1, delta=0.4, polar=True)),
     (gfn.Line, of_env("line"), dict(n_steps=3), dict(n_steps=4)),
-    (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4), dict(dim=2, steps=5, sigma=2.0, process="ornstein_uhlenbeck", rate=2.0, beta_min=0.02, beta_max=0.5)),
+    (
+        gfn.Diffusion,
+        of_env("diffusion"),
+        dict(dim=1, steps=4),
+        dict(dim=2, steps=5, sigma=2.0, process="ornstein_uhlenbeck", rate=2.0, beta_min=0.02, beta_max=0.5),
+    ),
     (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="ornstein_uhlenbeck"), dict(rate=2.0)),
     (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="variance_preserving"), dict(beta_min=0.02, beta_max=0.5)),
     (
@@ -257,8 +276,16 @@ CASES = [
         dict(),
         dict(max_edges=1),
     ),
-    (gfn.RemoveNode, lambda move: of_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)), dict(), dict(attached=True)),
-    *((kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:], for_size=True)) for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)),
+    (
+        gfn.RemoveNode,
+        lambda move: of_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)),
+        dict(),
+        dict(attached=True),
+    ),
+    *(
+        (kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:], for_size=True))
+        for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)
+    ),
     (
         gfn.Env,
         of_env(),
@@ -274,8 +301,18 @@ CASES = [
         | dict(initial_log_z=1.0, initial_exit_bias=1.0, logit_scale=(4,)),
     ),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8), dict(heads=8)),
-    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gat"), dict(heads=8, degrees=True, norm="graph", jumping="concat", unit=4.0)),
-    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gps"), dict(heads=8, degrees=True, closed_walks=2, norm="none", jumping="max")),
+    (
+        gfn.GraphNet,
+        of_policy(LABELLED),
+        dict(layers=1, embedding=8, conv="gat"),
+        dict(heads=8, degrees=True, norm="graph", jumping="concat", unit=4.0),
+    ),
+    (
+        gfn.GraphNet,
+        of_policy(LABELLED),
+        dict(layers=1, embedding=8, conv="gps"),
+        dict(heads=8, degrees=True, closed_walks=2, norm="none", jumping="max"),
+    ),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8, symmetry="unseen"), dict(symmetry="refined")),
@@ -290,7 +327,15 @@ CASES = [
         gfn.GraphModule,
         anew(ALIKE),
         dict(module=Torso(), node_width=8, graph_width=8),
-        dict(module=torch.nn.Linear(8, 8), node_width=4, graph_width=4, backward="shared_torso", pair_walks=2, initial_log_z=1.0, initial_exit_bias=1.0)
+        dict(
+            module=torch.nn.Linear(8, 8),
+            node_width=4,
+            graph_width=4,
+            backward="shared_torso",
+            pair_walks=2,
+            initial_log_z=1.0,
+            initial_exit_bias=1.0,
+        )
         | dict(logit_scale=(4,), symmetry="unseen"),
     ),
     (
@@ -307,7 +352,12 @@ CASES = [
         dict(module=Rows(2, 9), width=9, inputs="entries", backward="uniform", initial_log_z=1.0, heads=2, logit_scale=(4,)),
     ),
     (gfn.VectorModule, anew(GRID, **conditioned("grid")), dict(module=Rows(2), width=8), dict(logit_scale=(4,))),
-    (gfn.SequenceModule, anew(gfn.TokenSequence(3, 3)), dict(module=Rows(3), width=8), dict(module=Rows(3, 9), width=9, initial_log_z=1.0, logit_scale=(4,))),
+    (
+        gfn.SequenceModule,
+        anew(gfn.TokenSequence(3, 3)),
+        dict(module=Rows(3), width=8),
+        dict(module=Rows(3, 9), width=9, initial_log_z=1.0, logit_scale=(4,)),
+    ),
     (
         gfn.DagModule,
         anew(gfn.BayesianStructure(3)),
@@ -353,7 +403,18 @@ CASES = [
     (gfn.TrustPcl, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), alpha=2.0, regression="shifted_cosh")),
     (gfn.DetailedBalance, of_objective(), dict(), dict(forward_looking=True, backward="maximum_entropy", regression="absolute")),
     (gfn.ModifiedDetailedBalance, of_objective(steps=4), dict(), dict(target_network=2, regression="half_squared")),
-    (gfn.SubTrajectoryBalance, of_objective(), dict(), dict(weighting="equal", lambda_=0.5, forward_looking=True, backward="maximum_entropy", regression="shifted_cosh")),
+    (
+        gfn.SubTrajectoryBalance,
+        of_objective(),
+        dict(),
+        dict(
+            weighting="equal",
+            lambda_=0.5,
+            forward_looking=True,
+            backward="maximum_entropy",
+            regression="shifted_cosh",
+        ),
+    ),
     (gfn.SubTrajectoryBalance, of_objective(), dict(weighting="tb"), dict(lambda_=0.5)),
     (
         gfn.RandomDistillation,
@@ -361,8 +422,18 @@ CASES = [
         dict(hidden=(8,), outputs=4),
         dict(hidden=(8, 8), outputs=8, lr=0.1),
     ),
-    (gfn.AugmentedTrajectoryBalance, of_objective(), dict(edges=0.5), dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh")),
-    (gfn.AugmentedDetailedBalance, of_objective(), dict(edges=0.5), dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh")),
+    (
+        gfn.AugmentedTrajectoryBalance,
+        of_objective(),
+        dict(edges=0.5),
+        dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh"),
+    ),
+    (
+        gfn.AugmentedDetailedBalance,
+        of_objective(),
+        dict(edges=0.5),
+        dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh"),
+    ),
     (gfn.PolicyGradient, of_objective(steps=3), dict(), dict(advantage="total", gae_lambda=0.2, regression="shifted_cosh")),
     (gfn.FlowMatching, of_objective(), dict(), dict(regression="shifted_cosh")),
     (gfn.PolicyGradient, of_objective(), dict(advantage="total"), dict(gae_lambda=0.2)),
@@ -392,12 +463,17 @@ CASES = [
         dict(objects=POINTS),
         dict(objects=POINTS - (POINTS > 2), share=0.25, path="policy_backward", conditions=np.zeros((3, 1))),
     ),
-    (gfn.Source, of_source(), dict(function=lambda n, rng: rng.integers(0, 4, (n, 2))), dict(function=lambda n, rng: np.ones((n, 2), int), share=0.25)),
+    (
+        gfn.Source,
+        of_source(),
+        dict(function=lambda n, rng: rng.integers(0, 4, (n, 2))),
+        dict(function=lambda n, rng: np.ones((n, 2), int), share=0.25),
+    ),
     (
         gfn.FreshSource,
         of_source(),
-        dict(function=lambda wanted, rng: np.ones((wanted.most, 2), int)),
-        dict(function=lambda wanted, rng: gfn.Drawn(np.ones((wanted.most, 2), int), np.ones(wanted.most))),
+        dict(function=lambda wanted, rng: np.ones((wanted.max, 2), int)),
+        dict(function=lambda wanted, rng: gfn.FreshObjects(np.ones((wanted.max, 2), int), np.ones(wanted.max))),
     ),
     (gfn.TransitionBatches, of_updates("transitions", objective=gfn.DetailedBalance()), dict(size=4), dict(size=6, updates=3)),
     (gfn.LocalSearch, of_source(), dict(max_back=2), dict(max_back=3, rounds=2, acceptance="greedy")),
@@ -442,7 +518,15 @@ CASES = [
         gfn.Adam,
         lambda adam: run(GRID, Differing(), SMALL, steps=4, adam=adam),
         dict(lr=0.01),
-        dict(lr=0.1, log_z_lr=1.0, schedule=0.5, weight_decay=0.5, max_norm=1e-3, average=gfn.Average(sampling=True), transitions=gfn.TransitionBatches(4)),
+        dict(
+            lr=0.1,
+            log_z_lr=1.0,
+            schedule=0.5,
+            weight_decay=0.5,
+            max_norm=1e-3,
+            average=gfn.Average(sampling=True),
+            transitions=gfn.TransitionBatches(4),
+        ),
     ),
     (
         gfn.Exploration,
@@ -463,8 +547,18 @@ CASES = [
     (gfn.HammingReward, of_reward(gfn.BitSequence(2, 4)), dict(modes=["0011"]), dict(modes=["1111"], temperature=0.5)),
     (gfn.IsingReward, of_reward(gfn.DiscreteEbm(2)), dict(couplings=[[0, 1], [1, 0]]), dict(couplings=[[0, 2], [2, 0]], alpha=0.5)),
     (gfn.WeightReward, of_reward(gfn.SetAddition(3, 2)), dict(base=1.0, weights=[1, 2, 3]), dict(base=2.0, weights=[1, 2, 4])),
-    (gfn.ParsimonyReward, of_reward(gfn.PhyloTree(4)), dict(sequences=["AC", "AG", "CG", "CC"], offset=3.0), dict(sequences=["AA", "AA", "CT", "CT"], offset=4.0, temperature=2.0)),
-    (gfn.TableReward, of_reward(gfn.TokenSequence(2, 2)), dict(alphabet="AB", path="TABLE", floor=0.1), dict(alphabet="BA", path="OTHER", floor=0.2, exponent=2.0)),
+    (
+        gfn.ParsimonyReward,
+        of_reward(gfn.PhyloTree(4)),
+        dict(sequences=["AC", "AG", "CG", "CC"], offset=3.0),
+        dict(sequences=["AA", "AA", "CT", "CT"], offset=4.0, temperature=2.0),
+    ),
+    (
+        gfn.TableReward,
+        of_reward(gfn.TokenSequence(2, 2)),
+        dict(alphabet="AB", path="TABLE", floor=0.1),
+        dict(alphabet="BA", path="OTHER", floor=0.2, exponent=2.0),
+    ),
     (gfn.ToyReward, of_reward(gfn.ToyDag()), dict(rewards=[1, 2, 3, 4, 5, 6]), dict(rewards=[6, 5, 4, 3, 2, 1])),
     (gfn.StructureReward, of_reward(gfn.BayesianStructure(3)), dict(data=DATA, standardise=False),
      dict(data=DATA[:20], score="bic", standardise=True, alpha_mu=2.0, alpha_w=7.0, nu=[1.0, 0.0, 0.0])),
@@ -486,8 +580,18 @@ CASES = [
     ),
     (gfn.UniformTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(least=1.0, most=2.0), dict(least=0.5, most=4.0, bins=4)),
     (gfn.LogUniformTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(least=1.0, most=2.0), dict(least=0.5, most=4.0, bins=4)),
-    (gfn.GammaTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(shape=1.0, scale=2.0, most=3.0), dict(shape=2.0, scale=0.5, most=1.0, bins=4)),
-    (gfn.OneOf, lambda law: drawn(gfn.Conditioning(2, preferences=law)), dict(vectors=[[0.5, 0.5], [1, 0]]), dict(vectors=[[0.25, 0.75], [0, 1]], bins=4)),
+    (
+        gfn.GammaTemperature,
+        lambda law: drawn(gfn.Conditioning(temperature=law)),
+        dict(shape=1.0, scale=2.0, most=3.0),
+        dict(shape=2.0, scale=0.5, most=1.0, bins=4),
+    ),
+    (
+        gfn.OneOf,
+        lambda law: drawn(gfn.Conditioning(2, preferences=law)),
+        dict(vectors=[[0.5, 0.5], [1, 0]]),
+        dict(vectors=[[0.25, 0.75], [0, 1]], bins=4),
+    ),
     (gfn.Dirichlet, lambda law: drawn(gfn.Conditioning(2, preferences=law)), dict(), dict(concentration=3.0, bins=4)),
     (
         gfn.Focus,
@@ -495,7 +599,12 @@ CASES = [
         dict(directions=gfn.Dirichlet(), limit=0.5),
         dict(directions=gfn.Dirichlet(4.0), cosine=0.5, limit=0.01, outside=-10.0),
     ),
-    (gfn.Condition, lambda condition: VARIED.encode([condition]).tolist(), dict(beta=1.0, preferences=[1, 1], focus=[1, 1]), dict(beta=2.0, preferences=[1, 3], focus=[1, 3])),
+    (
+        gfn.Condition,
+        lambda condition: VARIED.encode([condition]).tolist(),
+        dict(beta=1.0, preferences=[1, 1], focus=[1, 1]),
+        dict(beta=2.0, preferences=[1, 3], focus=[1, 3]),
+    ),
     (
         gfn.Conditioning,
         lambda conditions: run(GRID, TWO, SMALL, conditions=conditions),
@@ -517,8 +626,8 @@ ALONE = {
     ("CachedReward", "capacity"): "test_rewards.py has it: how many answers are kept",
     **{("ExternalReward", name): "test_external.py has it: a program" for name in "command timeout beta floor".split()},
     ("Adam", "chunk"): "scored in parts, a batch is the same but for rounding: a test below has it",
-    **{("Drawn", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
-    **{("Wanted", name): "what a function is given" for name in ("least", "most", "more")},
+    **{("FreshObjects", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
+    **{("BatchRequest", name): "what a function is given" for name in ("min", "max", "allow_more")},
 }
 
 
@@ -629,11 +738,18 @@ GIVEN = (gfn.Moves, gfn.Masks, gfn.Step, gfn.Transitions)
 def test_no_setting_is_left_out():
     cases = [case if isinstance(case, tuple) and isinstance(case[0], type) else case.values[0] for case in CASES]
     covered = {(case[0].__name__, name) for case in cases for name in case[3]} | set(ALONE)
-    kinds = [kind for kind in vars(gfn).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in GIVEN and kind.__module__ not in ("gfn_rs.results", "gfn_rs.solving")]
+    kinds = [
+        kind
+        for kind in vars(gfn).values()
+        if isinstance(kind, type)
+        and dataclasses.is_dataclass(kind)
+        and kind not in GIVEN
+        and kind.__module__ not in ("gfn_rs.results", "gfn_rs.solving")
+    ]
     every = {(kind.__name__, field.name) for kind in kinds for field in dataclasses.fields(kind)}
     assert len(kinds) > 80 and len(every) > 200
     assert every == covered, (sorted(every - covered), sorted(covered - every))
-    assert all(issubclass(kind, Settings) or kind in (gfn.Drawn, gfn.Wanted) for kind in kinds)
+    assert all(issubclass(kind, Settings) or kind in (gfn.FreshObjects, gfn.BatchRequest) for kind in kinds)
 
 
 TRAINER = dict(
@@ -650,7 +766,7 @@ TRAINER = dict(
 SOURCES = {
     gfn.Data(POINTS): None,
     gfn.Source(lambda n, rng: np.ones((n, 2), int)): None,
-    gfn.FreshSource(lambda wanted, rng: np.ones((wanted.most, 2), int)): None,
+    gfn.FreshSource(lambda wanted, rng: np.ones((wanted.max, 2), int)): None,
     gfn.LocalSearch(2): None,
     gfn.Teacher(SMALL): None,
     gfn.Thompson(0.5): "Thompson sampling",

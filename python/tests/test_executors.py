@@ -431,7 +431,7 @@ def test_what_is_too_old_is_dropped():
     late = Late()
     actors = gfn.Actors(make, late, tasks=1, batch=4, max_staleness=1, max_reuse=1e9)
     make(0, sources=[gfn.FreshSource(actors)])
-    rng, some = np.random.default_rng(0), gfn.Wanted(least=0, most=16, more=False)
+    rng, some = np.random.default_rng(0), gfn.BatchRequest(min=0, max=16, allow_more=False)
     ask = lambda: actors(some, rng)
     assert ask() is None
     late.answer()
@@ -540,7 +540,7 @@ def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
         (lambda it: gfn.Actors(make, it, tasks=1, batch=0), ValueError, "batch is 0"),
         (lambda it: gfn.Actors(make, it, tasks=1, max_staleness=-1), ValueError, "max_staleness is -1"),
         (lambda it: gfn.Actors(make, it, tasks=1, max_reuse=0.5), ValueError, "max_reuse is 0.5"),
-        (lambda it: gfn.Actors(make, it, tasks=1)(gfn.Wanted(1, 1, False), None), RuntimeError, "no trainer"),
+        (lambda it: gfn.Actors(make, it, tasks=1)(gfn.BatchRequest(1, 1, False), None), RuntimeError, "no trainer"),
         (lambda it: [learner(actors) for actors in [gfn.Actors(make, it, tasks=1)] * 2], ValueError, "another trainer"),
         (lambda it: learner(gfn.Actors(make, it, tasks=1), make_library_s), ValueError, "can't draw conditions that the trainer draws"),
     ],
@@ -581,7 +581,7 @@ class Here(Executor):
 def test_actors_send_the_way_that_they_took():
     actors = gfn.Actors(make, Here(), tasks=2, batch=8, epsilon=[0.0, 1.0])
     trainer = make(0, sources=[gfn.FreshSource(actors)], batch=16)
-    drawn = actors(gfn.Wanted(least=16, most=16, more=False), np.random.default_rng(0)).objects
+    drawn = actors(gfn.BatchRequest(min=16, max=16, allow_more=False), np.random.default_rng(0)).objects
     assert isinstance(drawn, gfn.Trajectories) and len(drawn) == 16 and drawn.log_rewards is not None
     before = trainer.rewarded(drawn).log_rewards
     assert np.allclose(before, drawn.log_rewards)
@@ -600,7 +600,7 @@ def test_some_calls_explore_more_than_others():
                 if values.shape == (5,):
                     # A policy that exits at once.
                     values[2] = 50.0
-        ask = lambda: actors(gfn.Wanted(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
+        ask = lambda: actors(gfn.BatchRequest(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
         return [ask() for _ in range(calls)]
 
     assert lengths(0.0, 1) == [1.0] and lengths(1.0, 1)[0] > 2

@@ -16,7 +16,7 @@ def learner(reward=gfn.HyperGridReward(), **changes):
 
 
 def at_random(wanted, rng):
-    return rng.integers(4, size=(wanted.most, 2))
+    return rng.integers(4, size=(wanted.max, 2))
 
 
 def test_a_policy_learns_from_objects_that_others_draw():
@@ -36,14 +36,14 @@ def test_what_is_wanted_is_told():
         return at_random(wanted, rng) if len(seen) < 4 else None
 
     it = learner(sources=[gfn.FreshSource(given), gfn.Replay(1000, share=0.25, after=2)]).fit(5)
-    wanted = [(each.least, each.most, each.more) for each in seen]
+    wanted = [(each.min, each.max, each.allow_more) for each in seen]
     assert wanted == [(64, 64, True)] * 2 + [(0, 48, True)] * 3
     assert it.reward_calls == 64 + 64 + 48 and it.replay_len == 64 + 64 + 48
     alone = []
     learner(
         sources=[gfn.FreshSource(lambda wanted, rng: alone.append(wanted) or at_random(wanted, rng))]
     ).fit(1)
-    assert alone == [gfn.Wanted(64, 64, False)]
+    assert alone == [gfn.BatchRequest(64, 64, False)]
 
 
 def test_more_than_is_wanted_goes_into_the_buffer():
@@ -58,7 +58,7 @@ def test_rewards_that_are_given_along_are_not_asked():
 
     def drawn(wanted, rng):
         points = at_random(wanted, rng)
-        return gfn.Drawn(points, 2.0 * points[:, 0])
+        return gfn.FreshObjects(points, 2.0 * points[:, 0])
 
     it = learner(never, sources=[gfn.FreshSource(drawn)]).fit(400)
     assert it.reward_calls == 400 * 64
@@ -87,7 +87,7 @@ def test_fresh_objects_have_conditions():
     settings = dict(conditions=gfn.Conditions(lambda n, rng: rng.uniform(-2, 2, size=(n, 1)), 1))
 
     def drawn(wanted, rng):
-        return gfn.Drawn(at_random(wanted, rng), conditions=rng.uniform(-2, 2, size=(wanted.most, 1)))
+        return gfn.FreshObjects(at_random(wanted, rng), conditions=rng.uniform(-2, 2, size=(wanted.max, 1)))
 
     it = learner(
         tilted,
@@ -102,7 +102,7 @@ def test_fresh_objects_have_conditions():
         ValueError,
         "gave no conditions to a trainer with 1",
     )
-    wide = lambda wanted, rng: gfn.Drawn(at_random(wanted, rng), conditions=np.zeros((64, 2)))
+    wide = lambda wanted, rng: gfn.FreshObjects(at_random(wanted, rng), conditions=np.zeros((64, 2)))
     refused(
         lambda: learner(tilted, sources=[gfn.FreshSource(wide)], **settings).fit(1),
         ValueError,
@@ -113,7 +113,7 @@ def test_fresh_objects_have_conditions():
 @pytest.mark.parametrize(
     "parts",
     [
-        dict(sources=[gfn.FreshSource(lambda wanted, rng: np.tile([1, 0, 0, 0], (wanted.most, 1)))]),
+        dict(sources=[gfn.FreshSource(lambda wanted, rng: np.tile([1, 0, 0, 0], (wanted.max, 1)))]),
         dict(sources=[gfn.Source(lambda n, rng: np.tile([1, 0, 0, 0], (n, 1)))]),
         dict(sources=[gfn.Search(lambda sets, rng: [[1, 0, 0, 0]], every=1), gfn.Replay(100, after=0)]),
     ],

@@ -197,7 +197,9 @@ def test_trajectories_are_what_they_say(drawn):
     same = gfn.Sampler(env, network).sample(24, seed=0)
     assert torch.equal(same.actions, all_of_them.actions) and "24 of" in repr(same)
     scores = network.score(all_of_them.with_log_rewards(np.zeros(n)))
-    assert torch.allclose(scores.log_pf.detach(), all_of_them.log_pf, atol=1e-5) and torch.allclose(scores.log_pb.detach(), all_of_them.log_pb, atol=1e-5)
+    assert torch.allclose(scores.log_pf.detach(), all_of_them.log_pf, atol=1e-5) and torch.allclose(
+        scores.log_pb.detach(), all_of_them.log_pb, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("env, settings", POLICIES, ids=[of_classes(pair) for pair in POLICIES])
@@ -355,7 +357,14 @@ def test_an_own_loop_is_fit_step_by_step(settings):
 
 
 def test_several_updates_on_a_batch_compare_with_the_first():
-    make = lambda: gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((16,)), gfn.ProximalPolicy(epochs=3), batch=16, double=True)  # noqa: E731
+    make = lambda: gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        gfn.HyperGridReward(),
+        gfn.Mlp((16,)),
+        gfn.ProximalPolicy(epochs=3),
+        batch=16,
+        double=True,
+    )  # noqa: E731
     fitted, own = make().fit(3), make()
     optimizer = torch.optim.Adam([{"params": [p for name, p in own.named_parameters() if name != "log_z"]}], lr=1e-3)
     for _ in range(3):
@@ -587,7 +596,14 @@ REFUSED = [
     (lambda: sampler.backward([[0, 9]]), ValueError, "expected 0 to 3"),
     (lambda: sampler.backward("ab"), TypeError, ""),
     (lambda: sampler.backward(3), TypeError, ""),
-    (lambda: gfn.Sampler(gfn.SetAddition(4, 2, fixed_length=True), gfn.Uniform().build(gfn.SetAddition(4, 2, fixed_length=True))).backward([[1, 0, 0, 0]]), ValueError, ""),
+    (
+        lambda: gfn.Sampler(
+            gfn.SetAddition(4, 2, fixed_length=True),
+            gfn.Uniform().build(gfn.SetAddition(4, 2, fixed_length=True)),
+        ).backward([[1, 0, 0, 0]]),
+        ValueError,
+        "",
+    ),
     (lambda: gfn.Trajectories.of(env, [0], []), ValueError, "offsets"),
     (lambda: gfn.Trajectories.of(env, [0], [0.5, 1]), ValueError, "offsets"),
     (lambda: gfn.Trajectories.of(env, [0], [-1, 1]), ValueError, "offsets"),

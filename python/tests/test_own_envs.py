@@ -332,7 +332,14 @@ def test_a_method_that_is_missing_is_named(method):
 
 @pytest.mark.parametrize(
     "wrong, right",
-    [("backwards_step", "backward_step"), ("Step", "step"), ("mask", "masks"), ("backward_mask", "backward_masks"), ("reversed", "reverse"), ("inital", "initial")],
+    [
+        ("backwards_step", "backward_step"),
+        ("Step", "step"),
+        ("mask", "masks"),
+        ("backward_mask", "backward_masks"),
+        ("reversed", "reverse"),
+        ("inital", "initial"),
+    ],
 )
 def test_misspelt_methods_are_refused(wrong, right):
     refused(made(changed(**{wrong: always(None)})), TypeError, f"`{wrong}`.*`{right}` is meant")

@@ -494,7 +494,20 @@ def test_layers_that_make_states_depend_on_others_or_chance(kind, layer):
 
 VECTOR, SEQUENCE, DAG = KINDS["vectors"], KINDS["sequences"], KINDS["dags"]
 WRONG = [
-    *((lambda made=made, widths=widths, given=given: made(given, *widths), TypeError, "expected a torch.nn.Module that takes") for made, widths in [(gfn.VectorModule, (4,)), (gfn.SequenceModule, (4,)), (gfn.DagModule, (4, 4)), (gfn.GraphModule, (4, 4))] for given in (torch.nn.Linear, lambda states: states)),
+    *(
+        (
+            lambda made=made, widths=widths, given=given: made(given, *widths),
+            TypeError,
+            "expected a torch.nn.Module that takes",
+        )
+        for made, widths in [
+            (gfn.VectorModule, (4,)),
+            (gfn.SequenceModule, (4,)),
+            (gfn.DagModule, (4, 4)),
+            (gfn.GraphModule, (4, 4)),
+        ]
+        for given in (torch.nn.Linear, lambda states: states)
+    ),
     (lambda: gfn.VectorModule(None, 4), TypeError, "module is None"),
     (lambda: gfn.SequenceModule(3, 4), TypeError, "module is 3"),
     (lambda: gfn.DagModule("Matrix", 4, 4), TypeError, "module is 'Matrix'"),
@@ -646,7 +659,13 @@ def test_conditions_of_empty_graphs_are_theirs():
 
 # What classes and attributes stand for.
 
-ENVS = [gfn.Molecules(6), gfn.Molecules(6, ["N", "O", "C"]), gfn.Molecules(6, charges=False), gfn.Molecules(6, ["P", "S", "O", "N"], extra_valences=2), gfn.Molecules(5, max_bond_order=1)]
+ENVS = [
+    gfn.Molecules(6),
+    gfn.Molecules(6, ["N", "O", "C"]),
+    gfn.Molecules(6, charges=False),
+    gfn.Molecules(6, ["P", "S", "O", "N"], extra_valences=2),
+    gfn.Molecules(5, max_bond_order=1),
+]
 
 
 def walked(env, n=300):

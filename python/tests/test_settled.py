@@ -36,7 +36,22 @@ def test_settings_can_be_read():
     assert on_policy.exploration.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
 
 
-@pytest.mark.parametrize("name, value", [("reward", zero), ("adam", gfn.Adam(lr=0.0)), ("exploration", None), ("sources", ()), ("lr", 0.0), ("batch", 4), ("env", None), ("seed", 3), ("eps", 0.0), ("fit", None)])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("reward", zero),
+        ("adam", gfn.Adam(lr=0.0)),
+        ("exploration", None),
+        ("sources", ()),
+        ("lr", 0.0),
+        ("epsilon", 0.0),
+        ("batch", 4),
+        ("env", None),
+        ("seed", 3),
+        ("eps", 0.0),
+        ("fit", None),
+    ],
+)
 def test_settings_can_not_be_set(name, value):
     it = trainer()
     before = getattr(it, name, None)

@@ -370,7 +370,9 @@ def test_what_the_signature_says_is_what_is_taken():
         and losses(adam=gfn.Adam(schedule=None)) == losses(adam=gfn.Adam(schedule=1.0)) != default
     )
     # Where the objective learns from the policy's own trajectories alone the default explores nothing, and others are refused.
-    own = lambda **changes: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes)  # noqa: E731
+    own = lambda **changes: gfn.Trainer(
+        gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes
+    )  # noqa: E731
     assert (
         own().fit(3).history["loss"].tolist()
         == own(exploration=gfn.Exploration(epsilon=0.0)).fit(3).history["loss"].tolist()

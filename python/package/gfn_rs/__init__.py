@@ -147,7 +147,16 @@ from .policies import (  # noqa: E402
     Uniform,
     VectorModule,
 )
-from .results import Correlation, Distances, Estimate, Exact, NoiseFloor, Sampled, Tested, TopK  # noqa: E402
+from .results import (  # noqa: E402
+    Correlation,
+    Distances,
+    Estimate,
+    Exact,
+    NoiseFloor,
+    ObjectEvaluation,
+    SampleEvaluation,
+    TopK,
+)
 from .rewards import (  # noqa: E402
     BoxReward,
     CachedReward,
@@ -177,9 +186,10 @@ from .rewards import (  # noqa: E402
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
 from .sources import (  # noqa: E402
+    BatchRequest,
     Data,
-    Drawn,
     FocusInHindsight,
+    FreshObjects,
     FreshSource,
     Hindsight,
     LocalSearch,
@@ -189,12 +199,11 @@ from .sources import (  # noqa: E402
     Source,
     Teacher,
     Thompson,
-    Wanted,
 )
 from .networks import Evaluation, Network  # noqa: E402
 from .solving import Progress, Solution, solve  # noqa: E402
 from .steps import Masks, Moves, Step  # noqa: E402
-from .training import Stored, Trainer, TrainingWarning  # noqa: E402
+from .training import BufferContents, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ._settings import MOST, Settings
+from ._settings import LARGEST_SEED, MOST, Bounds, Settings, check, kind_name
 from .conditioning import Conditioning, Conditions
 from .rewards import CachedReward, ConditionalGridReward, Reward
 
@@ -21,13 +21,11 @@ def check_kind(name: str, value: Any, base: type, example: str) -> None:
     """Refuses a value that isn't an object of a subclass of `base`."""
     if isinstance(value, base) and type(value) is not base:
         return
-    kind = value.__name__ if isinstance(value, type) else type(value).__name__
     wrap = ""
     if name == "policy" and isinstance(value, torch.nn.Module):
         wrap = "; wrap your own torch module in VectorModule or GraphModule"
-    raise TypeError(
-        f"{name} is {kind}: expected an object of a class of the library, such as {example}{wrap}"
-    )
+    expected = f"expected an object of a class of the library, such as {example}{wrap}"
+    raise TypeError(f"{name} is {kind_name(value)}: {expected}")
 
 
 def describe(*parts: Any) -> list[Any]:
@@ -46,11 +44,7 @@ def existing_path(path: str | os.PathLike[str]) -> str:
 
 def check_seed(value: int) -> int:
     """Returns a seed of the library's random numbers."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"seed is {value!r:.200}: expected a whole number from 0 to 2**64 - 1")
-    if not 0 <= value < 2**64:
-        raise ValueError(f"seed is {value!r}: expected a whole number from 0 to 2**64 - 1")
-    return int(value)
+    return count(value, "seed", most=LARGEST_SEED)
 
 
 def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
@@ -59,8 +53,7 @@ def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int 
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in reward_arguments(each)]
     if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
-        kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
-        raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
+        raise TypeError(f"reward is {kind_name(reward)}: expected an object like RingReward(), or a function of a batch of states")
     if isinstance(reward, CachedReward):
         return [(settings, function, reward.capacity) for settings, function, _ in reward_arguments(reward.reward)]
     return [(reward._by_class(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
@@ -77,19 +70,15 @@ def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
     if isinstance(drawn_from, Conditions):
         return drawn_from.function, drawn_from.width
     if drawn_from is not None:
-        kind = drawn_from.__name__ if isinstance(drawn_from, type) else type(drawn_from).__name__
-        raise TypeError(
-            f"conditions is {kind}: expected Conditions(function, width), a Conditioning, or None"
-        )
+        expected = "expected Conditions(function, width), a Conditioning, or None"
+        raise TypeError(f"conditions is {kind_name(drawn_from)}: {expected}")
     # Without a source, the library draws the conditions of its own conditional reward, uniformly from 0 to 1.
     return None, 1 if isinstance(reward, ConditionalGridReward) else 0
 
 
 def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
-    if not least <= n <= most:
-        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
+    """Returns a whole number within bounds."""
+    check(n, name, int, Bounds(least, most))
     return int(n)
 
 
@@ -121,8 +110,7 @@ def check_rules(rules: Any, *methods: str) -> None:
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
-        given = rules.__name__ if isinstance(rules, type) else type(rules).__name__
-        raise TypeError(f"rules is {given}: expected an object with a method of {', '.join(methods)}")
+        raise TypeError(f"rules is {kind_name(rules)}: expected an object with a method of {', '.join(methods)}")
     for name in dir(rules):
         if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
             continue

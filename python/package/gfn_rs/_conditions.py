@@ -32,3 +32,10 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
     if not np.isfinite(values).all():
         raise ValueError(f"{who} a number that isn't finite: expected finite ones")
     return torch.from_numpy(values.copy())
+
+
+def check_presence(conditions: Any, width: int, message: str) -> None:
+    """Refuses conditions that are given or missing against the `width` of those of a trainer or policy."""
+    if (conditions is None) != (width == 0):
+        what = "no conditions" if conditions is None else "conditions"
+        raise ValueError(f"{message.format(what)} with {width} numbers of them: expected them where it has some")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._settings import plain, variant
 from .envs import Environment, Fragments
@@ -143,9 +144,7 @@ def _equal(one: Environment, other: Environment) -> bool:
 
 def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
     """Returns given objects and their conditions."""
-    if (data.conditions is None) != (n_conditions == 0):
-        there = "no conditions" if data.conditions is None else "conditions"
-        raise ValueError(f"{there} of given objects for a trainer with {n_conditions} numbers of them: expected them where it has some")
+    check_presence(data.conditions, n_conditions, "{} of given objects for a trainer")
     conditions = None
     if data.conditions is not None:
         conditions = checked_conditions(data.conditions, len(data.objects), n_conditions, "Data.conditions is")

@@ -32,11 +32,12 @@ LARGEST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a number, or of each number in a list. `above` excludes its value."""
+    """The bounds of a number, or of each number in a list. `above` excludes its value; `what` is a noun for messages."""
 
     least: float | None = None
     most: float | None = None
     above: float | None = None
+    what: str = "a number"
 
     def excludes(self, value: Any) -> bool:
         """Returns `True` for a number outside of the bounds."""
@@ -48,10 +49,10 @@ class Bounds:
 
     def __str__(self) -> str:
         if self.above is not None:
-            return f"a number above {self.above:g}"
+            return f"{self.what} above {self.above:g}"
         if self.most is None:
-            return f"a number of at least {self.least:g}"
-        return f"a number from {self.least:g} to {self.most:g}"
+            return f"{self.what} of at least {self.least:g}"
+        return f"{self.what} from {self.least:g} to {self.most:g}"
 
 
 def bounds(
@@ -188,7 +189,7 @@ def check(value: Any, name: str, hint: Any, limits: Bounds | None = None) -> Non
     if not _fits(value, hint):
         kind = ValueError if _is_choice(hint) and isinstance(value, str) else TypeError
         raise kind(f"{name} is {value!r:.200}: expected {_words(hint)}")
-    least, most = (0 if _counts(hint) else -LARGEST_SIZE), LARGEST_SIZE
+    least, most = (0, LARGEST_SIZE) if _counts(hint) else (-MOST, MOST)
     if limits is not None and _counts(hint):
         least = least if limits.least is None else int(limits.least)
         most = most if limits.most is None else int(limits.most)
@@ -204,6 +205,11 @@ def _is_choice(hint: Any) -> bool:
 def _hints(kind: Any) -> dict[str, Any]:
     """Returns the types of a class's fields. It is cached, because it takes a millisecond."""
     return typing.get_type_hints(kind)
+
+
+def kind_name(value: Any) -> str:
+    """Returns the name of a class, or of the class of an object."""
+    return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
 class Settings:

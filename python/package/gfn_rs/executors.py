@@ -20,9 +20,10 @@ import numpy.typing as npt
 import torch
 
 from ._checks import count
+from ._settings import Bounds, check, kind_name
 from ._suggestions import suggests_names
 from .conditioning import Conditioning, Conditions
-from .sources import Drawn, Wanted
+from .sources import FreshObjects, BatchRequest
 from .trajectories import Sampler, Trajectories
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _LOOK = 0.2
 _SLOW = 2.0
 # Seconds that workers may take to start and to pass on answers, beside the time of the objects.
 _GRACE = 60.0
+
+# The bounds of a time limit.
+_SECONDS = Bounds(above=0.0, what="seconds")
 
 Numbers = npt.NDArray[np.float64]
 
@@ -88,16 +92,14 @@ class ParallelReward:
         on_failure: float | None = None,
     ) -> None:
         if isinstance(function, type) or not callable(function):
-            kind = function.__name__ if isinstance(function, type) else type(function).__name__
-            raise TypeError(f"function is {kind}: expected a function of states that gives log R of each")
+            raise TypeError(f"function is {kind_name(function)}: expected a function of states that gives log R of each")
         self.function = function
         self.executor = executor
         self.chunk = count(chunk, "chunk", least=1)
         self.retries = count(retries, "retries")
-        self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
-        if self.timeout is not None and self.timeout <= 0:
-            raise ValueError(f"timeout is {timeout}: expected seconds above 0")
-        self.on_failure = None if on_failure is None else _number(on_failure, "on_failure", "log R, a finite number")
+        check(timeout, "timeout", float | None, _SECONDS)
+        check(on_failure, "on_failure", float | None)
+        self.timeout, self.on_failure = timeout, on_failure
         self.failed = 0
         """Objects that got `on_failure`, so far."""
         self._calls = itertools.count()
@@ -249,14 +251,15 @@ class Actors:
     ) -> None:
         self.tasks, self.batch = count(tasks, "tasks", least=1), count(batch, "batch", least=1)
         several = isinstance(epsilon, (Sequence, np.ndarray)) and not isinstance(epsilon, str)
-        self.epsilon = [_number(one, "epsilon", "a share from 0 to 1") for one in (epsilon if several else [epsilon])]  # type: ignore[union-attr]
-        if not self.epsilon or not all(0 <= one <= 1 for one in self.epsilon):
-            raise ValueError(f"epsilon is {epsilon!r:.200}: expected a share from 0 to 1, or some of them")
+        self.epsilon: list[float] = list(epsilon) if several else [epsilon]  # type: ignore[arg-type, list-item]
+        for share in self.epsilon:
+            check(share, "epsilon", float, Bounds(0.0, 1.0))
+        if not self.epsilon:
+            raise ValueError("epsilon is an empty list: expected a share from 0 to 1, or several")
         self.max_staleness = count(max_staleness, "max_staleness")
-        self.max_reuse = _number(max_reuse, "max_reuse", "a number of at least 1")
-        if self.max_reuse < 1:
-            raise ValueError(f"max_reuse is {max_reuse}: expected a number of at least 1")
-        self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
+        check(max_reuse, "max_reuse", float, Bounds(least=1.0))
+        check(timeout, "timeout", float | None, _SECONDS)
+        self.max_reuse, self.timeout = max_reuse, timeout
         self.received = self.used = self.stale = self.lost = 0
         self._open_calls: set[Future[Any]] = set()
         self._ready: list[tuple[int, Trajectories]] = []
@@ -318,10 +321,10 @@ class Actors:
             self._conditions = lambda n: np.asarray(conditions.function(n, rng))
         self._parameters, self._trained, self._env = list(trainer.named_parameters()), batch, trainer.env
 
-    def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
+    def __call__(self, request: BatchRequest, rng: np.random.Generator) -> FreshObjects | None:
         self._step += 1
         try:
-            taken = self._wait_for_objects(wanted)
+            taken = self._wait_for_objects(request)
         except BaseException:
             # The step isn't made.
             self._step -= 1
@@ -332,22 +335,22 @@ class Actors:
         for some in taken[1:]:
             drawn = drawn + some
         self.used += len(drawn)
-        return Drawn(drawn)
+        return FreshObjects(drawn)
 
-    def _wait_for_objects(self, wanted: Wanted) -> list[Trajectories]:
+    def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
         """Returns the trajectories that are there, once they are enough; all of them if a buffer takes more
         than a batch."""
         # So many must come if each object is to be used no more often than it may be.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
-        enough = max(wanted.least, owed) if wanted.more else wanted.least
+        enough = max(request.min, owed) if request.allow_more else request.min
         heard = time.monotonic()
         while True:
             before = self.received + self.lost
             self._collect()
             have = sum(len(some) for _, some in self._ready)
-            self._refill(have, wanted.most)
+            self._refill(have, request.max)
             if have >= enough:
-                return self._take(have if wanted.more else wanted.most)
+                return self._take(have if request.allow_more else request.max)
             now = time.monotonic()
             heard = now if self.received + self.lost > before else heard
             if self.timeout is not None and now - heard > self.timeout:
@@ -454,8 +457,7 @@ def _draw_in_worker(
 
 def _check_executor(executor: Any) -> Executor:
     if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
-        kind = executor.__name__ if isinstance(executor, type) else type(executor).__name__
-        raise TypeError(f"executor is {kind}: expected a concurrent.futures.Executor, such as ProcessPoolExecutor(8)")
+        raise TypeError(f"executor is {kind_name(executor)}: expected a concurrent.futures.Executor, such as ProcessPoolExecutor(8)")
     return executor  # type: ignore[no-any-return]
 
 
@@ -465,14 +467,6 @@ def _broken_executor(whose: str, executor: Executor, error: BaseException) -> Ru
         f"the executor, a {kind}, takes no work any more ({error}): a worker was killed or ran out of memory, or it was shut down. "
         f"Give a new one, `{whose}.executor = {kind}(...)`, and train on: this step isn't counted"
     )
-
-
-def _number(value: Any, name: str, expected: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} is {value!r:.200}: expected {expected}")
-    if not np.isfinite(value):
-        raise ValueError(f"{name} is {value}: expected {expected}")
-    return float(value)
 
 
 def _error_of(future: Future[Any]) -> BaseException | None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import _gfn
 from ._gfn import Graphs
-from ._settings import Settings, check, plain
+from ._settings import Settings, check
 
 
 class MoleculesRead(NamedTuple):

@@ -11,9 +11,10 @@ import torch
 
 from . import _gfn
 from ._checks import check_seed, count
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts
-from ._settings import LARGEST_SIZE
+from ._settings import LARGEST_SIZE, check, kind_name
 from .objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
 from .policies import Policy, Uniform
 from .steps import Moves
@@ -107,11 +108,9 @@ class Network(torch.nn.Module):
         from .envs import Environment
 
         if not isinstance(env, Environment) or type(env) is Environment:
-            kind = env.__name__ if isinstance(env, type) else type(env).__name__
-            raise TypeError(f"env is {kind}: expected one of the library's, an object of a class like Ring(4)")
-        for name, value in (("flow", flow), ("double", double)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"{name} is {value!r:.200}: expected True or False")
+            raise TypeError(f"env is {kind_name(env)}: expected one of the library's, an object of a class like Ring(4)")
+        check(flow, "flow", bool)
+        check(double, "double", bool)
         if flow and isinstance(settings, Uniform):
             raise ValueError("a uniform policy estimates no flow of states: expected flow=False")
         if not isinstance(device, (str, torch.device)):
@@ -208,9 +207,7 @@ class Network(torch.nn.Module):
         return int(self._build_settings["n_conditions"])
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
-        if (conditions is None) != (self.n_conditions == 0):
-            there = "no conditions" if conditions is None else "conditions"
-            raise ValueError(f"{there} for a policy with {self.n_conditions} numbers of them: expected them where it has some")
+        check_presence(conditions, self.n_conditions, "{} for a policy")
         return None if conditions is None else checked_conditions(conditions, n, self.n_conditions, "conditions is")
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Network:

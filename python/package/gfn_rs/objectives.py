@@ -8,7 +8,7 @@ from typing import Any, Callable, Literal, Sequence
 import torch
 
 from . import _gfn
-from ._settings import Settings, needs, plain, variant
+from ._settings import Settings, kind_name, needs, plain, variant
 from .schedules import Number, schedule_json
 
 Backward = Literal["trajectory_likelihood", "maximum_entropy"]
@@ -92,8 +92,7 @@ class _Relative(_Regression):
 
         prior = self._prior()
         if not isinstance(prior, (Trainer, Uniform)):
-            kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
-            raise TypeError(f"prior is {kind}: expected a trainer of the same environment, or Uniform()")
+            raise TypeError(f"prior is {kind_name(prior)}: expected a trainer of the same environment, or Uniform()")
 
     def _prior(self) -> Any:
         return getattr(self, "prior")
@@ -222,8 +221,7 @@ class _Augmented(_Regression):
         super().__post_init__()
         novelty = self._novelty()
         if isinstance(novelty, type) or not (isinstance(novelty, RandomDistillation) or callable(novelty)):
-            kind = novelty.__name__ if isinstance(novelty, type) else type(novelty).__name__
-            raise TypeError(f"novelty is {kind}: expected RandomDistillation(), or a function of states")
+            raise TypeError(f"novelty is {kind_name(novelty)}: expected RandomDistillation(), or a function of states")
 
     def _novelty(self) -> Any:
         return getattr(self, "novelty")

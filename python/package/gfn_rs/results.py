@@ -206,7 +206,7 @@ class TopK(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sampled(_Result):
+class SampleEvaluation(_Result):
     """Objects that a policy samples, and estimates of log Z from them. `exact` evaluates all states, if they
     can be listed.
 
@@ -246,7 +246,7 @@ class Sampled(_Result):
 
     def __repr__(self) -> str:
         what = f"{len(self)} objects, {self.n_distinct} distinct, log_z={self.log_z:.4f}, elbo={self.elbo.mean:.4f}"
-        return f"Sampled({what}, effective_samples={self.effective_samples:.1f})"
+        return f"SampleEvaluation({what}, effective_samples={self.effective_samples:.1f})"
 
     @property
     def n_distinct(self) -> int:
@@ -319,7 +319,7 @@ class Correlation(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tested(_Result):
+class ObjectEvaluation(_Result):
     """The log-probabilities of given objects, such as a test set."""
 
     log_probs: _Numbers
@@ -339,7 +339,7 @@ class Tested(_Result):
 
     def __repr__(self) -> str:
         pearson = None if self.correlation is None else self.correlation.pearson
-        return f"Tested({len(self)} objects{'' if pearson is None else f', pearson={pearson:.4f}'})"
+        return f"ObjectEvaluation({len(self)} objects{'' if pearson is None else f', pearson={pearson:.4f}'})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

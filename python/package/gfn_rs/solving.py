@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _gfn
 from ._checks import check_seed, count
+from ._settings import Bounds, check
 from ._suggestions import suggests_names
 from .envs import Cut, GraphProblem
 from .networks import Network, _restore_network
@@ -127,8 +128,7 @@ def solve(
     """
     if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
         raise TypeError(f"problem is {problem!r:.200}: expected gfn.IndependentSet, gfn.Clique, gfn.DominatingSet or gfn.Cut")
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-        raise ValueError(f"seconds is {seconds!r:.200}: expected a number above 0")
+    check(seconds, "seconds", float, Bounds(above=0.0))
     nodes, edges = _edges(graph, n_nodes)
     if issubclass(problem, Cut) and hasattr(graph, "number_of_edges"):
         _refuse_weights(graph, len(edges))

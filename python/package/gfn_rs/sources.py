@@ -182,19 +182,19 @@ class Source(SourceSettings):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BatchRequest:
     """The number of objects that a trainer wants from a `FreshSource`."""
 
-    least: int
+    min: int
     """The smallest number; 0 if the replay buffer can fill the batch instead."""
-    most: int
+    max: int
     """The number that enters the batch."""
-    more: bool
-    """True if there may be more than `most`: the first ones enter the replay buffer only."""
+    allow_more: bool
+    """True if there may be more than `max`: the first ones enter the replay buffer only."""
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class FreshObjects:
     """The answer of a `FreshSource`.
 
     objects
@@ -218,7 +218,7 @@ class FreshSource(SourceSettings):
     Paths to them are drawn by P_B, so the objective must learn from any trajectory.
 
     function
-        A function of a `Wanted` and a generator of numpy that returns finished objects; or `Drawn(objects,
+        A function of a `BatchRequest` and a generator of numpy that returns finished objects; or `FreshObjects(objects,
         log_rewards)`; or None if there are none yet.
 
     The trainer can't be used while the function runs. Tensors of `trainer.named_parameters()` that were taken
@@ -227,11 +227,11 @@ class FreshSource(SourceSettings):
 
     _role = "source of fresh trajectories"
 
-    function: Callable[[Wanted, np.random.Generator], Any]
+    function: Callable[[BatchRequest, np.random.Generator], Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_function(self, "a `Wanted` and a generator")
+        _check_function(self, "a `BatchRequest` and a generator")
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ class Hindsight(SourceSettings):
 @dataclass(frozen=True)
 class FocusInHindsight(SourceSettings):
     """Other conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus
-    becomes that of the object's own rewards, so that the object is one that was wanted (Roy et al. 2023).
+    becomes that of the object's own rewards, so that the object is one that was request (Roy et al. 2023).
 
     share
         The probability that an object gets a new condition.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _gfn
 from ._checks import chosen, count
+from ._settings import check
 
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -195,8 +196,7 @@ class Walkable:
 
 
 def _flag(backward: Any) -> bool:
-    if not isinstance(backward, (bool, np.bool_)):
-        raise TypeError(f"backward is {backward!r:.200}: expected True or False")
+    check(backward, "backward", bool)
     return bool(backward)
 
 

@@ -18,6 +18,7 @@ import torch
 
 from . import _gfn, results
 from ._checks import check_kind, check_seed, condition_source, count, describe, existing_path, reward_arguments
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts, shares
 from ._progress import Line
@@ -63,7 +64,7 @@ def _warn_of_detached(module: Any) -> None:
 _NEVER_ADVANCED = 3
 
 
-class Stored(NamedTuple):
+class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
     objects: States
@@ -300,8 +301,7 @@ class Trainer:
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
-        if progress is not None and not isinstance(progress, bool):
-            raise TypeError(f"progress is {progress!r:.200}: expected True, False or None")
+        check(progress, "progress", bool | None)
         self._check_learning()
         line = Line(steps, sys.stderr.isatty() if progress is None else progress)
         left = steps
@@ -379,15 +379,15 @@ class Trainer:
         """
         return results.Exact(**results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition))))
 
-    def evaluate(self, n: int = 1000, condition: Any = None) -> results.Sampled:
+    def evaluate(self, n: int = 1000, condition: Any = None) -> results.SampleEvaluation:
         """Estimates from `n` samples, for environments whose states can't be listed: bounds on log Z, the
         best objects, modes.
 
         In a trainer with conditions, `condition` is one of them, `[width]`.
         """
-        return results.Sampled(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
+        return results.SampleEvaluation(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
 
-    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.Tested:
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.ObjectEvaluation:
         """Estimates the log-probability of given objects, such as a test set, and its correlation with the
         reward.
 
@@ -398,7 +398,7 @@ class Trainer:
         condition
             One condition, `[width]`, in a trainer with conditions.
         """
-        return results.Tested(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
+        return results.ObjectEvaluation(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
     def certify(self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64) -> results.Certificate:
         """Certifies the policy by samples, for environments whose states can't be listed. Print the result
@@ -439,9 +439,7 @@ class Trainer:
         return self
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
-        if (conditions is None) != (self._n_conditions == 0):
-            there = "no conditions" if conditions is None else "conditions"
-            raise ValueError(f"{there} for a trainer with {self._n_conditions} numbers of them: expected them where it has some")
+        check_presence(conditions, self._n_conditions, "{} for a trainer")
         return None if conditions is None else checked_conditions(conditions, n, self._n_conditions, "conditions is")
 
     def _condition(self, condition: Any) -> torch.Tensor | None:
@@ -535,10 +533,10 @@ class Trainer:
         return self._session.lr_factor()
 
     @property
-    def buffer(self) -> Stored | None:
+    def buffer(self) -> BufferContents | None:
         """The contents of the replay buffer, oldest first; None without a buffer."""
         stored = self._session.stored()
-        return None if stored is None else Stored(*stored)
+        return None if stored is None else BufferContents(*stored)
 
     def remember(self, trajectories: Trajectories) -> int:
         """Offers trajectories to the replay buffer, and returns the number that it kept. The reward is

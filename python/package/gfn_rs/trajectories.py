@@ -13,7 +13,7 @@ import torch
 from . import _gfn
 from ._checks import check_seed, chosen, count
 from ._conditions import checked as checked_conditions
-from ._settings import AT_ONCE
+from ._settings import AT_ONCE, check, kind_name
 from ._suggestions import suggests_names
 from .steps import Flags, Moves, Whole
 
@@ -316,15 +316,13 @@ class Sampler:
 
         network = policy.network if isinstance(policy, Trainer) else policy
         if not isinstance(network, Network):
-            kind = policy.__name__ if isinstance(policy, type) else type(policy).__name__
-            raise TypeError(f"policy is {kind}: expected a network that was built, like GraphNet().build(env), or a Trainer")
+            raise TypeError(f"policy is {kind_name(policy)}: expected a network that was built, like GraphNet().build(env), or a Trainer")
         if env is not network.env and env != network.env:
             raise ValueError(f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one environment")
         self.env, self.policy = network.env, network
         given = {"epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
         for name, value in given.items():
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-                raise TypeError(f"{name} is {value!r:.200}: expected a number")
+            check(value, name, float)
         self._explored = _Explored(**{name: float(value) for name, value in given.items()})
 
     @suggests_names
@@ -351,8 +349,7 @@ class Sampler:
         """
         n = count(n, least=1, most=AT_ONCE)
         explored = self._explored
-        if not isinstance(greedy, (bool, np.bool_)):
-            raise TypeError(f"greedy is {greedy!r:.200}: expected True or False")
+        check(greedy, "greedy", bool)
         if greedy:
             # Points have no most probable move: this refuses them.
             self.env.move_types

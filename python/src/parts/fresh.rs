@@ -92,7 +92,7 @@ impl<E: PyEnv> Source<E> for PyFreshSource<E::States> {
                 return Err(Error::missing(
                     "the fresh source",
                     "objects: it gave None, for none yet, and nothing stands in for them",
-                    "give at least `bounds.least` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \
+                    "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \
                      their place",
                 ));
             }

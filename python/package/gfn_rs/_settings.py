@@ -1,4 +1,4 @@
-"""Settings are dataclasses; the extension reads them as JSON: the class, then the values by name."""
+"""Settings are dataclasses; the extension reads their attributes, or dictionaries that they make of themselves."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ class Policy(Settings):
         """Returns the torch module of a policy around one."""
         return None
 
+    @suggests_names
     def build(
         self,
         env: Environment,

@@ -86,7 +86,9 @@ def of_rules():
 def trainers():
     """The same run of ring-4 by the library's reward, by one in Python, and by that with its answers kept: the same draws, so the same work."""
     net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
-    settings = dict(batch=128, lr_scale=gfn.Constant(1.0), epsilon=0.0, seed=1)
+    settings = dict(
+        batch=128, adam=gfn.Adam(schedule=gfn.Constant(1.0)), exploration=gfn.Exploration(epsilon=0.0), seed=1
+    )
     rewards = {"native": gfn.RingReward(), "python": ring, "cached": gfn.CachedReward(ring)}
     return {name: gfn.Trainer(gfn.Ring(4), reward, net, **settings).fit(10) for name, reward in rewards.items()}
 

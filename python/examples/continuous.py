@@ -13,17 +13,16 @@ arguments.add_argument("--steps", type=int, default=1000)
 arguments.add_argument("--samples", type=int, default=2000)
 arguments.add_argument("--seed", type=int, default=0)
 given = arguments.parse_args()
-settings = {"batch": 64, "lr_scale": gfn.Linear(1, 0, given.steps), "seed": given.seed}
+settings = {"batch": 64, "seed": given.seed}
+falling = gfn.Linear(1, 0, given.steps)
 
 box = gfn.Trainer(
     gfn.Box(ndim=2, delta=0.25),
     gfn.BoxReward(),
     gfn.BoxNet((128, 128), components=8),
-    lr=3e-3,
-    log_z_lr=1e-2,
     # A density has no upper bound: gradients are clipped.
-    max_norm=10.0,
-    epsilon=gfn.Linear(0.1, 0, max(given.steps // 2, 1)),
+    adam=gfn.Adam(lr=3e-3, log_z_lr=1e-2, schedule=falling, max_norm=10.0),
+    exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0, max(given.steps // 2, 1))),
     **settings,
 )
 
@@ -43,8 +42,8 @@ diffusion = gfn.Trainer(
     gfn.Diffusion(dim=2, steps=20, sigma=1.0),
     gfn.GaussianTarget(mean, sd),
     gfn.DiffusionNet(),
-    lr=1e-3,
-    noise=gfn.Linear(0.5, 0, max(given.steps // 2, 1)),
+    adam=gfn.Adam(lr=1e-3, schedule=falling),
+    exploration=gfn.Exploration(noise=gfn.Linear(0.5, 0, max(given.steps // 2, 1))),
     **settings,
 )
 diffusion.fit(given.steps)

@@ -81,9 +81,9 @@ def main():
         replay = gfn.Replay(10_000, share=0.5, after=5)
         if asked.actors:
             actors = gfn.Actors(make, executor, tasks=asked.workers)
-            trainer = make(0, fresh=gfn.FreshSource(actors), replay=replay)
+            trainer = make(0, sources=[gfn.FreshSource(actors), replay])
         else:
-            trainer = make(0, reward=gfn.ParallelReward(reward, executor), replay=replay)
+            trainer = make(0, reward=gfn.ParallelReward(reward, executor), sources=[replay])
         # Workers import torch in the first step.
         trainer.fit(1)
         before, began = trainer.reward_calls, time.perf_counter()

@@ -47,8 +47,7 @@ trainer = gfn.Trainer(
     gfn.ColoredGraphReward(),
     policy,
     batch=given.batch,
-    lr=given.lr,
-    lr_scale=gfn.Linear(1, 0, given.steps),
+    adam=gfn.Adam(lr=given.lr, schedule=gfn.Linear(1, 0, given.steps)),
     seed=given.seed,
 )
 

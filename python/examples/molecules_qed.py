@@ -28,10 +28,9 @@ trainer = gfn.Trainer(
     reward,
     gfn.GraphNet(layers=3, embedding=64, backward="shared_torso"),
     batch=32,
-    lr=1e-3,
-    lr_scale=gfn.Linear(1, 0, given.steps),
+    adam=gfn.Adam(lr=1e-3, schedule=gfn.Linear(1, 0, given.steps)),
     # Half of each batch are good molecules of before, drawn by their reward.
-    replay=gfn.Replay(2_000, distinct=True, draw="reward_prioritised"),
+    sources=[gfn.Replay(2_000, distinct=True, draw="reward_prioritised")],
     seed=given.seed,
 )
 

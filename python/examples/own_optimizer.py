@@ -14,7 +14,13 @@ arguments.add_argument("--seed", type=int, default=0)
 given = arguments.parse_args()
 
 trainer = gfn.Trainer(
-    gfn.HyperGrid(2, 8), gfn.HyperGridReward(), gfn.Mlp(hidden=(128, 128)), gfn.TrajectoryBalance(), batch=64, epsilon=0.1, seed=given.seed
+    gfn.HyperGrid(2, 8),
+    gfn.HyperGridReward(),
+    gfn.Mlp(hidden=(128, 128)),
+    gfn.TrajectoryBalance(),
+    batch=64,
+    exploration=gfn.Exploration(epsilon=0.1),
+    seed=given.seed,
 )
 
 # The policy's parameters are tensors of torch. log Z is one number, which must move faster than weights.

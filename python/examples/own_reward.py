@@ -26,9 +26,8 @@ trainer = gfn.Trainer(
     triangles,
     gfn.GraphNet(embedding=64, pair_walks=3),
     batch=64,
-    lr=3e-3,
     # The number of steps is known, so the learning rate can fall to 0: that ends closest to the target.
-    lr_scale=gfn.Linear(1, 0, given.steps),
+    adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, given.steps)),
     seed=given.seed,
 )
 

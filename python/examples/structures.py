@@ -30,11 +30,10 @@ trainer = gfn.Trainer(
     gfn.Mlp((1024,), backward="uniform"),
     gfn.ModifiedDetailedBalance(),
     batch=64,
-    lr=2e-2,
-    lr_scale=gfn.Linear(1, 0, given.steps),
+    adam=gfn.Adam(lr=2e-2, schedule=gfn.Linear(1, 0, given.steps)),
     # Few graphs have nearly all of the probability: half of the actions at random find them, and a buffer brings the best of them back.
-    epsilon=gfn.Linear(0.5, 0, max(given.steps // 2, 1)),
-    replay=gfn.Replay(10_000, draw="weighted_ranks"),
+    exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0, max(given.steps // 2, 1))),
+    sources=[gfn.Replay(10_000, draw="weighted_ranks")],
     seed=given.seed,
 )
 trainer.fit(given.steps)

@@ -5,11 +5,11 @@ use gfn::Result;
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::passed_on;
+use crate::errors::python_error;
 use crate::tensors;
 
 /// Adds the gradients of a sum to what it depends on.
 pub(crate) fn backward(sum: &Tensor) -> Result<()> {
     let done = Python::attach(|py| tensors::to_python(py, sum)?.call_method0("backward").map(drop));
-    done.map_err(passed_on("a backward pass"))
+    done.map_err(python_error("a backward pass"))
 }

@@ -1,4 +1,4 @@
-//! How rewards depend on conditions, and how a network is told them: what `gfn_rs.Conditioning` is made of.
+//! Conditions that rewards depend on, and their encoding for networks: the core of `gfn_rs.Conditioning`.
 
 use gfn::condition::ConditionSource;
 use gfn::{Result, Rng};
@@ -79,8 +79,8 @@ impl Conditioner {
 #[pymethods]
 impl Conditioner {
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        let spec: Spec = read("Conditioning", text)?;
+    fn new(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let spec: Spec = read("Conditioning", settings)?;
         spec.build().map(Self).map_err(raised)
     }
 
@@ -93,8 +93,8 @@ impl Conditioner {
     /// Vectors of `n` conditions, `[n, width]`.
     fn draw<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Bound<'py, PyAny>> {
         let _inside = Inside::enter(py)?;
-        let drawn = self.0.draw(n, &mut Rng::seeded(seed)).map_err(raised)?;
-        tensors::to_python(py, &drawn)
+        let conditions = self.0.draw(n, &mut Rng::seeded(seed)).map_err(raised)?;
+        tensors::to_python(py, &conditions)
     }
 
     /// The vectors of conditions.

@@ -31,7 +31,7 @@ pub(crate) fn raised(error: Error) -> PyErr {
     }
 }
 
-/// An exception of Python code that the library called, on its way back through the library.
-pub(crate) fn passed_on(who: &'static str) -> impl Fn(PyErr) -> Error {
+/// The error that carries an exception of Python code through the library.
+pub(crate) fn python_error(who: &'static str) -> impl Fn(PyErr) -> Error {
     move |exception| Error::external(who, exception)
 }

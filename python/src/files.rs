@@ -20,16 +20,16 @@ type Read = (Vec<String>, String);
 #[pyfunction]
 pub(crate) fn read_molecules(
     py: Python<'_>,
-    given: &Bound<'_, PyAny>,
+    molecules: &Bound<'_, PyAny>,
     cleanup: bool,
     column: Option<String>,
 ) -> PyResult<Read> {
     let _inside = Inside::enter(py)?;
     let cleanup = if cleanup { Cleanup::ALL } else { Cleanup::default() };
-    if let Ok(path) = given.extract::<PathBuf>() {
+    if let Ok(path) = molecules.extract::<PathBuf>() {
         return py.detach(|| all(MoleculeReader::open(path)?, cleanup, column)).map_err(raised);
     }
-    let text = lines(given, "molecules")?.join("\n");
+    let text = lines(molecules, "molecules")?.join("\n");
     let reader = || MoleculeReader::new(text.as_bytes(), MoleculeFormat::Smiles);
     py.detach(|| all(reader(), cleanup, column)).map_err(raised)
 }

@@ -18,7 +18,7 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Those of this thread.
+    /// Calls of this thread.
     static OWN_CALLS: Cell<usize> = const { Cell::new(0) };
     /// Whether this thread has a pool of its own.
     static ALONE: Cell<bool> = const { Cell::new(false) };

@@ -1,9 +1,13 @@
 //! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, as its classes use them.
 //!
-//! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
-//! batches, never state by state. The interpreter is let go while a trainer works.
+//! Settings come as dictionaries from classes that are written in Python. Objects of Python (rewards, networks, callbacks) are called with
+//! batches, never state by state. The interpreter is detached while a trainer works.
+
+#[macro_use]
+mod kinds;
 
 mod backward;
+mod border;
 mod conditioning;
 mod conditions;
 mod env;
@@ -11,15 +15,14 @@ mod errors;
 mod evaluation;
 mod files;
 mod inside;
-mod kept;
-mod layers;
 mod metrics;
 mod molecules;
 mod objective;
-mod objects;
 mod parts;
+mod paths;
 mod policy;
 mod ranking;
+mod references;
 mod reward;
 mod session;
 mod settings;
@@ -40,7 +43,7 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))?;
     module.add_class::<conditioning::Conditioner>()?;
     module.add_class::<env::Env>()?;
-    module.add_class::<layers::Paths>()?;
+    module.add_class::<paths::Paths>()?;
     module.add_class::<env::VectorMoves>()?;
     module.add_class::<objective::Scores>()?;
     module.add_class::<ranking::Ranking>()?;

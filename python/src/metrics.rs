@@ -54,7 +54,7 @@ pub(crate) fn hypervolume(
     py.detach(|| pareto::hypervolume(&objectives, &reference)).map_err(raised)
 }
 
-/// How far the samples of a perfect sampler are from the target.
+/// The distance of the samples of a perfect sampler from the target.
 #[pyfunction]
 pub(crate) fn noise_floor<'py>(
     py: Python<'py>,

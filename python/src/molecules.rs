@@ -10,12 +10,14 @@ use gfn_molecules::{LeftOut, Molecule, MoleculeCodec, MoleculeReward, MoleculeSc
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use serde_json::Value;
 
-use crate::env::{EnvKind, GraphSpec};
+use crate::env::GraphSpec;
 use crate::errors::raised;
+use crate::kinds::{ByKind, GraphFacts, Space};
 use crate::settings::read;
 
-/// What stands for what in the graphs, by name: classes of nodes, values of their attributes, the same of edges.
+/// The names of classes of nodes, of values of their attributes, and the same of edges.
 pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
 /// Rows that are named in an error.
@@ -23,42 +25,42 @@ const NAMED: usize = 3;
 /// Trees of a molecule that are looked at.
 const LISTED: usize = 1_000;
 
-/// How graphs are read as molecules.
+/// Reads graphs as molecules.
 #[derive(Clone)]
 pub(crate) struct Reading {
-    how: How,
-    /// The environment's settings, as JSON: what it is made from again in another process.
-    pub(crate) settings: Arc<str>,
+    codec: MoleculeCodecs,
+    /// The environment's settings, of which another process builds it.
+    pub(crate) settings: Arc<Value>,
 }
 
-/// What the nodes of the graphs are.
+/// The meaning of nodes: atoms or fragments.
 #[derive(Clone)]
-pub(crate) enum How {
+pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
     Fragments(Fragments),
 }
 
 impl Reading {
-    /// That of an environment of these settings.
-    pub(crate) fn of(settings: &GraphSpec, how: How) -> Result<Self> {
-        let settings = serde_json::to_string(settings).map_err(|error| Error::external("settings", error))?;
-        Ok(Self { how, settings: settings.into() })
+    /// The reading of an environment of these settings.
+    pub(crate) fn new(settings: &GraphSpec, codec: MoleculeCodecs) -> Result<Self> {
+        let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
+        Ok(Self { codec, settings: Arc::new(settings) })
     }
 
-    /// The same, of settings as JSON.
-    pub(crate) fn read(settings: &str) -> PyResult<Self> {
+    /// The reading of an environment of settings of Python.
+    pub(crate) fn read(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         let spec: GraphSpec = read("an environment", settings)?;
         match spec.build().map_err(raised)? {
-            EnvKind::Graphs { reading: Some(reading), .. } => Ok(reading),
+            ByKind::Graphs(Space { facts: GraphFacts::Molecules(reading), .. }) => Ok(reading),
             _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules"))),
         }
     }
 
-    /// What stands for what in the graphs, which are of this schema.
+    /// The names of classes and attributes in graphs of this schema.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
-        match &self.how {
-            How::Atoms(codec) => {
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => {
                 if codec.config().stereo {
                     edges.extend(["leaves", "arrives at", "is seen from", "is of"].map(str::to_owned));
                 }
@@ -78,7 +80,7 @@ impl Reading {
                 };
                 (codec.class_names(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
             }
-            How::Fragments(env) => {
+            MoleculeCodecs::Fragments(env) => {
                 let fragments = env.library().fragments().iter().map(|fragment| fragment.smiles().to_owned());
                 let stems =
                     |most: &u8| (0..=*most).map(|stem| if stem == 0 { "unset".to_owned() } else { stem.to_string() });
@@ -90,9 +92,9 @@ impl Reading {
 
     /// The molecule that a graph is.
     pub(crate) fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
-        match &self.how {
-            How::Atoms(codec) => codec.molecule(graph),
-            How::Fragments(env) => env.library().molecule(graph),
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => codec.molecule(graph),
+            MoleculeCodecs::Fragments(env) => env.library().molecule(graph),
         }
     }
 
@@ -105,7 +107,7 @@ impl Reading {
     fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        if matches!(&self.how, How::Atoms(codec) if codec.config().stereo) {
+        if matches!(&self.codec, MoleculeCodecs::Atoms(codec) if codec.config().stereo) {
             // A mark that says nothing is no loss.
             return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
         }
@@ -117,8 +119,8 @@ impl Reading {
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse =
             |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
-        match &self.how {
-            How::Atoms(codec) => {
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => {
                 let graph = codec.graph(molecule)?;
                 let isomers = if codec.config().stereo { molecule.n_stereoisomers() } else { Some(1) };
                 if isomers == Some(1) {
@@ -127,7 +129,7 @@ impl Reading {
                 let number = isomers.map_or("too many".to_owned(), |n| n.to_string());
                 refuse(format!("which is {number} stereoisomers"), "one of them: marks of its centres and double bonds")
             }
-            How::Fragments(env) => {
+            MoleculeCodecs::Fragments(env) => {
                 let mut trees = env.trees(molecule, LISTED.max(most))?;
                 trees.truncate(most);
                 if !trees.is_empty() {
@@ -145,7 +147,7 @@ impl Reading {
 
     /// The number of fragments of its library that were read without their stereochemistry, and the first.
     fn without_stereo(&self) -> Option<(usize, String)> {
-        let How::Fragments(env) = &self.how else { return None };
+        let MoleculeCodecs::Fragments(env) = &self.codec else { return None };
         let mut flat = env.library().fragments().iter().filter(|fragment| fragment.left_out().stereo > 0);
         let first = flat.next()?.smiles().to_owned();
         Some((1 + flat.count(), first))
@@ -158,22 +160,22 @@ impl Reading {
 
     /// A score of molecules as a reward of graphs.
     pub(crate) fn reward(&self, score: impl MoleculeScore + 'static) -> Box<dyn Reward<GraphStates>> {
-        match &self.how {
-            How::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
-            How::Fragments(env) => Box::new(FragmentReward::new(env.library(), score)),
+        match &self.codec {
+            MoleculeCodecs::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
+            MoleculeCodecs::Fragments(env) => Box::new(FragmentReward::new(env.library(), score)),
         }
     }
 }
 
 /// SMILES, each with a name behind it perhaps, or molecules of RDKit, as text.
-pub(crate) fn lines(given: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
+pub(crate) fn lines(molecules: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
     let wrong = |what: String| {
         PyTypeError::new_err(format!("{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit"))
     };
-    if given.is_instance_of::<PyString>() {
+    if molecules.is_instance_of::<PyString>() {
         return Err(wrong("is a str".into()));
     }
-    let Ok(rows) = given.try_iter() else { return Err(wrong(format!("is a {}", given.get_type().name()?))) };
+    let Ok(rows) = molecules.try_iter() else { return Err(wrong(format!("is a {}", molecules.get_type().name()?))) };
     let line = |(row, each): (usize, PyResult<Bound<'_, PyAny>>)| {
         let each = each?;
         if let Ok(text) = each.extract::<String>() {
@@ -183,7 +185,7 @@ pub(crate) fn lines(given: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>
         if !kind.module()?.to_string().starts_with("rdkit") || !kind.name()?.to_string().contains("Mol") {
             return Err(wrong(format!("has a {} in row {row}", kind.name()?)));
         }
-        let text: String = given.py().import("rdkit.Chem")?.call_method1("MolToSmiles", (each,))?.extract()?;
+        let text: String = molecules.py().import("rdkit.Chem")?.call_method1("MolToSmiles", (each,))?.extract()?;
         Ok(text)
     };
     rows.enumerate().map(line).collect()
@@ -195,7 +197,7 @@ pub(crate) fn refusals(reading: &Reading, lines: &[String]) -> Vec<Option<String
     lines.iter().map(|line| read(line).err().map(|error| error.to_string())).collect()
 }
 
-/// What each line is read as; an error names the first of those that aren't, and says what to do.
+/// Reads each line; an error names the first lines that can't be read, and the remedy.
 pub(crate) fn rows_of<T: Send>(
     py: Python<'_>,
     lines: &[String],
@@ -245,7 +247,7 @@ pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who:
 
 /// The graph of each line.
 pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
-    if let How::Fragments(_) = &reading.how {
+    if let MoleculeCodecs::Fragments(_) = &reading.codec {
         let expected =
             "expected Graphs of fragments, which `trees` of the environment gives: a molecule may be several";
         return Err(PyValueError::new_err(format!("{who} are SMILES: {expected}")));

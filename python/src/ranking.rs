@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use crate::errors::raised;
 use crate::inside::Inside;
 use crate::molecules::lines;
+use crate::settings::read;
 
 type Numbers<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -26,13 +27,13 @@ pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<Factore
 }
 
 /// The molecules of SMILES, or of molecules of RDKit.
-fn molecules(given: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
+fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     let read = |(row, line): (usize, String)| {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         Molecule::from_smiles(smiles)
             .map_err(|error| PyValueError::new_err(format!("row {row} of molecules, {line:?}: {error}")))
     };
-    lines(given, "molecules")?.into_iter().enumerate().map(read).collect()
+    lines(objects, "molecules")?.into_iter().enumerate().map(read).collect()
 }
 
 /// A score that factors make.
@@ -42,9 +43,8 @@ pub(crate) struct Score(FactoredScore);
 #[pymethods]
 impl Score {
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        let settings = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        molecule_score(settings).map(Self).map_err(raised)
+    fn new(settings: &Bound<'_, PyAny>) -> PyResult<Self> {
+        molecule_score(read("MoleculeScore", settings)?).map(Self).map_err(raised)
     }
 
     fn names(&self) -> Vec<String> {
@@ -91,7 +91,7 @@ impl Ranking {
             let row = rows.get(&molecule.key()).copied().unwrap_or_default();
             columns.iter().filter_map(|(_, values)| values.as_array().get(row).copied()).collect()
         };
-        ranking = ranking.with_columns(&names, |kept| Ok(kept.iter().map(row).collect())).map_err(raised)?;
+        ranking = ranking.with_columns(&names, |entries| Ok(entries.iter().map(row).collect())).map_err(raised)?;
         Ok(Self(ranking))
     }
 

@@ -1,4 +1,4 @@
-//! Settings come from Python as JSON, written by the classes of `gfn_rs`.
+//! Settings: dictionaries that the classes of `gfn_rs` make of themselves.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::PyValueError;
@@ -7,24 +7,24 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads what a class of Python says of itself.
-pub(crate) fn read<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
-    let given = &mut serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(given)
+/// Reads settings; `what` names them in errors.
+pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>) -> PyResult<T> {
+    let mut reader = pythonize::Depythonizer::from_object(settings);
+    serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| PyValueError::new_err(format!("{what}: {}: {}", error.path(), error.inner())))
 }
 
 /// The defaults of some settings, with what is given in place of them; of the `nested` ones, part by part.
-pub(crate) fn over_defaults<T>(what: &'static str, given: &Value, nested: &[&str]) -> Result<T>
+pub(crate) fn over_defaults<T>(what: &'static str, values: &Value, nested: &[&str]) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,
 {
     let refuse = |got: String, expected| Err(Error::config(what, got, expected));
     let default = serde_json::to_value(T::default()).map_err(|error| Error::external(what, error))?;
-    let (Value::Object(mut settings), Value::Object(given)) = (default, given) else {
-        return refuse(given.to_string(), "settings by name");
+    let (Value::Object(mut settings), Value::Object(values)) = (default, values) else {
+        return refuse(values.to_string(), "settings by name");
     };
-    for (name, value) in given {
+    for (name, value) in values {
         if !settings.contains_key(name) {
             // One that isn't written at its default refuses a value of no kind that there is; any other name is passed over.
             let mut probed = settings.clone();

@@ -4,11 +4,11 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
 use gfn_solver::{Origin, Solver};
 use pyo3::prelude::*;
-use serde_json::Value;
 
-use crate::errors::{passed_on, raised};
+use crate::errors::{python_error, raised};
 use crate::inside::Inside;
-use crate::session::unbroken;
+use crate::session::catch_panic;
+use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
@@ -19,7 +19,7 @@ type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,
-    problem: &str,
+    problem: &Bound<'_, PyAny>,
     graphs: &Graphs,
     draw: Option<Py<PyAny>>,
     seconds: f64,
@@ -28,9 +28,8 @@ pub(crate) fn solve(
 ) -> PyResult<Answer> {
     let (_inside, watch) = (Inside::enter(py)?, Watch::new());
     let instances = Instances::new(graphs.states().graphs().to_vec()).map_err(raised)?;
+    let problem: Problem = read("the problem", problem)?;
     let job = || -> Result<Answer> {
-        let problem: Problem = serde_json::from_value(Value::String(problem.to_owned()))
-            .map_err(|_| Error::config("the problem", problem, "IndependentSet, Clique, DominatingSet or Cut"))?;
         // Checks the graph.
         GraphProblem::new(problem, &instances)?;
         let [graph] = instances.graphs() else {
@@ -45,12 +44,12 @@ pub(crate) fn solve(
                 |n, rng| {
                     watch.look()?;
                     let seed = rng.below(1 << 53) as u64;
-                    let drawn = |py: Python<'_>| -> PyResult<Vec<Vec<u32>>> {
-                        let drawn = draw.call1(py, (n, seed))?;
-                        let drawn = drawn.bind(py).cast::<Graphs>()?.get();
-                        Ok(drawn.states().graphs().iter().map(|state| problem.solution(state)).collect())
+                    let solutions = |py: Python<'_>| -> PyResult<Vec<Vec<u32>>> {
+                        let graphs = draw.call1(py, (n, seed))?;
+                        let graphs = graphs.bind(py).cast::<Graphs>()?.get();
+                        Ok(graphs.states().graphs().iter().map(|state| problem.solution(state)).collect())
                     };
-                    Python::attach(drawn).map_err(passed_on("the policy"))
+                    Python::attach(solutions).map_err(python_error("the policy"))
                 },
                 |_| (),
             )?,
@@ -61,5 +60,5 @@ pub(crate) fn solve(
         });
         Ok((solved.nodes, history.collect(), solved.samples))
     };
-    py.detach(|| unbroken(job))?.map_err(raised)
+    py.detach(|| catch_panic(job))?.map_err(raised)
 }

@@ -47,6 +47,16 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound
     unsafe { Bound::from_owned_ptr_or_err(py, gfn_tensor_to_python(tensor.as_ptr().cast_mut())) }
 }
 
+/// The `torch.Tensor` of a tensor, if there is one.
+pub(crate) fn optional_to_python(py: Python<'_>, tensor: Option<Tensor>) -> PyResult<Option<Bound<'_, PyAny>>> {
+    tensor.map(|tensor| to_python(py, &tensor)).transpose()
+}
+
+/// The tensor of a `torch.Tensor`, if there is one.
+pub(crate) fn optional(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Tensor>> {
+    object.map(from_python).transpose()
+}
+
 /// The tensor of a `torch.Tensor`.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the object is alive while it is borrowed; what comes back is null, or a handle that nobody else owns.

@@ -1,4 +1,4 @@
-//! How many threads the library has.
+//! The number of threads of the library.
 
 use std::sync::Once;
 

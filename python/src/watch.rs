@@ -11,10 +11,10 @@ use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::passed_on;
+use crate::errors::python_error;
 use crate::inside::check_ending;
 
-/// How long Ctrl-C may wait.
+/// The longest time that Ctrl-C waits.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// When signals were last looked at.
@@ -29,13 +29,13 @@ impl Watch {
     pub(crate) fn look(&self) -> Result<()> {
         check_ending()?;
         {
-            let mut looked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if looked.elapsed() <= PATIENCE {
+            let mut last_check = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if last_check.elapsed() <= PATIENCE {
                 return Ok(());
             }
-            *looked = Instant::now();
+            *last_check = Instant::now();
         }
-        Python::attach(|py| py.check_signals()).map_err(passed_on("a signal"))
+        Python::attach(|py| py.check_signals()).map_err(python_error("a signal"))
     }
 
     /// A policy that looks whenever it is asked.

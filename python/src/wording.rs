@@ -1,4 +1,4 @@
-//! What the library's messages say of Rust, said of Python.
+//! Messages of the library, with the names of Python instead of those of Rust.
 
 /// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
 const PHRASES: &[(&str, &str)] = &[
@@ -41,16 +41,19 @@ const PHRASES: &[(&str, &str)] = &[
         "train by `fit`, which has them",
     ),
     ("`MlpPolicyConfig::heads`", "`Mlp(heads=)`"),
-    ("`with_average`", "`average=Average()`"),
+    ("`with_average`", "`Adam(average=Average())`"),
     ("`with_target_network`", "`target_network`"),
     ("`Trainer::with_conditions`", "`conditions`"),
     ("`with_conditions`", "`conditions`"),
-    ("`Trainer::with_fresh`", "`fresh`"),
-    ("`with_replay`", "`replay=Replay()`"),
-    ("`with_data`", "`data`"),
+    ("`Trainer::with_fresh`", "`FreshSource`"),
+    ("`with_replay`", "`sources=[Replay()]`"),
+    ("`with_data`", "`Data`"),
     ("`TrainerConfig::source`", "`share`"),
     ("updates_per_draw", "updates"),
     ("`TrainerConfig::replay_path`", "`Replay.path`"),
+    ("`TrainerConfig::chunk`", "`Adam.chunk`"),
+    ("`TrainerConfig::transitions`", "`Adam.transitions`"),
+    ("`TrainerConfig::lr_scale`", "`Adam.schedule`"),
     ("`TrainerConfig::", "`"),
     ("`EstimatorsConfig::", "`"),
     ("`AdamConfig::", "`"),

@@ -20,7 +20,7 @@ def second(points):
 
 
 def learner(conditions=TWO, reward=(first, second), policy=gfn.Mlp((64, 64)), **changes):
-    settings = dict(batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 1500))
+    settings = dict(batch=64, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 1500)))
     return gfn.Trainer(gfn.HyperGrid(2, 3), list(reward), policy, conditions=conditions, **{**settings, **changes})
 
 
@@ -85,9 +85,11 @@ def test_a_focus_is_a_cone():
 
 def test_a_focus_in_hindsight_is_replayed():
     of = gfn.Conditioning(2, focus=gfn.Focus(gfn.OneOf([[1, 0], [0, 1]]), cosine=0.95))
-    settings = dict(policy=gfn.Mlp((16,)), replay=gfn.Replay(100, after=1), seed=2)
-    plain, other = learner(of, **settings).fit(5), learner(of, hindsight=gfn.FocusInHindsight(1.0), **settings).fit(5)
-    again = learner(of, hindsight=gfn.FocusInHindsight(1.0), **settings).fit(5)
+    settings = dict(policy=gfn.Mlp((16,)), sources=[gfn.Replay(100, after=1)], seed=2)
+    plain, other = learner(of, **settings).fit(5), learner(
+        of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}
+    ).fit(5)
+    again = learner(of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}).fit(5)
     assert plain.history["loss"].tolist() != other.history["loss"].tolist() == again.history["loss"].tolist()
     # Of an object's own direction the reward is never that of outside: losses are smaller.
     assert other.history["loss"][2:].mean() < plain.history["loss"][2:].mean()
@@ -156,11 +158,11 @@ WRONG = [
     (lambda: learner().exact(condition=[1.0, 0.9, 0.9]), ValueError, "a condition vector is one with 0.9"),
     (lambda: learner().evaluate(5, condition=[9.0, 0.5, 0.5]), ValueError, "a condition vector is one with 9"),
     (lambda: learner().evaluate_on([[0, 0]], condition=[9.0, 0.5, 0.5]), ValueError, "a condition vector is one with 9"),
-    (lambda: learner(data=gfn.Data([[0, 0]], conditions=[[9.0, 0.5, 0.5]])), ValueError, "a condition vector is one with 9"),
+    (lambda: learner(sources=[gfn.Data([[0, 0]], conditions=[[9.0, 0.5, 0.5]])]), ValueError, "a condition vector is one with 9"),
     (lambda: learner().sample(1), ValueError, "no conditions"),
     (lambda: learner(reward=(first,)), ValueError, "rewards to be conditioned is 1"),
     (lambda: learner(reward=(first, second, first)), ValueError, "rewards to be conditioned is 3"),
-    (lambda: learner(n_conditions=2), ValueError, "n_conditions is 2 beside a Conditioning of width 3"),
+    (lambda: learner(n_conditions=2), TypeError, "Trainer has no setting `n_conditions`: did you mean `conditions`"),
     (lambda: learner(gfn.Conditioning(2)), ValueError, "nothing varies"),
     (lambda: learner(gfn.Conditioning), TypeError, "conditions is"),
     (lambda: learner(policy=gfn.Uniform(), objective=gfn.LogPartitionVariance()).fit(1), ValueError, "condition|parameters"),

@@ -15,7 +15,11 @@ def tilted(points, conditions):
 
 
 def trainer(**changes):
-    settings = dict(conditions=uniform, n_conditions=1, batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 800))
+    settings = dict(
+        conditions=gfn.Conditions(uniform, 1),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800)),
+    )
     settings.update(changes)
     return gfn.Trainer(gfn.HyperGrid(2, 3), settings.pop("reward", tilted), gfn.Mlp((64, 64)), settings.pop("objective", None), **settings)
 
@@ -37,7 +41,8 @@ def test_one_policy_learns_a_family_of_rewards():
 
 def test_each_batch_has_conditions_of_its_own():
     seen = []
-    trainer(conditions=lambda n, rng: seen.append(rng.integers(1 << 60)) or uniform(n, rng)).fit(3)
+    draw = lambda n, rng: seen.append(rng.integers(1 << 60)) or uniform(n, rng)
+    trainer(conditions=gfn.Conditions(draw, 1)).fit(3)
     assert len(seen) >= 3 and len(set(seen[-3:])) == 3
 
 
@@ -57,11 +62,20 @@ def test_conditions_and_what_needs_them_come_together():
         it.sample(1, conditions=[[np.nan]])
     with pytest.raises(TypeError, match="numbers"):
         it.sample(1, conditions="high")
-    for settings in (dict(n_conditions=0), dict(conditions=None), dict(n_conditions=-1), dict(reward=gfn.HyperGridReward())):
+    refused = (
+        lambda: gfn.Conditions(uniform, 0),
+        lambda: gfn.Conditions(uniform, -1),
+        lambda: trainer(reward=gfn.HyperGridReward()),
+    )
+    for call in refused:
         with pytest.raises(ValueError):
-            trainer(**settings)
+            call()
+    for conditions in ([1.0], uniform, gfn.Conditions):
+        with pytest.raises(TypeError, match=r"conditions is \w+: expected Conditions\(function, width\)"):
+            trainer(conditions=conditions)
+    # Without conditions, the reward lacks an argument.
     with pytest.raises(TypeError):
-        trainer(conditions=[1.0])
+        trainer(conditions=None).fit(1)
     plain = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)))
     with pytest.raises(ValueError, match="condition"):
         plain.sample(1, conditions=[[0.0]])
@@ -80,7 +94,7 @@ def test_conditions_and_what_needs_them_come_together():
 )
 def test_mistakes_in_conditions_are_raised(draw, kind):
     with pytest.raises(kind):
-        trainer(conditions=draw).fit(1)
+        trainer(conditions=gfn.Conditions(draw, 1)).fit(1)
 
 
 def test_graphs_under_conditions():
@@ -88,6 +102,11 @@ def test_graphs_under_conditions():
         return conditions[:, 0].numpy() * graphs.n_edges
 
     it = gfn.Trainer(
-        gfn.GraphBuilding(3, min_nodes=3), reward, gfn.GraphNet(embedding=32), conditions=uniform, n_conditions=1, batch=64, lr=3e-3
+        gfn.GraphBuilding(3, min_nodes=3),
+        reward,
+        gfn.GraphNet(embedding=32),
+        conditions=gfn.Conditions(uniform, 1),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3),
     )
     assert it.fit(200).exact(condition=[1.0]).tv < 0.15

@@ -78,26 +78,36 @@ def with_objective():
 
 def with_conditions():
     holder = Holder()
-    holder.held = grid(lambda states, conditions: np.zeros(len(states)), conditions=holder.conditions, n_conditions=1).fit(2)
+    holder.held = grid(
+        lambda states, conditions: np.zeros(len(states)), conditions=gfn.Conditions(holder.conditions, 1)
+    ).fit(2)
     return holder
 
 
 def with_sources():
     holder = Holder()
-    parts = dict(source=gfn.Source(holder.drawn, share=0.5), search=gfn.Search(holder.found, every=1), replay=gfn.Replay(10, after=0))
+    parts = dict(
+        sources=[
+            gfn.Source(holder.drawn, share=0.5),
+            gfn.Search(holder.found, every=1),
+            gfn.Replay(10, after=0),
+        ]
+    )
     holder.held = grid(holder.reward, objective=gfn.AugmentedTrajectoryBalance(0.1, novelty=holder.reward), **parts).fit(2)
     return holder
 
 
 def with_fresh_objects():
     holder = Holder()
-    holder.held = grid(holder.reward, fresh=gfn.FreshSource(lambda wanted, rng: holder.drawn(wanted.most, rng))).fit(2)
+    holder.held = grid(
+        holder.reward, sources=[gfn.FreshSource(lambda wanted, rng: holder.drawn(wanted.max, rng))]
+    ).fit(2)
     return holder
 
 
 def with_priority():
     holder = Holder()
-    holder.held = grid(holder.reward, replay=gfn.Replay(10, after=0, draw=holder.weight)).fit(2)
+    holder.held = grid(holder.reward, sources=[gfn.Replay(10, after=0, draw=holder.weight)]).fit(2)
     return holder
 
 
@@ -110,7 +120,10 @@ def with_several_rewards():
 
 def with_hindsight():
     holder = Holder()
-    parts = dict(conditions=holder.conditions, n_conditions=1, replay=gfn.Replay(10, after=0), hindsight=gfn.Hindsight(holder.relabelled, share=0.5))
+    parts = dict(
+        conditions=gfn.Conditions(holder.conditions, 1),
+        sources=[gfn.Replay(10, after=0), gfn.Hindsight(holder.relabelled, share=0.5)],
+    )
     holder.held = grid(lambda states, conditions: np.zeros(len(states)), **parts).fit(2)
     return holder
 
@@ -145,7 +158,7 @@ def with_module():
 def with_teacher():
     module = Messages()
     teacher = gfn.Teacher(gfn.GraphModule(module, 64, 64))
-    module.held = [module_trainer(Messages(), teacher=teacher).fit(2)]
+    module.held = [module_trainer(Messages(), sources=[teacher]).fit(2)]
     return module
 
 

@@ -43,7 +43,13 @@ def test_a_declared_environment_has_the_states_that_its_rules_allow():
 
 
 def test_a_declared_environment_is_learned_exactly():
-    trainer = gfn.Trainer(thin(), count_edges, gfn.GraphNet(embedding=64), batch=64, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    trainer = gfn.Trainer(
+        thin(),
+        count_edges,
+        gfn.GraphNet(embedding=64),
+        batch=64,
+        adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)),
+    )
     before = trainer.exact().tv
     after = trainer.fit(400).exact().tv
     assert after < 0.03 and after < before / 5, (before, after)
@@ -369,7 +375,13 @@ def test_graphs_that_moves_back_would_cut_are_refused(settings):
 
 def test_graphs_that_grow_attached_are_learned():
     env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 3)
-    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
+    trainer = gfn.Trainer(
+        env,
+        count_edges,
+        gfn.GraphNet(embedding=32),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
+    )
     # None, one node, two joined ones, a path, a triangle.
     exact = trainer.fit(300).exact()
     assert exact.n_states == 5 and exact.tv < 0.03

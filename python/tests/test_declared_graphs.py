@@ -66,7 +66,13 @@ def test_what_was_never_there_is_not_put_back():
 
 def test_graphs_that_are_taken_apart_are_learned():
     env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=complete(4), scaffold="alike")
-    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
+    trainer = gfn.Trainer(
+        env,
+        count_edges,
+        gfn.GraphNet(embedding=32),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
+    )
     before = trainer.exact().tv
     assert trainer.fit(300).exact().tv < 0.05 < before
 
@@ -145,7 +151,7 @@ def test_several_graphs_are_instances():
     starts = coloured([0, 0, 0], [1, 1, 1], [0, 1, 1])
     env = gfn.GraphEnv([gfn.AddEdge()], 3, start=starts, node_classes=2, labelled=True)
     assert env.check() == (3 * 8, 3 * 8)
-    settings = dict(batch=64, lr=5e-3, lr_scale=gfn.Linear(1, 0, 250))
+    settings = dict(batch=64, adam=gfn.Adam(lr=5e-3, schedule=gfn.Linear(1, 0, 250)))
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), gfn.DetailedBalance(), **settings).fit(250)
     graphs = trainer.sample(9_000)
     kinds = graphs.node_classes.reshape(-1, 3).sum(axis=1)
@@ -160,7 +166,10 @@ def test_several_graphs_are_instances():
 def test_the_parameters_of_several_starts_are_taken_over_for_one(tmp_path):
     starts = coloured([0, 0, 0], [1, 1, 1])
     envs = [gfn.GraphEnv([gfn.AddEdge()], 3, start=each, node_classes=2, labelled=True) for each in (starts, starts[:1])]
-    trainers = [gfn.Trainer(env, count_edges, NET, gfn.DetailedBalance(), lr=5e-3, batch=32) for env in envs]
+    trainers = [
+        gfn.Trainer(env, count_edges, NET, gfn.DetailedBalance(), adam=gfn.Adam(lr=5e-3), batch=32)
+        for env in envs
+    ]
     trainers[0].fit(100).save(tmp_path / "both")
     before = trainers[1].exact().tv
     assert trainers[1].restore(tmp_path / "both").exact().tv < before / 2
@@ -239,7 +248,13 @@ def test_molecules_under_rules_are_those_of_the_setting_that_says_so():
 def test_molecules_under_rules_are_looked_at_and_learned():
     env = gfn.Molecules(3, elements=["C", "O"], charges=False, rules=Larger())
     assert env.check().states == states_of(env).n_states
-    trainer = gfn.Trainer(env, flat, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
+    trainer = gfn.Trainer(
+        env,
+        flat,
+        gfn.GraphNet(embedding=32),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
+    )
     before = trainer.exact().tv
     assert trainer.fit(300).exact().tv < 0.1 < before
     assert set(trainer.sample(100).smiles).isdisjoint(SMALL)
@@ -326,7 +341,9 @@ def test_problems_have_the_solutions_that_there_are(graph, kind, solutions, size
 def test_one_policy_learns_several_graphs():
     env = gfn.IndependentSet(graphs_of(*GRAPHS[:2]))
     net = gfn.GraphNet(layers=3, embedding=32, identity=False)
-    trainer = gfn.Trainer(env, gfn.SizeReward(2.0), net, gfn.DetailedBalance(), batch=32, lr=3e-3).fit(150)
+    trainer = gfn.Trainer(
+        env, gfn.SizeReward(2.0), net, gfn.DetailedBalance(), batch=32, adam=gfn.Adam(lr=3e-3)
+    ).fit(150)
     graphs = trainer.sample(500)
     sizes = np.array([(row[:, 0] == 1).sum() for row in np.split(graphs.node_attributes, graphs.node_ptr[1:-1])])
     assert set(graphs.n_nodes.tolist()) == {5, 6} and (sizes[graphs.n_nodes == 5] == 2).all()

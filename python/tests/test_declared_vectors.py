@@ -31,13 +31,21 @@ def first(states):
 
 def test_a_declared_grid_is_the_library_s():
     own = gfn.VectorEnv(2, 3, GRID)
-    exact = gfn.Trainer(own, first, gfn.Mlp((64, 64)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 400)).fit(400).exact()
+    exact = (
+        gfn.Trainer(
+            own, first, gfn.Mlp((64, 64)), batch=32, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 400))
+        )
+        .fit(400)
+        .exact()
+    )
     theirs = gfn.Trainer(gfn.HyperGrid(2, 3), first, gfn.Mlp((8,))).exact()
     assert (exact.n_states, exact.log_z) == (9, pytest.approx(theirs.log_z)) and exact.tv < 0.03
 
 
 def test_rules_restrict_states_and_ends():
-    trainer = gfn.Trainer(gfn.VectorEnv(2, 3, GRID, OffDiagonal()), first, gfn.Mlp((32, 32)), batch=32, lr=3e-3)
+    trainer = gfn.Trainer(
+        gfn.VectorEnv(2, 3, GRID, OffDiagonal()), first, gfn.Mlp((32, 32)), batch=32, adam=gfn.Adam(lr=3e-3)
+    )
     exact = trainer.exact()
     states = {tuple(row) for row in exact.states.tolist()}
     assert states == {(0, 0), (1, 0), (2, 0), (2, 1), (0, 1), (0, 2), (1, 2)}
@@ -130,7 +138,13 @@ def test_moves_back_that_lead_nowhere_are_found():
     def flat(states):
         return np.zeros(len(states))
 
-    trainer = gfn.Trainer(gfn.VectorEnv(1, 3, moves, Told()), flat, gfn.Mlp((16,)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
+    trainer = gfn.Trainer(
+        gfn.VectorEnv(1, 3, moves, Told()),
+        flat,
+        gfn.Mlp((16,)),
+        batch=32,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
+    )
     assert trainer.fit(300).exact().tv < 0.02
 
 
@@ -143,7 +157,9 @@ def test_moves_lead_up_and_down():
     moves = [(0, 0, 1), (0, 1, 2), (0, 0, 2), (1, 2, 1), (1, 1, 0)]
     env = gfn.VectorEnv(2, 3, moves, start=[0, 2])
     assert env.check() == (9, 9)
-    trainer = gfn.Trainer(env, first, gfn.Mlp((64, 64)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 400))
+    trainer = gfn.Trainer(
+        env, first, gfn.Mlp((64, 64)), batch=32, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 400))
+    )
     exact = trainer.exact()
     assert exact.states[0].tolist() == [0, 2]
     assert (exact.n_states, exact.log_z) == (9, pytest.approx(math.log(3 * sum(math.exp(k) for k in range(3)))))
@@ -173,7 +189,14 @@ def test_several_starts_are_told_apart_by_what_no_move_changes():
     env = gfn.VectorEnv(2, 4, [(0, value, value + 1) for value in range(3)], start=np.array([[0, 0], [2, 1]]))
     assert env.check() == (6, 6)
     policy = gfn.Mlp((32, 32))
-    trainer = gfn.Trainer(env, first, policy, gfn.DetailedBalance(), batch=64, lr=1e-2, lr_scale=gfn.Linear(1, 0, 400)).fit(400)
+    trainer = gfn.Trainer(
+        env,
+        first,
+        policy,
+        gfn.DetailedBalance(),
+        batch=64,
+        adam=gfn.Adam(lr=1e-2, schedule=gfn.Linear(1, 0, 400)),
+    ).fit(400)
     objects = trainer.sample(20_000)
     for start, least in ((0, 0), (1, 2)):
         counts = np.bincount(objects[objects[:, 1] == start, 0], minlength=4)

@@ -16,7 +16,13 @@ GRID = gfn.HyperGrid(2, 4)
 
 @pytest.fixture(scope="module")
 def learned():
-    return gfn.Trainer(GRID, gfn.HyperGridReward(), gfn.Mlp((64, 64)), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 500)).fit(500)
+    return gfn.Trainer(
+        GRID,
+        gfn.HyperGridReward(),
+        gfn.Mlp((64, 64)),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)),
+    ).fit(500)
 
 
 def untrained():
@@ -101,7 +107,9 @@ def test_the_best_objects_and_their_diversity(learned):
 def test_estimates_under_conditions():
     reward = lambda points, conditions: conditions[:, 0].numpy() * points[:, 0]
     draw = lambda n, rng: rng.uniform(-2, 2, size=(n, 1))
-    settings = dict(conditions=draw, n_conditions=1, batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 600))
+    settings = dict(
+        conditions=gfn.Conditions(draw, 1), batch=64, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 600))
+    )
     it = gfn.Trainer(gfn.HyperGrid(2, 3), reward, gfn.Mlp((64, 64)), **settings).fit(600)
     for c in (-1.5, 1.5):
         exact, sampled = it.exact(condition=[c]), it.evaluate(2000, condition=[c])
@@ -123,7 +131,13 @@ def test_an_upper_bound_has_the_error_of_its_mean():
 
 def test_continuous_objects_are_evaluated():
     target = gfn.GaussianTarget([0.5, -0.5], 0.7)
-    it = gfn.Trainer(gfn.Diffusion(2, 16), target, gfn.DiffusionNet(langevin_clip=100.0), batch=128, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    it = gfn.Trainer(
+        gfn.Diffusion(2, 16),
+        target,
+        gfn.DiffusionNet(langevin_clip=100.0),
+        batch=128,
+        adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)),
+    )
     it.fit(400)
     sampled = it.evaluate(2000)
     assert abs(sampled.log_z) < 0.1 and sampled.n_distinct == 2000

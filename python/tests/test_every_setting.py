@@ -37,7 +37,9 @@ def told(states):
 
 def run(env, reward, policy, objective=None, steps=2, **settings):
     """What a few steps are like."""
-    trainer = gfn.Trainer(env, reward, policy, objective, **{"batch": 8, "lr": 0.01, **settings})
+    trainer = gfn.Trainer(
+        env, reward, policy, objective, **{"batch": 8, "adam": gfn.Adam(lr=0.01), **settings}
+    )
     trainer.fit(steps)
     width = trainer._n_conditions
     conditions = np.full((4, width), 0.5) if width and not isinstance(settings["conditions"], gfn.Conditioning) else None
@@ -74,16 +76,33 @@ def anew(env, **settings):
     return lambda policy: of_policy(env, **settings)(dataclasses.replace(policy, module=copy.deepcopy(policy.module)))
 
 
+UNIFORM_CONDITIONS = gfn.Conditions(lambda n, rng: rng.uniform(size=(n, 1)), 1)
+
+
 def conditioned(net):
-    return dict(conditions=lambda n, rng: rng.uniform(size=(n, 1)), n_conditions=1, reward=lambda states, conditions: np.zeros(len(states)))
+    return dict(conditions=UNIFORM_CONDITIONS, reward=lambda states, conditions: np.zeros(len(states)))
 
 
 def of_objective(policy=SMALL, **settings):
-    return lambda objective: run(GRID, Differing(), policy, objective, **{"epsilon": 0.0, **settings})
+    return lambda objective: run(
+        GRID, Differing(), policy, objective, **{"exploration": gfn.Exploration(epsilon=0.0), **settings}
+    )
 
 
-def of_part(name, steps=4, env=GRID, reward=None, policy=SMALL, **settings):
-    return lambda part: run(env, reward or Differing(), policy, steps=steps, **{name: part, **settings})
+def of_source(*more, steps=4, env=GRID, reward=None, policy=SMALL, **settings):
+    return lambda source: run(
+        env, reward or Differing(), policy, steps=steps, sources=[*more, source], **settings
+    )
+
+
+def of_temperature(schedule):
+    return run(GRID, Differing(), SMALL, steps=4, exploration=gfn.Exploration(temperature=schedule))
+
+
+def of_updates(name, **settings):
+    return lambda part: run(
+        GRID, Differing(), SMALL, steps=4, adam=gfn.Adam(**{"lr": 0.01, name: part}), **settings
+    )
 
 
 class Torso(torch.nn.Module):
@@ -178,11 +197,11 @@ def drawn(conditioning):
 
 
 def beside_replay(**settings):
-    return lambda replay: run(GRID, Differing(), SMALL, steps=6, replay=replay, **settings)
+    return lambda replay: run(GRID, Differing(), SMALL, steps=6, sources=[replay], **settings)
 
 
 REPLAY = dict(capacity=12, after=0)
-RELATIVE = dict(policy=gfn.Mlp((8,)), epsilon=0.0)
+RELATIVE = dict(policy=gfn.Mlp((8,)), exploration=gfn.Exploration(epsilon=0.0))
 DIFFUSION = gfn.Diffusion(1, steps=4)
 GAUSSIAN = gfn.GaussianTarget([0.5], 0.7)
 
@@ -202,7 +221,21 @@ CASES = [
         gfn.Molecules,
         of_env("graphs"),
         dict(max_atoms=5),
-        dict(max_atoms=4, elements=["C", "N"], charges=False, extra_valences=1, max_bond_order=1, max_rings=0, max_ring_size=3, corrects_symmetry=False, scaffold="C*", attachments=[0], told_apart=True, stereo=True, rules=Thin()),
+        dict(
+            max_atoms=4,
+            elements=["C", "N"],
+            charges=False,
+            extra_valences=1,
+            max_bond_order=1,
+            max_rings=0,
+            max_ring_size=3,
+            corrects_symmetry=False,
+            scaffold="C*",
+            attachments=[0],
+            told_apart=True,
+            stereo=True,
+            rules=Thin(),
+        ),
     ),
     (gfn.Fragments, of_env("graphs"), dict(max_fragments=2), dict(max_fragments=3, library="FILE", rules=Single())),
     (gfn.HyperGrid, of_env(), dict(ndim=2, height=4), dict(ndim=3, height=5)),
@@ -217,7 +250,12 @@ CASES = [
     (gfn.BayesianStructure, of_env(), dict(nodes=3), dict(nodes=4, max_parents=1, forbidden=[(0, 1)], required=[(0, 1)])),
     (gfn.Box, of_env("box"), dict(ndim=2), dict(ndim=1, delta=0.4, polar=True)),
     (gfn.Line, of_env("line"), dict(n_steps=3), dict(n_steps=4)),
-    (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4), dict(dim=2, steps=5, sigma=2.0, process="ornstein_uhlenbeck", rate=2.0, beta_min=0.02, beta_max=0.5)),
+    (
+        gfn.Diffusion,
+        of_env("diffusion"),
+        dict(dim=1, steps=4),
+        dict(dim=2, steps=5, sigma=2.0, process="ornstein_uhlenbeck", rate=2.0, beta_min=0.02, beta_max=0.5),
+    ),
     (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="ornstein_uhlenbeck"), dict(rate=2.0)),
     (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="variance_preserving"), dict(beta_min=0.02, beta_max=0.5)),
     (
@@ -238,8 +276,16 @@ CASES = [
         dict(),
         dict(max_edges=1),
     ),
-    (gfn.RemoveNode, lambda move: of_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)), dict(), dict(attached=True)),
-    *((kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:], for_size=True)) for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)),
+    (
+        gfn.RemoveNode,
+        lambda move: of_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)),
+        dict(),
+        dict(attached=True),
+    ),
+    *(
+        (kind, of_problem, dict(graphs=CYCLES[:1]), dict(graphs=CYCLES[1:], for_size=True))
+        for kind in (gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut)
+    ),
     (
         gfn.Env,
         of_env(),
@@ -255,8 +301,18 @@ CASES = [
         | dict(initial_log_z=1.0, initial_exit_bias=1.0, logit_scale=(4,)),
     ),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8), dict(heads=8)),
-    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gat"), dict(heads=8, degrees=True, norm="graph", jumping="concat", unit=4.0)),
-    (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8, conv="gps"), dict(heads=8, degrees=True, closed_walks=2, norm="none", jumping="max")),
+    (
+        gfn.GraphNet,
+        of_policy(LABELLED),
+        dict(layers=1, embedding=8, conv="gat"),
+        dict(heads=8, degrees=True, norm="graph", jumping="concat", unit=4.0),
+    ),
+    (
+        gfn.GraphNet,
+        of_policy(LABELLED),
+        dict(layers=1, embedding=8, conv="gps"),
+        dict(heads=8, degrees=True, closed_walks=2, norm="none", jumping="max"),
+    ),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8, symmetry="unseen"), dict(symmetry="refined")),
@@ -271,7 +327,15 @@ CASES = [
         gfn.GraphModule,
         anew(ALIKE),
         dict(module=Torso(), node_width=8, graph_width=8),
-        dict(module=torch.nn.Linear(8, 8), node_width=4, graph_width=4, backward="shared_torso", pair_walks=2, initial_log_z=1.0, initial_exit_bias=1.0)
+        dict(
+            module=torch.nn.Linear(8, 8),
+            node_width=4,
+            graph_width=4,
+            backward="shared_torso",
+            pair_walks=2,
+            initial_log_z=1.0,
+            initial_exit_bias=1.0,
+        )
         | dict(logit_scale=(4,), symmetry="unseen"),
     ),
     (
@@ -288,7 +352,12 @@ CASES = [
         dict(module=Rows(2, 9), width=9, inputs="entries", backward="uniform", initial_log_z=1.0, heads=2, logit_scale=(4,)),
     ),
     (gfn.VectorModule, anew(GRID, **conditioned("grid")), dict(module=Rows(2), width=8), dict(logit_scale=(4,))),
-    (gfn.SequenceModule, anew(gfn.TokenSequence(3, 3)), dict(module=Rows(3), width=8), dict(module=Rows(3, 9), width=9, initial_log_z=1.0, logit_scale=(4,))),
+    (
+        gfn.SequenceModule,
+        anew(gfn.TokenSequence(3, 3)),
+        dict(module=Rows(3), width=8),
+        dict(module=Rows(3, 9), width=9, initial_log_z=1.0, logit_scale=(4,)),
+    ),
     (
         gfn.DagModule,
         anew(gfn.BayesianStructure(3)),
@@ -327,14 +396,25 @@ CASES = [
         dict(langevin_clip=10.0, initial_log_z=1.0, network={"hidden": 16}, log_variance_range=1.0, backward_range=0.5),
     ),
     # Objectives.
-    (gfn.TrajectoryBalance, of_objective(), dict(), dict(backward="maximum_entropy")),
-    (gfn.LogPartitionVariance, of_objective(), dict(), dict(backward="trajectory_likelihood")),
-    (gfn.RelativeTrajectoryBalance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0)),
-    (gfn.RelativeLogPartitionVariance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0)),
-    (gfn.TrustPcl, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), alpha=2.0)),
-    (gfn.DetailedBalance, of_objective(), dict(), dict(forward_looking=True, backward="maximum_entropy")),
-    (gfn.ModifiedDetailedBalance, of_objective(steps=4), dict(), dict(target_network=2)),
-    (gfn.SubTrajectoryBalance, of_objective(), dict(), dict(weighting="equal", lambda_=0.5, forward_looking=True, backward="maximum_entropy")),
+    (gfn.TrajectoryBalance, of_objective(), dict(), dict(backward="maximum_entropy", regression="shifted_cosh")),
+    (gfn.LogPartitionVariance, of_objective(), dict(), dict(backward="trajectory_likelihood", regression="shifted_cosh")),
+    (gfn.RelativeTrajectoryBalance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0, regression="shifted_cosh")),
+    (gfn.RelativeLogPartitionVariance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0, regression="shifted_cosh")),
+    (gfn.TrustPcl, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), alpha=2.0, regression="shifted_cosh")),
+    (gfn.DetailedBalance, of_objective(), dict(), dict(forward_looking=True, backward="maximum_entropy", regression="absolute")),
+    (gfn.ModifiedDetailedBalance, of_objective(steps=4), dict(), dict(target_network=2, regression="half_squared")),
+    (
+        gfn.SubTrajectoryBalance,
+        of_objective(),
+        dict(),
+        dict(
+            weighting="equal",
+            lambda_=0.5,
+            forward_looking=True,
+            backward="maximum_entropy",
+            regression="shifted_cosh",
+        ),
+    ),
     (gfn.SubTrajectoryBalance, of_objective(), dict(weighting="tb"), dict(lambda_=0.5)),
     (
         gfn.RandomDistillation,
@@ -342,15 +422,26 @@ CASES = [
         dict(hidden=(8,), outputs=4),
         dict(hidden=(8, 8), outputs=8, lr=0.1),
     ),
-    (gfn.AugmentedTrajectoryBalance, of_objective(), dict(edges=0.5), dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)))),
-    (gfn.AugmentedDetailedBalance, of_objective(), dict(edges=0.5), dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)))),
-    (gfn.PolicyGradient, of_objective(steps=3), dict(), dict(advantage="total", gae_lambda=0.2)),
+    (
+        gfn.AugmentedTrajectoryBalance,
+        of_objective(),
+        dict(edges=0.5),
+        dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh"),
+    ),
+    (
+        gfn.AugmentedDetailedBalance,
+        of_objective(),
+        dict(edges=0.5),
+        dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh"),
+    ),
+    (gfn.PolicyGradient, of_objective(steps=3), dict(), dict(advantage="total", gae_lambda=0.2, regression="shifted_cosh")),
+    (gfn.FlowMatching, of_objective(), dict(), dict(regression="shifted_cosh")),
     (gfn.PolicyGradient, of_objective(), dict(advantage="total"), dict(gae_lambda=0.2)),
     (
         gfn.ProximalPolicy,
-        of_objective(steps=3, lr=0.1),
+        of_objective(steps=3, adam=gfn.Adam(lr=0.1)),
         dict(clip=0.01),
-        dict(advantage="total", gae_lambda=0.2, clip=0.3, kl=1.0, value_weight=2.0, epochs=2),
+        dict(advantage="total", gae_lambda=0.2, clip=0.3, kl=1.0, value_weight=2.0, epochs=2, regression="shifted_cosh"),
     ),
     (gfn.OwnObjective, of_objective(), dict(function=loss_of), dict(function=lambda scores: 2.0 * loss_of(scores), log_z=False, flow=True)),
     # Parts.
@@ -368,54 +459,80 @@ CASES = [
     (gfn.Replay, beside_replay(), dict(path="stored", **REPLAY), dict(objects_alone=True)),
     (
         gfn.Data,
-        of_part("data", steps=8, lr=0.3),
+        of_source(steps=8, adam=gfn.Adam(lr=0.3)),
         dict(objects=POINTS),
         dict(objects=POINTS - (POINTS > 2), share=0.25, path="policy_backward", conditions=np.zeros((3, 1))),
     ),
-    (gfn.Source, of_part("source"), dict(function=lambda n, rng: rng.integers(0, 4, (n, 2))), dict(function=lambda n, rng: np.ones((n, 2), int), share=0.25)),
+    (
+        gfn.Source,
+        of_source(),
+        dict(function=lambda n, rng: rng.integers(0, 4, (n, 2))),
+        dict(function=lambda n, rng: np.ones((n, 2), int), share=0.25),
+    ),
     (
         gfn.FreshSource,
-        of_part("fresh"),
-        dict(function=lambda wanted, rng: np.ones((wanted.most, 2), int)),
-        dict(function=lambda wanted, rng: gfn.Drawn(np.ones((wanted.most, 2), int), np.ones(wanted.most))),
+        of_source(),
+        dict(function=lambda wanted, rng: np.ones((wanted.max, 2), int)),
+        dict(function=lambda wanted, rng: gfn.FreshObjects(np.ones((wanted.max, 2), int), np.ones(wanted.max))),
     ),
-    (gfn.TransitionBatches, of_part("transitions", objective=gfn.DetailedBalance()), dict(size=4), dict(size=6, updates=3)),
-    (gfn.LocalSearch, of_part("local_search"), dict(max_back=2), dict(max_back=3, rounds=2, acceptance="greedy")),
+    (gfn.TransitionBatches, of_updates("transitions", objective=gfn.DetailedBalance()), dict(size=4), dict(size=6, updates=3)),
+    (gfn.LocalSearch, of_source(), dict(max_back=2), dict(max_back=3, rounds=2, acceptance="greedy")),
     (
         gfn.Teacher,
-        of_part("teacher", steps=12, batch=32),
+        of_source(steps=12, batch=32),
         dict(policy=SMALL, lr=0.3),
         dict(policy=gfn.Mlp((16,)), share=0.25, under_sampled=0.0, alpha=3.0, epsilon=10.0, lr=1.0, log_z_lr=10.0, max_norm=1e-4),
     ),
     (
         gfn.Search,
-        of_part("search", replay=gfn.Replay(12, after=0)),
+        of_source(gfn.Replay(12, after=0)),
         dict(function=shifted, every=1, objects=4),
         dict(function=lambda points, rng: points, every=3, objects=8),
     ),
     (
         gfn.Mala,
-        of_part("search", env=DIFFUSION, reward=GAUSSIAN, policy=NETS["diffusion"], replay=gfn.Replay(64, after=0)),
+        of_source(gfn.Replay(64, after=0), env=DIFFUSION, reward=GAUSSIAN, policy=NETS["diffusion"]),
         dict(every=2, objects=4, steps=8, burn_in=4, thin=2),
         dict(every=1, objects=6, steps=10, burn_in=2, thin=1, step_size=0.5, acceptance=0.9),
     ),
     (
         gfn.Hindsight,
-        of_part("hindsight", steps=6, replay=gfn.Replay(12, after=0), conditions=lambda n, rng: rng.uniform(size=(n, 1)), n_conditions=1, reward=lambda x, c: c.numpy()[:, 0] * x[:, 0]),
+        of_source(gfn.Replay(12, after=0), steps=6, conditions=UNIFORM_CONDITIONS, reward=lambda x, c: c.numpy()[:, 0] * x[:, 0]),
         dict(function=lambda objects, conditions, rng: conditions * 0.5),
         dict(function=lambda objects, conditions, rng: conditions * 0.1, share=1.0),
     ),
     (
         gfn.FocusInHindsight,
-        of_part("hindsight", steps=6, replay=gfn.Replay(12, after=0), conditions=VARIED, reward=TWO),
+        of_source(gfn.Replay(12, after=0), steps=6, conditions=VARIED, reward=TWO),
         dict(share=0.0),
         dict(share=1.0),
     ),
     (
         gfn.Average,
-        lambda average: run(GRID, Differing(), SMALL, steps=6, average=average) and averaged(average),
+        lambda average: run(GRID, Differing(), SMALL, steps=6, adam=gfn.Adam(lr=0.01, average=average)) and averaged(average),
         dict(decay=0.5),
         dict(decay=0.9, sampling=True),
+    ),
+    (gfn.Thompson, of_source(policy=gfn.Mlp((8,), heads=4)), dict(share=0.25), dict(share=1.0)),
+    (
+        gfn.Adam,
+        lambda adam: run(GRID, Differing(), SMALL, steps=4, adam=adam),
+        dict(lr=0.01),
+        dict(
+            lr=0.1,
+            log_z_lr=1.0,
+            schedule=0.5,
+            weight_decay=0.5,
+            max_norm=1e-3,
+            average=gfn.Average(sampling=True),
+            transitions=gfn.TransitionBatches(4),
+        ),
+    ),
+    (
+        gfn.Exploration,
+        lambda exploration: run(GRID, Differing(), SMALL, steps=4, exploration=exploration),
+        dict(),
+        dict(epsilon=1.0, temperature=3.0, exit_bias=2.0, noise=1.0, reward_exponent=gfn.Linear(0.1, 1, 10), max_steps=1),
     ),
     # Rewards.
     (gfn.RingReward, of_reward(gfn.Ring(3), "graphs"), dict(), dict(ring=10.0, floor=1e-3)),
@@ -430,8 +547,18 @@ CASES = [
     (gfn.HammingReward, of_reward(gfn.BitSequence(2, 4)), dict(modes=["0011"]), dict(modes=["1111"], temperature=0.5)),
     (gfn.IsingReward, of_reward(gfn.DiscreteEbm(2)), dict(couplings=[[0, 1], [1, 0]]), dict(couplings=[[0, 2], [2, 0]], alpha=0.5)),
     (gfn.WeightReward, of_reward(gfn.SetAddition(3, 2)), dict(base=1.0, weights=[1, 2, 3]), dict(base=2.0, weights=[1, 2, 4])),
-    (gfn.ParsimonyReward, of_reward(gfn.PhyloTree(4)), dict(sequences=["AC", "AG", "CG", "CC"], offset=3.0), dict(sequences=["AA", "AA", "CT", "CT"], offset=4.0, temperature=2.0)),
-    (gfn.TableReward, of_reward(gfn.TokenSequence(2, 2)), dict(alphabet="AB", path="TABLE", floor=0.1), dict(alphabet="BA", path="OTHER", floor=0.2, exponent=2.0)),
+    (
+        gfn.ParsimonyReward,
+        of_reward(gfn.PhyloTree(4)),
+        dict(sequences=["AC", "AG", "CG", "CC"], offset=3.0),
+        dict(sequences=["AA", "AA", "CT", "CT"], offset=4.0, temperature=2.0),
+    ),
+    (
+        gfn.TableReward,
+        of_reward(gfn.TokenSequence(2, 2)),
+        dict(alphabet="AB", path="TABLE", floor=0.1),
+        dict(alphabet="BA", path="OTHER", floor=0.2, exponent=2.0),
+    ),
     (gfn.ToyReward, of_reward(gfn.ToyDag()), dict(rewards=[1, 2, 3, 4, 5, 6]), dict(rewards=[6, 5, 4, 3, 2, 1])),
     (gfn.StructureReward, of_reward(gfn.BayesianStructure(3)), dict(data=DATA, standardise=False),
      dict(data=DATA[:20], score="bic", standardise=True, alpha_mu=2.0, alpha_w=7.0, nu=[1.0, 0.0, 0.0])),
@@ -445,10 +572,26 @@ CASES = [
     (gfn.CoxTarget, of_reward(gfn.Diffusion(4, 4), "diffusion"), dict(side=2), dict(side=3, seed=1)),
     (gfn.ManyWellTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(dim=2), dict(dim=4)),
     # Conditions.
+    (
+        gfn.Conditions,
+        lambda conditions: run(GRID, lambda states, conditions: 0.1 * states[:, 0], SMALL, conditions=conditions),
+        dict(function=lambda n, rng: rng.uniform(size=(n, 1)), width=1),
+        dict(function=lambda n, rng: np.ones((n, 1)), width=2),
+    ),
     (gfn.UniformTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(least=1.0, most=2.0), dict(least=0.5, most=4.0, bins=4)),
     (gfn.LogUniformTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(least=1.0, most=2.0), dict(least=0.5, most=4.0, bins=4)),
-    (gfn.GammaTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(shape=1.0, scale=2.0, most=3.0), dict(shape=2.0, scale=0.5, most=1.0, bins=4)),
-    (gfn.OneOf, lambda law: drawn(gfn.Conditioning(2, preferences=law)), dict(vectors=[[0.5, 0.5], [1, 0]]), dict(vectors=[[0.25, 0.75], [0, 1]], bins=4)),
+    (
+        gfn.GammaTemperature,
+        lambda law: drawn(gfn.Conditioning(temperature=law)),
+        dict(shape=1.0, scale=2.0, most=3.0),
+        dict(shape=2.0, scale=0.5, most=1.0, bins=4),
+    ),
+    (
+        gfn.OneOf,
+        lambda law: drawn(gfn.Conditioning(2, preferences=law)),
+        dict(vectors=[[0.5, 0.5], [1, 0]]),
+        dict(vectors=[[0.25, 0.75], [0, 1]], bins=4),
+    ),
     (gfn.Dirichlet, lambda law: drawn(gfn.Conditioning(2, preferences=law)), dict(), dict(concentration=3.0, bins=4)),
     (
         gfn.Focus,
@@ -456,7 +599,12 @@ CASES = [
         dict(directions=gfn.Dirichlet(), limit=0.5),
         dict(directions=gfn.Dirichlet(4.0), cosine=0.5, limit=0.01, outside=-10.0),
     ),
-    (gfn.Condition, lambda condition: VARIED.encode([condition]).tolist(), dict(beta=1.0, preferences=[1, 1], focus=[1, 1]), dict(beta=2.0, preferences=[1, 3], focus=[1, 3])),
+    (
+        gfn.Condition,
+        lambda condition: VARIED.encode([condition]).tolist(),
+        dict(beta=1.0, preferences=[1, 1], focus=[1, 1]),
+        dict(beta=2.0, preferences=[1, 3], focus=[1, 3]),
+    ),
     (
         gfn.Conditioning,
         lambda conditions: run(GRID, TWO, SMALL, conditions=conditions),
@@ -464,11 +612,11 @@ CASES = [
         dict(n_rewards=3, temperature=gfn.UniformTemperature(1, 8), preferences=[0.25, 0.75], focus=gfn.Focus([1, 1])),
     ),
     # Schedules.
-    (gfn.Constant, of_part("temperature"), dict(value=1.0), dict(value=3.0)),
-    (gfn.Linear, of_part("temperature"), dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
-    (gfn.Cosine, of_part("temperature"), dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
-    (gfn.Exponential, of_part("temperature"), dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
-    (gfn.InverseRoot, of_part("lr_scale"), dict(from_=1.0, steps=1), dict(from_=2.0, steps=3)),
+    (gfn.Constant, of_temperature, dict(value=1.0), dict(value=3.0)),
+    (gfn.Linear, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
+    (gfn.Cosine, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
+    (gfn.Exponential, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
+    (gfn.InverseRoot, of_updates("schedule"), dict(from_=1.0, steps=1), dict(from_=2.0, steps=3)),
 ]
 
 # What changes nothing that a run shows, and why.
@@ -477,14 +625,15 @@ ALONE = {
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
     ("CachedReward", "capacity"): "test_rewards.py has it: how many answers are kept",
     **{("ExternalReward", name): "test_external.py has it: a program" for name in "command timeout beta floor".split()},
-    **{("Drawn", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
-    **{("Wanted", name): "what a function is given" for name in ("least", "most", "more")},
+    ("Adam", "chunk"): "scored in parts, a batch is the same but for rounding: a test below has it",
+    **{("FreshObjects", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
+    **{("BatchRequest", name): "what a function is given" for name in ("min", "max", "allow_more")},
 }
 
 
 # Those that are refused as they are set here, and what the refusal says: any other error is one.
 REFUSED = {
-    ("Trainer", "transitions"): "whole trajectories",
+    ("Adam", "transitions"): "whole trajectories",
     ("Env", "width"): "`initial` gave an array of int64 and shape (2,)",
     ("Env", "n_moves"): "`masks` gave an array of bool",
     ("Env", "n_backward_moves"): "n_backward_moves",
@@ -528,13 +677,10 @@ REFUSED = {
     ("CoxTarget", "side"): "the target's dimension",
     ("ManyWellTarget", "dim"): "the target's dimension",
     ("Conditioning", "n_rewards"): "the distribution of preferences",
-    ("Trainer", "noise"): "noise is 1",
-    ("Trainer", "thompson"): "Thompson sampling",
-    ("Trainer", "search"): "a search among objects needs",
-    ("Trainer", "hindsight"): "hindsight needs",
-    ("Trainer", "max_steps"): "did not end within 1 steps",
-    ("Trainer", "conditions"): "expected both, or neither",
-    ("Trainer", "n_conditions"): "expected both, or neither",
+    ("Exploration", "noise"): "noise is 1",
+    ("Exploration", "max_steps"): "did not end within 1 steps",
+    ("Conditions", "width"): "an array of shape [32, 1]: expected [32, 2]",
+    ("Trainer", "conditions"): "takes 2 positional arguments but 3 were given",
     ("Trainer", "device"): "device cuda:99",
 }
 
@@ -546,7 +692,7 @@ def refused_as_expected(error, key):
 
 
 def averaged(average):
-    trainer = gfn.Trainer(GRID, Differing(), SMALL, batch=8, lr=0.05, average=average).fit(6)
+    trainer = gfn.Trainer(GRID, Differing(), SMALL, batch=8, adam=gfn.Adam(lr=0.05, average=average)).fit(6)
     losses = trainer.history["loss"].tolist()
     trainer.take_average()
     return losses, [tensor.double().sum().item() for tensor in trainer.parameters()]
@@ -579,7 +725,7 @@ def test_every_setting_changes_something_or_is_refused(case, files):
     for name, value in others.items():
         try:
             got = outcome(made({**base, name: value}))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:
             refused_as_expected(error, (kind.__name__, name))
             continue
         assert got != expected, f"{kind.__name__}.{name} = {value!r} changes nothing"
@@ -592,35 +738,50 @@ GIVEN = (gfn.Moves, gfn.Masks, gfn.Step, gfn.Transitions)
 def test_no_setting_is_left_out():
     cases = [case if isinstance(case, tuple) and isinstance(case[0], type) else case.values[0] for case in CASES]
     covered = {(case[0].__name__, name) for case in cases for name in case[3]} | set(ALONE)
-    kinds = [kind for kind in vars(gfn).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind not in GIVEN and kind.__module__ not in ("gfn_rs.results", "gfn_rs.solving")]
+    kinds = [
+        kind
+        for kind in vars(gfn).values()
+        if isinstance(kind, type)
+        and dataclasses.is_dataclass(kind)
+        and kind not in GIVEN
+        and kind.__module__ not in ("gfn_rs.results", "gfn_rs.solving")
+    ]
     every = {(kind.__name__, field.name) for kind in kinds for field in dataclasses.fields(kind)}
     assert len(kinds) > 80 and len(every) > 200
     assert every == covered, (sorted(every - covered), sorted(covered - every))
-    assert all(issubclass(kind, Settings) or kind in (gfn.Drawn, gfn.Wanted) for kind in kinds)
+    assert all(issubclass(kind, Settings) or kind in (gfn.FreshObjects, gfn.BatchRequest) for kind in kinds)
 
 
-TRAINER = dict(batch=4, lr=0.1, log_z_lr=1.0, lr_scale=0.5, weight_decay=0.5, max_norm=1e-3, epsilon=1.0, temperature=3.0, exit_bias=2.0) | dict(
-    noise=1.0,
-    replay=gfn.Replay(10, after=0),
-    data=gfn.Data(POINTS),
-    source=gfn.Source(lambda n, rng: np.ones((n, 2), int)),
-    fresh=gfn.FreshSource(lambda wanted, rng: np.ones((wanted.most, 2), int)),
-    local_search=gfn.LocalSearch(2),
-    transitions=gfn.TransitionBatches(4),
-    reward_exponent=gfn.Linear(0.1, 1, 10),
-    teacher=gfn.Teacher(SMALL),
-    thompson=0.5,
-    search=gfn.Search(shifted, every=1, objects=4),
-    average=gfn.Average(sampling=True),
-    hindsight=gfn.Hindsight(lambda objects, conditions, rng: conditions),
-    regression="shifted_cosh",
-    max_steps=1,
-    conditions=lambda n, rng: np.zeros((n, 1)),
-    n_conditions=1,
+TRAINER = dict(
+    batch=4,
+    adam=gfn.Adam(lr=0.1),
+    exploration=gfn.Exploration(epsilon=1.0),
+    sources=[gfn.Replay(10, after=0)],
+    conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
     seed=1,
     device="cuda:99",
     double=True,
 )
+# Each source that a trainer has beside a buffer, and what refuses it without one.
+SOURCES = {
+    gfn.Data(POINTS): None,
+    gfn.Source(lambda n, rng: np.ones((n, 2), int)): None,
+    gfn.FreshSource(lambda wanted, rng: np.ones((wanted.max, 2), int)): None,
+    gfn.LocalSearch(2): None,
+    gfn.Teacher(SMALL): None,
+    gfn.Thompson(0.5): "Thompson sampling",
+    gfn.Search(shifted, every=1, objects=4): "a search among objects needs",
+    gfn.Hindsight(lambda objects, conditions, rng: conditions): "hindsight needs",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)
+def test_every_source_changes_something_or_is_refused(source):
+    if SOURCES[source] is not None:
+        with pytest.raises(ValueError, match=SOURCES[source]):
+            run(GRID, Differing(), SMALL, steps=4, sources=[source])
+        return
+    assert run(GRID, Differing(), SMALL, steps=4, sources=[source]) != run(GRID, Differing(), SMALL, steps=4)
 
 
 def test_every_setting_of_a_trainer_changes_something_or_is_refused():
@@ -634,9 +795,9 @@ def test_every_setting_of_a_trainer_changes_something_or_is_refused():
         assert ("Trainer", name) not in REFUSED, f"{name} = {value!r} is taken"
         assert got != expected, f"{name} = {value!r} changes nothing"
     # Scored in parts, a batch is the same but for rounding: `chunk` is of memory, and is checked.
-    chunked = run(GRID, Differing(), SMALL, steps=4, chunk=3)
+    chunked = run(GRID, Differing(), SMALL, steps=4, adam=gfn.Adam(lr=0.01, chunk=3))
     assert chunked[1] == pytest.approx(expected[1], rel=1e-4)
     with pytest.raises(ValueError, match="chunk"):
-        run(GRID, Differing(), SMALL, chunk=0)
-    parameters = set(inspect.signature(gfn.Trainer).parameters) - {"env", "reward", "policy", "objective", "chunk"}
-    assert parameters == set(TRAINER)
+        run(GRID, Differing(), SMALL, adam=gfn.Adam(lr=0.01, chunk=0))
+    parameters = set(inspect.signature(gfn.Trainer).parameters)
+    assert parameters - {"env", "reward", "policy", "objective"} == set(TRAINER) and len(parameters) == 12

@@ -112,7 +112,9 @@ def test_graphs_go_to_processes_and_back(processes):
 def test_conditions_go_with_their_states(processes):
     draw = lambda n, rng: rng.uniform(0.5, 2.0, (n, 1))
     own, there = (
-        gfn.Trainer(gfn.HyperGrid(2, 4), it, gfn.Mlp((16,)), batch=16, conditions=draw, n_conditions=1).fit(5)
+        gfn.Trainer(
+            gfn.HyperGrid(2, 4), it, gfn.Mlp((16,)), batch=16, conditions=gfn.Conditions(draw, 1)
+        ).fit(5)
         for it in (of_conditions, gfn.ParallelReward(of_conditions, processes, chunk=3))
     )
     assert own.history["loss"].tolist() == there.history["loss"].tolist()
@@ -319,7 +321,7 @@ def betas(n, rng):
 
 
 def make_conditional(seed, **changes):
-    settings = dict(batch=32, conditions=betas, n_conditions=1, lr=3e-3, **changes)
+    settings = {"batch": 32, "conditions": gfn.Conditions(betas, 1), "adam": gfn.Adam(lr=3e-3), **changes}
     return gfn.Trainer(gfn.HyperGrid(2, 4), of_betas, gfn.Mlp((32, 32)), seed=seed, **settings)
 
 
@@ -349,14 +351,14 @@ def make_that_dies(seed):
 
 
 def learner(actors, make=make, **changes):
-    return make(0, fresh=gfn.FreshSource(actors), replay=gfn.Replay(2000, share=0.5, after=2), **changes)
+    return make(0, sources=[gfn.FreshSource(actors), gfn.Replay(2000, share=0.5, after=2)], **changes)
 
 
 def test_actors_on_processes_train_to_the_distribution_of_one_process(processes):
     actors = gfn.Actors(make, processes, tasks=3, batch=16)
-    steps = dict(lr=3e-3, lr_scale=gfn.Linear(1, 0.01, 1500))
+    steps = dict(adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0.01, 1500)))
     it = learner(actors, **steps).fit(1500)
-    alone = make(0, replay=gfn.Replay(2000, share=0.5, after=2), **steps).fit(1500)
+    alone = make(0, sources=[gfn.Replay(2000, share=0.5, after=2)], **steps).fit(1500)
     untrained = make(0).exact().tv
     assert alone.exact().tv < 0.02 and it.exact().tv < 0.02 < 0.1 < untrained
     assert it.steps_done == 1500
@@ -372,7 +374,11 @@ def test_actors_draw_graphs(processes):
 
 
 def test_actors_draw_under_the_conditions_of_the_trainer(processes):
-    it = learner(gfn.Actors(make_conditional, processes, tasks=2, batch=32), make_conditional, lr_scale=gfn.Linear(1, 0.01, 1500)).fit(1500)
+    it = learner(
+        gfn.Actors(make_conditional, processes, tasks=2, batch=32),
+        make_conditional,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0.01, 1500)),
+    ).fit(1500)
     for beta in (0.5, 2.0):
         exact = it.exact(condition=torch.tensor([beta]))
         other = it.exact(condition=torch.tensor([2.5 - beta]))
@@ -424,8 +430,8 @@ def test_what_is_too_old_is_dropped():
 
     late = Late()
     actors = gfn.Actors(make, late, tasks=1, batch=4, max_staleness=1, max_reuse=1e9)
-    make(0, fresh=gfn.FreshSource(actors))
-    rng, some = np.random.default_rng(0), gfn.Wanted(least=0, most=16, more=False)
+    make(0, sources=[gfn.FreshSource(actors)])
+    rng, some = np.random.default_rng(0), gfn.BatchRequest(min=0, max=16, allow_more=False)
     ask = lambda: actors(some, rng)
     assert ask() is None
     late.answer()
@@ -481,7 +487,7 @@ def test_an_actor_that_fails_can_be_mended(threads):
 def test_no_object_is_used_more_often_than_it_may_be_and_none_is_drawn_in_vain(threads):
     # Workers that are slower than the trainer.
     actors = gfn.Actors(make_slow, threads, tasks=2, max_reuse=2.0)
-    it = make(0, fresh=gfn.FreshSource(actors), replay=gfn.Replay(2000, share=0.9, after=2)).fit(20)
+    it = make(0, sources=[gfn.FreshSource(actors), gfn.Replay(2000, share=0.9, after=2)]).fit(20)
     assert it.steps_done == 20 and actors.used >= 20 * 16 / 2
     # A trainer that is slower than they are takes all that there is.
     idle = gfn.Actors(make, threads, tasks=2)
@@ -489,7 +495,7 @@ def test_no_object_is_used_more_often_than_it_may_be_and_none_is_drawn_in_vain(t
     assert idle.stale == 0 and idle.received == idle.used
     # Without a buffer nothing takes more than a batch: they wait.
     alone = gfn.Actors(make, threads, tasks=2)
-    make(0, fresh=gfn.FreshSource(alone)).fit(40, callback=lambda *_: time.sleep(0.02), every=1)
+    make(0, sources=[gfn.FreshSource(alone)]).fit(40, callback=lambda *_: time.sleep(0.02), every=1)
     assert alone.used == 640 and alone.stale == 0 and alone.received <= 640 + 16 + 4 * 16
 
 
@@ -534,7 +540,7 @@ def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
         (lambda it: gfn.Actors(make, it, tasks=1, batch=0), ValueError, "batch is 0"),
         (lambda it: gfn.Actors(make, it, tasks=1, max_staleness=-1), ValueError, "max_staleness is -1"),
         (lambda it: gfn.Actors(make, it, tasks=1, max_reuse=0.5), ValueError, "max_reuse is 0.5"),
-        (lambda it: gfn.Actors(make, it, tasks=1)(gfn.Wanted(1, 1, False), None), RuntimeError, "no trainer"),
+        (lambda it: gfn.Actors(make, it, tasks=1)(gfn.BatchRequest(1, 1, False), None), RuntimeError, "no trainer"),
         (lambda it: [learner(actors) for actors in [gfn.Actors(make, it, tasks=1)] * 2], ValueError, "another trainer"),
         (lambda it: learner(gfn.Actors(make, it, tasks=1), make_library_s), ValueError, "can't draw conditions that the trainer draws"),
     ],
@@ -574,8 +580,8 @@ class Here(Executor):
 
 def test_actors_send_the_way_that_they_took():
     actors = gfn.Actors(make, Here(), tasks=2, batch=8, epsilon=[0.0, 1.0])
-    trainer = make(0, fresh=gfn.FreshSource(actors), batch=16)
-    drawn = actors(gfn.Wanted(least=16, most=16, more=False), np.random.default_rng(0)).objects
+    trainer = make(0, sources=[gfn.FreshSource(actors)], batch=16)
+    drawn = actors(gfn.BatchRequest(min=16, max=16, allow_more=False), np.random.default_rng(0)).objects
     assert isinstance(drawn, gfn.Trajectories) and len(drawn) == 16 and drawn.log_rewards is not None
     before = trainer.rewarded(drawn).log_rewards
     assert np.allclose(before, drawn.log_rewards)
@@ -587,14 +593,14 @@ def test_actors_send_the_way_that_they_took():
 def test_some_calls_explore_more_than_others():
     def lengths(epsilon, calls):
         actors = gfn.Actors(make, Here(), tasks=1, batch=200, epsilon=epsilon)
-        trainer = make(0, fresh=gfn.FreshSource(actors))
+        trainer = make(0, sources=[gfn.FreshSource(actors)])
         with torch.no_grad():
             for name, values in trainer.named_parameters():
                 values.zero_()
                 if values.shape == (5,):
                     # A policy that exits at once.
                     values[2] = 50.0
-        ask = lambda: actors(gfn.Wanted(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
+        ask = lambda: actors(gfn.BatchRequest(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
         return [ask() for _ in range(calls)]
 
     assert lengths(0.0, 1) == [1.0] and lengths(1.0, 1)[0] > 2
@@ -604,7 +610,7 @@ def test_some_calls_explore_more_than_others():
 
 def test_an_actor_of_another_environment_is_an_error_that_can_be_mended():
     actors = gfn.Actors(lambda seed: gfn.Trainer(gfn.HyperGrid(2, 9), gfn.HyperGridReward(), gfn.Mlp((8,))), Here(), tasks=1)
-    trainer = make(0, fresh=gfn.FreshSource(actors))
+    trainer = make(0, sources=[gfn.FreshSource(actors)])
     with pytest.raises(RuntimeError, match="make gave a trainer with the parameters"):
         trainer.fit(1)
 

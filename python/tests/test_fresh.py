@@ -11,16 +11,16 @@ GRID = gfn.HyperGrid(2, 4)
 
 
 def learner(reward=gfn.HyperGridReward(), **changes):
-    settings = {"batch": 64, "lr": 3e-3, "lr_scale": gfn.Linear(1, 0, 500), **changes}
+    settings = {"batch": 64, "adam": gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)), **changes}
     return gfn.Trainer(GRID, reward, settings.pop("policy", gfn.Mlp((64, 64))), settings.pop("objective", None), **settings)
 
 
 def at_random(wanted, rng):
-    return rng.integers(4, size=(wanted.most, 2))
+    return rng.integers(4, size=(wanted.max, 2))
 
 
 def test_a_policy_learns_from_objects_that_others_draw():
-    it = learner(fresh=gfn.FreshSource(at_random))
+    it = learner(sources=[gfn.FreshSource(at_random)])
     before = it.exact().tv
     exact = it.fit(500).exact()
     assert exact.tv < 0.06 < before, (before, exact.tv)
@@ -35,18 +35,20 @@ def test_what_is_wanted_is_told():
         # Of a buffer that is full enough nothing more is needed.
         return at_random(wanted, rng) if len(seen) < 4 else None
 
-    it = learner(fresh=gfn.FreshSource(given), replay=gfn.Replay(1000, share=0.25, after=2)).fit(5)
-    wanted = [(each.least, each.most, each.more) for each in seen]
+    it = learner(sources=[gfn.FreshSource(given), gfn.Replay(1000, share=0.25, after=2)]).fit(5)
+    wanted = [(each.min, each.max, each.allow_more) for each in seen]
     assert wanted == [(64, 64, True)] * 2 + [(0, 48, True)] * 3
     assert it.reward_calls == 64 + 64 + 48 and it.replay_len == 64 + 64 + 48
     alone = []
-    learner(fresh=gfn.FreshSource(lambda wanted, rng: alone.append(wanted) or at_random(wanted, rng))).fit(1)
-    assert alone == [gfn.Wanted(64, 64, False)]
+    learner(
+        sources=[gfn.FreshSource(lambda wanted, rng: alone.append(wanted) or at_random(wanted, rng))]
+    ).fit(1)
+    assert alone == [gfn.BatchRequest(64, 64, False)]
 
 
 def test_more_than_is_wanted_goes_into_the_buffer():
     many = lambda wanted, rng: rng.integers(4, size=(100, 2))
-    it = learner(fresh=gfn.FreshSource(many), replay=gfn.Replay(1000)).fit(1)
+    it = learner(sources=[gfn.FreshSource(many), gfn.Replay(1000)]).fit(1)
     assert (it.reward_calls, it.replay_len) == (100, 100)
 
 
@@ -56,9 +58,9 @@ def test_rewards_that_are_given_along_are_not_asked():
 
     def drawn(wanted, rng):
         points = at_random(wanted, rng)
-        return gfn.Drawn(points, 2.0 * points[:, 0])
+        return gfn.FreshObjects(points, 2.0 * points[:, 0])
 
-    it = learner(never, fresh=gfn.FreshSource(drawn)).fit(400)
+    it = learner(never, sources=[gfn.FreshSource(drawn)]).fit(400)
     assert it.reward_calls == 400 * 64
     # They are what is learned: log R is twice the first coordinate.
     first = it.sample(4000)[:, 0]
@@ -67,7 +69,7 @@ def test_rewards_that_are_given_along_are_not_asked():
 
 
 def test_a_run_goes_on_bit_for_bit(tmp_path):
-    make = lambda **changes: learner(fresh=gfn.FreshSource(at_random), **changes)
+    make = lambda **changes: learner(sources=[gfn.FreshSource(at_random)], **changes)
     whole = make().fit(8)
     make().fit(4).save(tmp_path / "half")
     rest = make().resume(tmp_path / "half").fit(4)
@@ -76,31 +78,44 @@ def test_a_run_goes_on_bit_for_bit(tmp_path):
     drawn = []
     keep = gfn.FreshSource(lambda wanted, rng: drawn.append(rng.integers(1 << 60)) or at_random(wanted, rng))
     for seed in (0, 0, 1):
-        learner(fresh=keep, seed=seed).fit(3)
+        learner(sources=[keep], seed=seed).fit(3)
     assert drawn[:3] == drawn[3:6] and len(set(drawn)) == 6
 
 
 def test_fresh_objects_have_conditions():
     tilted = lambda points, conditions: conditions[:, 0].numpy() * points[:, 0]
-    settings = dict(conditions=lambda n, rng: rng.uniform(-2, 2, size=(n, 1)), n_conditions=1)
+    settings = dict(conditions=gfn.Conditions(lambda n, rng: rng.uniform(-2, 2, size=(n, 1)), 1))
 
     def drawn(wanted, rng):
-        return gfn.Drawn(at_random(wanted, rng), conditions=rng.uniform(-2, 2, size=(wanted.most, 1)))
+        return gfn.FreshObjects(at_random(wanted, rng), conditions=rng.uniform(-2, 2, size=(wanted.max, 1)))
 
-    it = learner(tilted, fresh=gfn.FreshSource(drawn), lr_scale=gfn.Linear(1, 0, 800), **settings).fit(800)
+    it = learner(
+        tilted,
+        sources=[gfn.FreshSource(drawn)],
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800)),
+        **settings,
+    ).fit(800)
     for c in (-1.5, 1.5):
         assert it.exact(condition=[c]).tv < 0.06
-    refused(lambda: learner(tilted, fresh=gfn.FreshSource(at_random), **settings).fit(1), ValueError, "gave no conditions to a trainer with 1")
-    wide = lambda wanted, rng: gfn.Drawn(at_random(wanted, rng), conditions=np.zeros((64, 2)))
-    refused(lambda: learner(tilted, fresh=gfn.FreshSource(wide), **settings).fit(1), ValueError, "conditions of the fresh source are")
+    refused(
+        lambda: learner(tilted, sources=[gfn.FreshSource(at_random)], **settings).fit(1),
+        ValueError,
+        "gave no conditions to a trainer with 1",
+    )
+    wide = lambda wanted, rng: gfn.FreshObjects(at_random(wanted, rng), conditions=np.zeros((64, 2)))
+    refused(
+        lambda: learner(tilted, sources=[gfn.FreshSource(wide)], **settings).fit(1),
+        ValueError,
+        "conditions of the fresh source are",
+    )
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        dict(fresh=gfn.FreshSource(lambda wanted, rng: np.tile([1, 0, 0, 0], (wanted.most, 1)))),
-        dict(source=gfn.Source(lambda n, rng: np.tile([1, 0, 0, 0], (n, 1)))),
-        dict(search=gfn.Search(lambda sets, rng: [[1, 0, 0, 0]], every=1), replay=gfn.Replay(100, after=0)),
+        dict(sources=[gfn.FreshSource(lambda wanted, rng: np.tile([1, 0, 0, 0], (wanted.max, 1)))]),
+        dict(sources=[gfn.Source(lambda n, rng: np.tile([1, 0, 0, 0], (n, 1)))]),
+        dict(sources=[gfn.Search(lambda sets, rng: [[1, 0, 0, 0]], every=1), gfn.Replay(100, after=0)]),
     ],
     ids=lambda parts: next(iter(parts)),
 )
@@ -116,7 +131,7 @@ def test_a_copy_of_the_parameters_is_at_hand():
         norms.append(sum(float(tensor.abs().sum()) for tensor in tensors))
         return at_random(wanted, rng)
 
-    it = learner(fresh=gfn.FreshSource(given))
+    it = learner(sources=[gfn.FreshSource(given)])
     tensors = list(it.parameters())
     it.fit(3)
     assert len(set(norms)) == 3
@@ -134,7 +149,7 @@ def test_a_rule_of_one_s_own_draws_what_it_says():
     far = lambda points: 1.0 * (points == 3).all(axis=1)
     found = gfn.Search(lambda points, rng: drawn.append(points) or points, every=1, objects=50)
     replay = gfn.Replay(10_000, share=0.5, after=1, draw=corner)
-    learner(far, replay=replay, search=found, epsilon=1.0, batch=256).fit(4)
+    learner(far, sources=[replay, found], exploration=gfn.Exploration(epsilon=1.0), batch=256).fit(4)
     assert len(drawn) == 3 and all((points == 3).all() for points in drawn)
     losses = [loss for _, loss in seen]
     assert {type(loss) for loss in losses} == {float, type(None)} and min(loss for loss in losses if loss is not None) >= 0
@@ -142,14 +157,19 @@ def test_a_rule_of_one_s_own_draws_what_it_says():
     # The negative control: uniform draws find others, too.
     others = []
     found = gfn.Search(lambda points, rng: others.append(points) or points, every=1, objects=50)
-    learner(far, replay=gfn.Replay(10_000, share=0.5, after=1), search=found, epsilon=1.0, batch=256).fit(4)
+    learner(
+        far,
+        sources=[gfn.Replay(10_000, share=0.5, after=1), found],
+        exploration=gfn.Exploration(epsilon=1.0),
+        batch=256,
+    ).fit(4)
     assert not (np.concatenate(others) == 3).all()
 
 
 def test_a_rule_goes_with_distinct_and_diverse_buffers_and_goes_on(tmp_path):
     rule = lambda log_reward, loss: log_reward + math.log(1.0 if loss is None else 1e-3 + loss)
     for settings in (dict(distinct=True), dict(diverse=1.0), dict(objects_alone=True)):
-        make = lambda: learner(batch=16, replay=gfn.Replay(50, after=1, draw=rule, **settings))
+        make = lambda: learner(batch=16, sources=[gfn.Replay(50, after=1, draw=rule, **settings)])
         whole = make().fit(8)
         make().fit(4).save(tmp_path / "half")
         rest = make().resume(tmp_path / "half").fit(4)

@@ -73,7 +73,7 @@ def network():
     [
         (lambda: small(reward=gfn.HyperGridReward()), 2_000),
         (lambda: small(), 10_000),
-        (lambda: small(replay=gfn.Replay(100, draw="reward_prioritised")), 2_000),
+        (lambda: small(sources=[gfn.Replay(100, draw="reward_prioritised")]), 2_000),
         (lambda: small(env=gfn.GraphBuilding(2), policy=gfn.GraphNet(layers=1, embedding=4)), 1_000),
         (network, 1_000),
         (lambda: small(env=gfn.Box(), policy=gfn.BoxNet((4,), components=1)), 1_000),
@@ -109,12 +109,14 @@ def broken(states):
 def beside_all(prior=None):
     """A trainer with whatever it may have of Python's."""
     parts = dict(
-        data=gfn.Data([[1]], share=0.25),
-        source=gfn.Source(lambda n, rng: np.ones((n, 1), int), share=0.25),
-        search=gfn.Search(lambda states, rng: states, every=1),
-        replay=gfn.Replay(10, after=0),
-        teacher=gfn.Teacher(gfn.Mlp((4,))) if prior is None else None,
-        average=gfn.Average(),
+        sources=[
+            gfn.Data([[1]], share=0.25),
+            gfn.Source(lambda n, rng: np.ones((n, 1), int), share=0.25),
+            gfn.Search(lambda states, rng: states, every=1),
+            gfn.Replay(10, after=0),
+            *([gfn.Teacher(gfn.Mlp((4,)))] if prior is None else []),
+        ],
+        adam=gfn.Adam(average=gfn.Average()),
     )
     objective = gfn.AugmentedTrajectoryBalance(0.1, novelty=zero) if prior is None else gfn.RelativeTrajectoryBalance(prior)
     return gfn.Trainer(gfn.HyperGrid(1, 2), zero, gfn.Mlp((4,)), objective, batch=8, **parts)
@@ -171,7 +173,7 @@ def drawn(network):
 
 
 USED = {
-    "own steps": (lambda: small(replay=gfn.Replay(10, after=0)), own_step, 1_000),
+    "own steps": (lambda: small(sources=[gfn.Replay(10, after=0)]), own_step, 1_000),
     "walks by hand": (lambda: gfn.GraphBuilding(3), walked, 1_000),
     "trajectories": (lambda: gfn.GraphNet(embedding=4).build(gfn.GraphBuilding(3), flow=True), drawn, 300),
     "batches that are refused": (small, lambda it: pytest.raises(TypeError, it.score, 3), 1_000),

@@ -12,7 +12,14 @@ from test_modules import Messages, module_trainer
 
 
 def graphs():
-    return gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4, average=gfn.Average(), replay=gfn.Replay(10)).fit(1)
+    return gfn.Trainer(
+        gfn.Ring(3),
+        gfn.RingReward(),
+        gfn.GraphNet(embedding=8),
+        batch=4,
+        adam=gfn.Adam(average=gfn.Average()),
+        sources=[gfn.Replay(10)],
+    ).fit(1)
 
 
 def take(tensor, n=0):
@@ -71,7 +78,7 @@ def test_memory_that_goes_in_the_middle_of_a_run_ends_it():
 @pytest.mark.parametrize("whose", ["own", "teacher"])
 def test_modules_are_looked_at_as_well(whose):
     module = Messages()
-    settings = {} if whose == "own" else dict(teacher=gfn.Teacher(gfn.GraphModule(module, 64, 64)))
+    settings = {} if whose == "own" else dict(sources=[gfn.Teacher(gfn.GraphModule(module, 64, 64))])
     it = module_trainer(module if whose == "own" else Messages(), **settings).fit(1)
     take(module.layers[0][0].weight)
     refused(lambda: it.fit(1), ValueError, "made shorter")

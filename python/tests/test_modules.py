@@ -25,14 +25,19 @@ class Messages(torch.nn.Module):
 
 def module_trainer(module, env=gfn.ColoredGraphs(3), **changes):
     policy = gfn.GraphModule(module, 64, 64, pair_walks=changes.pop("pair_walks", None))
-    return gfn.Trainer(env, changes.pop("reward", gfn.ColoredGraphReward()), policy, **{"batch": 64, "lr": 2e-3, **changes})
+    return gfn.Trainer(
+        env,
+        changes.pop("reward", gfn.ColoredGraphReward()),
+        policy,
+        **{"batch": 64, "adam": gfn.Adam(lr=2e-3), **changes},
+    )
 
 
 def test_a_module_learns_and_its_parameters_are_trained():
     torch.manual_seed(0)
     module = Messages()
     start = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
-    trainer = module_trainer(module, lr_scale=gfn.Linear(1, 0, 600))
+    trainer = module_trainer(module, adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 600)))
     named = dict(trainer.named_parameters())
     assert {f"torso.{name}" for name in start} < set(named)
     before = trainer.exact().tv
@@ -189,7 +194,12 @@ def test_a_module_sees_classes_and_attributes():
             return super().forward(batch)
 
     env = gfn.GraphBuilding(3, node_classes=2, edge_classes=3, node_attributes=[4], edge_attributes=[5])
-    module_trainer(Looks(), env=env, reward=lambda graphs: np.zeros(len(graphs)), epsilon=1.0).fit(5)
+    module_trainer(
+        Looks(),
+        env=env,
+        reward=lambda graphs: np.zeros(len(graphs)),
+        exploration=gfn.Exploration(epsilon=1.0),
+    ).fit(5)
     assert seen == {"node_classes": 1, "edge_classes": 2, "node_attributes": 4, "edge_attributes": 5}
 
 
@@ -215,7 +225,7 @@ class Wrapped(Messages):
         return Failing.apply(nodes), graphs
 
 
-@pytest.mark.parametrize("settings", [{}, {"chunk": 100}])
+@pytest.mark.parametrize("settings", [{}, {"adam": gfn.Adam(lr=2e-3, chunk=100)}])
 @pytest.mark.parametrize("kind", [KeyError, KeyboardInterrupt])
 def test_what_is_raised_in_a_backward_pass_comes_back_and_the_trainer_goes_on(kind, settings, tmp_path):
     trainer = module_trainer(Wrapped(), **settings).fit(2)

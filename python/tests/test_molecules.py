@@ -26,7 +26,11 @@ def test_all_states_have_smiles_the_start_an_empty_one():
 def test_a_bad_row_is_named_with_its_text_and_why():
     it = trainer()
     rows = ["CCO"] * 500 + ["OB(O)C", "C[Cl+]C", "C1CC", "C.C", "C" * 10]
-    refused(lambda: it.evaluate_on(rows), ValueError, r"5 of 505 rows of objects .*row 500, .OB\(O\)C.: .*atom B of charge 0: the elements are C, N, O")
+    refused(
+        lambda: it.evaluate_on(rows),
+        ValueError,
+        r"5 of 505 rows of objects .*row 500, .OB\(O\)C.: .*atom B of charge 0: the elements are C, N, O",
+    )
     refused(lambda: it.evaluate_on(rows), ValueError, r"row 501, .*atom Cl of charge 1: that charge .*; row 502, .*; and 2 rows more")
     refused(lambda: it.evaluate_on(rows[-1:]), ValueError, "of 10 heavy atoms: at most 9")
     small = gfn.Molecules(9, max_rings=0, max_bond_order=2)
@@ -61,7 +65,7 @@ def test_lost_stereochemistry_is_said(tmp_path):
     with pytest.warns(UserWarning, match=r"row 1 of objects, .C\[C@H\]\(N\)O.: it and 1 others lost marks of stereochemistry"):
         it.evaluate_on(["CCO", "C[C@H](N)O", "C/C=C/C"], paths=1)
     with pytest.warns(UserWarning, match="stereochemistry"):
-        trainer(data=gfn.Data(["C[C@H](N)O"]))
+        trainer(sources=[gfn.Data(["C[C@H](N)O"])])
     (tmp_path / "flat").write_text("C 0\nO 0,0\n")
     (tmp_path / "marked").write_text("C 0\nC[C@H](N)O 0\n")
     with pytest.warns(UserWarning, match="fragment"):
@@ -74,7 +78,11 @@ def test_lost_stereochemistry_is_said(tmp_path):
 
 def test_all_lines_of_a_library_that_are_wrong_are_named(tmp_path):
     (tmp_path / "library").write_text("C 0\n\nC1 0\nCC 0,1\nCl 1\nCC 1,0\n")
-    refused(lambda: gfn.Fragments(2, tmp_path / "library"), ValueError, "line 3: .*; line 5: Cl has 1 atoms.*; line 6: .* is that of line 4; expected SMILES")
+    refused(
+        lambda: gfn.Fragments(2, tmp_path / "library"),
+        ValueError,
+        "line 3: .*; line 5: Cl has 1 atoms.*; line 6: .* is that of line 4; expected SMILES",
+    )
 
 
 def test_pictures_show_molecules():
@@ -222,14 +230,28 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
 
     env, smiles = gfn.Fragments(3, PIECES), ["CCCN", "CCCN", "Cc1ccc(C)cc1", "NCN", "CCO", "c1ccccc1-c1ccccc1", "OCc1ccccc1", "NC"]
     polar = gfn.MoleculeScore([gfn.Factor("heteroatom_share", "exponential", 3.0)])
-    settings = dict(batch=64, lr=5e-3, lr_scale=gfn.Linear(1, 0, 200))
+    settings = dict(batch=64, adam=gfn.Adam(lr=5e-3, schedule=gfn.Linear(1, 0, 200)))
     net = gfn.GraphNet(layers=2, embedding=32, backward="uniform")
-    cloned = gfn.Trainer(env, gfn.MoleculeReward(polar), net, gfn.MaximumLikelihood(), data=gfn.Data(smiles, share=1.0), **settings)
+    cloned = gfn.Trainer(
+        env,
+        gfn.MoleculeReward(polar),
+        net,
+        gfn.MaximumLikelihood(),
+        sources=[gfn.Data(smiles, share=1.0)],
+        **settings,
+    )
     before = shares(cloned, smiles)
     after = shares(cloned.fit(200), smiles)
     assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
     # Control: of trees that are given as they are, propylamine's two count twice.
-    trees = gfn.Trainer(env, gfn.MoleculeReward(polar), net, gfn.MaximumLikelihood(), data=gfn.Data(env.trees(smiles).graphs, share=1.0), **settings)
+    trees = gfn.Trainer(
+        env,
+        gfn.MoleculeReward(polar),
+        net,
+        gfn.MaximumLikelihood(),
+        sources=[gfn.Data(env.trees(smiles).graphs, share=1.0)],
+        **settings,
+    )
     assert shares(trees.fit(200), smiles)[0] > 0.3
     objective = gfn.RelativeTrajectoryBalance(cloned)
     tuned = gfn.Trainer(env, gfn.MoleculeReward(polar), copy.deepcopy(cloned.network), objective, **settings)
@@ -249,7 +271,14 @@ def test_conditions_of_molecules_that_are_several_trees_go_with_them():
     reward = lambda graphs, conditions: conditions[:, 0].double().numpy() * np.array(["N" in smiles for smiles in graphs.smiles])
     conditions = lambda n, rng: rng.uniform(size=(n, 1))
     of_rows = np.array([[0.25], [0.75]])
-    it = gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=8, conditions=conditions, n_conditions=1, data=gfn.Data(["CCCN", "CCO"], 1.0, conditions=of_rows))
+    it = gfn.Trainer(
+        env,
+        reward,
+        gfn.GraphNet(embedding=8),
+        batch=8,
+        conditions=gfn.Conditions(conditions, 1),
+        sources=[gfn.Data(["CCCN", "CCO"], 1.0, conditions=of_rows)],
+    )
     assert set(it.batch().log_rewards.tolist()) == {0.25, 0.0}
 
 
@@ -258,7 +287,9 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     path.write_text("smiles,name\nCCO,ethanol\n[Na+].CC(=O)[O-],a salt\n\nC[C@H](N)O,x\nC1CC,open\n[Pt],metal\n")
     smiles, report = gfn.read_molecules(path)
     assert [canonical(text) for text in smiles] == [canonical(text) for text in ("CCO", "CC(=O)O", "C[C@H](N)O")]
-    assert report.startswith("3 lines (0 of them without some of their stereochemistry, 1 without smaller parts, 1 neutralised), 2 skipped; 1 with an element")
+    assert report.startswith(
+        "3 lines (0 of them without some of their stereochemistry, 1 without smaller parts, 1 neutralised), 2 skipped; 1 with an element"
+    )
     assert 'line 1, "smiles"' not in report and 'line 6, "C1CC"' in report
     assert gfn.read_molecules(str(path)) == (smiles, report)
     assert gfn.read_molecules(path, cleanup=False).smiles == [smiles[0], smiles[2]]
@@ -294,7 +325,11 @@ def test_a_column_is_chosen_by_name_and_nothing_read_is_an_error(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("id;structure;product\n1;CCO;CCN\n")
     assert gfn.read_molecules(path, column="product").smiles == gfn.read_molecules(["CCN"]).smiles
-    refused(lambda: gfn.read_molecules(path), ValueError, "table.csv: none of its 2 lines or records is read as a molecule; line 1, .id.: .*named by `column`")
+    refused(
+        lambda: gfn.read_molecules(path),
+        ValueError,
+        "table.csv: none of its 2 lines or records is read as a molecule; line 1, .id.: .*named by `column`",
+    )
     refused(lambda: gfn.read_molecules(path, column="smiles"), ValueError, "it has no column .smiles.: line 1 is .id;structure;product")
     refused(lambda: gfn.read_molecules(path, column=1), TypeError, "column is 1")
     for nothing in ([], ["[Pt]"], ["smiles"]):

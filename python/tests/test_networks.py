@@ -197,7 +197,9 @@ def test_trajectories_are_what_they_say(drawn):
     same = gfn.Sampler(env, network).sample(24, seed=0)
     assert torch.equal(same.actions, all_of_them.actions) and "24 of" in repr(same)
     scores = network.score(all_of_them.with_log_rewards(np.zeros(n)))
-    assert torch.allclose(scores.log_pf.detach(), all_of_them.log_pf, atol=1e-5) and torch.allclose(scores.log_pb.detach(), all_of_them.log_pb, atol=1e-5)
+    assert torch.allclose(scores.log_pf.detach(), all_of_them.log_pf, atol=1e-5) and torch.allclose(
+        scores.log_pb.detach(), all_of_them.log_pb, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("env, settings", POLICIES, ids=[of_classes(pair) for pair in POLICIES])
@@ -267,7 +269,14 @@ def test_a_trainer_goes_on_with_a_network():
     network = gfn.Mlp((32,)).build(env, flow=True)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
     before = [p.detach().clone() for p in network.parameters()]
-    trainer = gfn.Trainer(env, gfn.HyperGridReward(), network, gfn.DetailedBalance(), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 800))
+    trainer = gfn.Trainer(
+        env,
+        gfn.HyperGridReward(),
+        network,
+        gfn.DetailedBalance(),
+        batch=32,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800)),
+    )
     assert trainer.network is network and {id(p) for p in trainer.parameters()} == {id(p) for p in network.parameters()}
     assert optimizer.param_groups[0]["params"][0] is next(iter(network.parameters()))
     assert trainer.fit(800).exact().tv < 0.05
@@ -287,8 +296,8 @@ def test_settings_that_are_refused_leave_the_network_as_it_was():
         (lambda: gfn.Trainer(gfn.HyperGrid(2, 5), zero, network), "built for"),
         (lambda: gfn.Trainer(env, zero, network, gfn.DetailedBalance()), "flow=True"),
         (lambda: gfn.Trainer(env, zero, network, double=True), "double"),
-        (lambda: gfn.Trainer(env, zero, network, lr=-1.0), "lr"),
-        (lambda: gfn.Trainer(env, lambda s, c: zero(s), network, conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1), "n_conditions"),
+        (lambda: gfn.Trainer(env, zero, network, adam=gfn.Adam(lr=-1.0)), "lr"),
+        (lambda: gfn.Trainer(env, lambda s, c: zero(s), network, conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1)), "n_conditions"),
     ):
         with pytest.raises(ValueError, match=says):
             call()
@@ -319,18 +328,18 @@ def own_loop(trainer, steps):
     "settings",
     [
         dict(),
-        dict(replay=gfn.Replay(200, draw="loss_prioritised", after=2), epsilon=gfn.Linear(0.5, 0.0, 20)),
-        dict(replay=gfn.Replay(200, after=2), local_search=gfn.LocalSearch(2)),
-        dict(teacher=gfn.Teacher(gfn.Mlp((8,)))),
-        dict(average=gfn.Average(decay=0.9)),
-        dict(data=gfn.Data([[0, 0], [3, 3]], share=0.25), exit_bias=gfn.Linear(-2.0, 0.0, 20)),
-        dict(source=gfn.Source(lambda n, rng: rng.integers(0, 4, (n, 2)))),
+        dict(sources=[gfn.Replay(200, draw="loss_prioritised", after=2)], exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0.0, 20))),
+        dict(sources=[gfn.Replay(200, after=2), gfn.LocalSearch(2)]),
+        dict(sources=[gfn.Teacher(gfn.Mlp((8,)))]),
+        dict(adam=gfn.Adam(average=gfn.Average(decay=0.9))),
+        dict(sources=[gfn.Data([[0, 0], [3, 3]], share=0.25)], exploration=gfn.Exploration(exit_bias=gfn.Linear(-2.0, 0.0, 20))),
+        dict(sources=[gfn.Source(lambda n, rng: rng.integers(0, 4, (n, 2)))]),
         dict(objective=gfn.ModifiedDetailedBalance(target_network=5)),
         dict(objective=gfn.AugmentedTrajectoryBalance(0.1)),
-        dict(objective=gfn.TrajectoryBalance(backward="maximum_entropy"), epsilon=None),
-        dict(objective=gfn.MaximumLikelihood(), data=gfn.Data([[0, 0], [3, 3]], share=1.0)),
+        dict(objective=gfn.TrajectoryBalance(backward="maximum_entropy"), exploration=gfn.Exploration(epsilon=None)),
+        dict(objective=gfn.MaximumLikelihood(), sources=[gfn.Data([[0, 0], [3, 3]], share=1.0)]),
         dict(policy=gfn.Mlp((16,), weight_noise=0.5)),
-        dict(policy=gfn.Mlp((16,), heads=3), thompson=0.5),
+        dict(policy=gfn.Mlp((16,), heads=3), sources=[gfn.Thompson(0.5)]),
     ],
     ids=lambda settings: "-".join(settings) or "plain",
 )
@@ -348,7 +357,14 @@ def test_an_own_loop_is_fit_step_by_step(settings):
 
 
 def test_several_updates_on_a_batch_compare_with_the_first():
-    make = lambda: gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((16,)), gfn.ProximalPolicy(epochs=3), batch=16, double=True)  # noqa: E731
+    make = lambda: gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        gfn.HyperGridReward(),
+        gfn.Mlp((16,)),
+        gfn.ProximalPolicy(epochs=3),
+        batch=16,
+        double=True,
+    )  # noqa: E731
     fitted, own = make().fit(3), make()
     optimizer = torch.optim.Adam([{"params": [p for name, p in own.named_parameters() if name != "log_z"]}], lr=1e-3)
     for _ in range(3):
@@ -366,14 +382,27 @@ def test_several_updates_on_a_batch_compare_with_the_first():
 
 
 def test_an_own_loop_is_saved(tmp_path):
-    make = lambda: gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((16,)), batch=8, replay=gfn.Replay(100, after=2), double=True)  # noqa: E731
+    make = lambda: gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        gfn.HyperGridReward(),
+        gfn.Mlp((16,)),
+        batch=8,
+        sources=[gfn.Replay(100, after=2)],
+        double=True,
+    )  # noqa: E731
     trainer = own_loop(make(), 4)
     trainer.save(tmp_path / "half")
     assert own_loop(make().resume(tmp_path / "half"), 1).steps_done == 5
 
 
 def test_a_loss_of_ones_own():
-    trainer = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((64,)), batch=64, epsilon=0.1)
+    trainer = gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        gfn.HyperGridReward(),
+        gfn.Mlp((64,)),
+        batch=64,
+        exploration=gfn.Exploration(epsilon=0.1),
+    )
     optimizer = torch.optim.Adam(trainer.parameters(), lr=5e-3)
     for _ in range(400):
         batch = trainer.batch()
@@ -420,7 +449,7 @@ def test_batches_that_nobody_advances_are_told_of():
 
 def test_a_buffer_can_be_looked_into_and_filled():
     env = gfn.HyperGrid(2, 4)
-    trainer = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, replay=gfn.Replay(50))
+    trainer = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, sources=[gfn.Replay(50)])
     assert len(trainer.buffer.objects) == 0 and trainer.buffer.conditions is None
     walks = gfn.Trajectories.of(env, [0, 1, 2, 2], [0, 3, 4])
     assert trainer.remember(walks) == 2 and trainer.reward_calls == 2
@@ -567,7 +596,14 @@ REFUSED = [
     (lambda: sampler.backward([[0, 9]]), ValueError, "expected 0 to 3"),
     (lambda: sampler.backward("ab"), TypeError, ""),
     (lambda: sampler.backward(3), TypeError, ""),
-    (lambda: gfn.Sampler(gfn.SetAddition(4, 2, fixed_length=True), gfn.Uniform().build(gfn.SetAddition(4, 2, fixed_length=True))).backward([[1, 0, 0, 0]]), ValueError, ""),
+    (
+        lambda: gfn.Sampler(
+            gfn.SetAddition(4, 2, fixed_length=True),
+            gfn.Uniform().build(gfn.SetAddition(4, 2, fixed_length=True)),
+        ).backward([[1, 0, 0, 0]]),
+        ValueError,
+        "",
+    ),
     (lambda: gfn.Trajectories.of(env, [0], []), ValueError, "offsets"),
     (lambda: gfn.Trajectories.of(env, [0], [0.5, 1]), ValueError, "offsets"),
     (lambda: gfn.Trajectories.of(env, [0], [-1, 1]), ValueError, "offsets"),
@@ -600,10 +636,10 @@ REFUSED = [
     (lambda: trainer().score(gfn.Sampler(ring, graphs).sample(1)), ValueError, "another environment"),
     (lambda: trainer().loss(3), TypeError, "score"),
     (lambda: trainer().remember(3), TypeError, "expected Trajectories"),
-    (lambda: trainer(replay=gfn.Replay(10)).remember(gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1])), ValueError, "another environment"),
+    (lambda: trainer(sources=[gfn.Replay(10)]).remember(gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1])), ValueError, "another environment"),
     (lambda: trainer().rewarded([1]), TypeError, "expected Trajectories"),
-    (lambda: trainer(chunk=10).batch(), ValueError, "chunk"),
-    (lambda: trainer(chunk=10).score(walks), ValueError, "chunk"),
+    (lambda: trainer(adam=gfn.Adam(chunk=10)).batch(), ValueError, "chunk"),
+    (lambda: trainer(adam=gfn.Adam(chunk=10)).score(walks), ValueError, "chunk"),
     (lambda: advanced(lambda it, batch, scores: it.advance(batch, 3)), TypeError, "score"),
     (lambda: advanced(lambda it, batch, scores: it.advance(3, scores)), TypeError, "expected Trajectories"),
     (lambda: advanced(lambda it, batch, scores: it.advance(walks, scores)), ValueError, "own scores"),
@@ -665,7 +701,15 @@ def test_losses_are_those_of_the_draw_that_was_advanced():
 
 
 def _drawn_after(order):
-    it = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=64, replay=gfn.Replay(50, draw="loss_prioritised", after=0), double=True, seed=1)
+    it = gfn.Trainer(
+        env,
+        gfn.HyperGridReward(),
+        gfn.Mlp((8,)),
+        batch=64,
+        sources=[gfn.Replay(50, draw="loss_prioritised", after=0)],
+        double=True,
+        seed=1,
+    )
     it.prefill(50)
     batches = {name: it.batch() for name in ("first", "second")}
     scores = {name: it.score(batch) for name, batch in batches.items()}
@@ -688,17 +732,21 @@ def test_a_network_stays_where_no_trainer_is_made_of_it():
 
 
 def test_conditions_and_environments_of_what_is_remembered_are_looked_at():
-    settings = dict(conditions=lambda n, rng: np.zeros((n, 2)), n_conditions=2, replay=gfn.Replay(10), batch=4)
+    settings = dict(
+        conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 2)), 2), sources=[gfn.Replay(10)], batch=4
+    )
     told = gfn.Trainer(env, lambda s, c: zero(s), gfn.Mlp((8,)), **settings)
     with pytest.raises(ValueError, match="conditions"):
         told.remember(walks)
     drawn = gfn.Sampler(env, conditional).sample(3, conditions=np.zeros((3, 2)))
     assert told.remember(drawn) == 3 and told.fit(3).steps_done == 3
     with pytest.raises(ValueError, match="conditions"):
-        trainer(replay=gfn.Replay(10)).remember(drawn)
+        trainer(sources=[gfn.Replay(10)]).remember(drawn)
     one, other = (gfn.VectorEnv(2, 3, changes) for changes in ([[0, 0, 1], [1, 0, 1]], [[0, 0, 1], [1, 0, 2]]))
     with pytest.raises(ValueError, match="another environment"):
-        gfn.Trainer(one, zero, gfn.Mlp((8,)), replay=gfn.Replay(10)).remember(gfn.Sampler(other, gfn.Mlp((8,)).build(other)).sample(2))
+        gfn.Trainer(one, zero, gfn.Mlp((8,)), sources=[gfn.Replay(10)]).remember(
+            gfn.Sampler(other, gfn.Mlp((8,)).build(other)).sample(2)
+        )
 
 
 def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
@@ -713,8 +761,8 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
 def test_a_checkpoint_can_not_have_anything_called(name):
     """What a file says of classes is read by this; the file itself has a checksum."""
     with pytest.raises(ValueError, match="no class of settings"):
-        loading._made({"class": name, "values": {}})
-    assert loading._made({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env and len(sampler.sample(1)) == 1
+        loading._restore_settings({"class": name, "values": {}})
+    assert loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env and len(sampler.sample(1)) == 1
 
 
 def test_what_is_frozen_stays_frozen():

@@ -17,7 +17,7 @@ def slope(points):
 
 
 def learner(reward, objective=None, **changes):
-    settings = {"batch": 64, "lr": 3e-3, "lr_scale": gfn.Linear(1, 0, 500), **changes}
+    settings = {"batch": 64, "adam": gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)), **changes}
     return gfn.Trainer(settings.pop("env", GRID), reward, settings.pop("policy", gfn.Mlp((64, 64))), objective, **settings)
 
 
@@ -96,7 +96,7 @@ def test_modules_of_priors_are_not_trained():
 
 def test_priors_go_with_continuous_environments():
     """A normal distribution of mean 1 and deviation 0.5, tilted by e^(2 x), is one of mean 1.5."""
-    settings = dict(batch=128, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    settings = dict(batch=128, adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)))
     first = gfn.Trainer(gfn.Line(3), gfn.LineReward([(1.0, 0.5)]), gfn.LineNet(), **settings).fit(400)
     tilted = lambda states: 2.0 * states[:, 0]
     posterior = gfn.Trainer(gfn.Line(3), tilted, gfn.LineNet(), gfn.RelativeTrajectoryBalance(first), **settings).fit(400)
@@ -129,7 +129,9 @@ def given(n=20_000):
 def test_likelihood_learns_the_distribution_of_given_objects(path):
     points = given()
     policy = gfn.Mlp((64, 64), backward="uniform")
-    it = learner(zero, gfn.MaximumLikelihood(), policy=policy, data=gfn.Data(points, share=1.0, path=path))
+    it = learner(
+        zero, gfn.MaximumLikelihood(), policy=policy, sources=[gfn.Data(points, share=1.0, path=path)]
+    )
     exact = it.fit(500).exact()
     shares = np.zeros(16)
     np.add.at(shares, points @ [4, 1], 1 / len(points))
@@ -141,7 +143,7 @@ def test_likelihood_learns_the_distribution_of_given_objects(path):
 
 def test_given_objects_are_learned_from_beside_fresh_ones():
     corner = np.asarray([[3, 3]])
-    it = learner(gfn.HyperGridReward(), data=gfn.Data(corner, share=0.25), replay=gfn.Replay(500, share=0.25))
+    it = learner(gfn.HyperGridReward(), sources=[gfn.Data(corner, share=0.25), gfn.Replay(500, share=0.25)])
     assert it.fit(500).exact().tv < 0.06
 
 
@@ -192,7 +194,7 @@ WRONG = [
     (
         lambda prior: trainer(
             GRID, lambda points, conditions: np.zeros(len(points)), objective=gfn.RelativeTrajectoryBalance(prior),
-            conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1,
+            conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
         ),
         ValueError,
         "prior has 0 numbers of conditions: expected 1",
@@ -203,12 +205,12 @@ WRONG = [
         "Uniform isn't one for the line",
     ),
     (
-        lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior), teacher=gfn.Teacher(gfn.Mlp((8,)))).fit(1),
+        lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior), sources=[gfn.Teacher(gfn.Mlp((8,)))]).fit(1),
         ValueError,
         "adaptive teacher",
     ),
     (lambda prior: trainer(objective=gfn.MaximumLikelihood()).fit(1), ValueError, "with_data|aren't the policy's own"),
-    (lambda prior: trainer(objective=gfn.MaximumLikelihood(), data=gfn.Data(np.zeros((1, 2), int))).fit(1), ValueError, "policy's own"),
+    (lambda prior: trainer(objective=gfn.MaximumLikelihood(), sources=[gfn.Data(np.zeros((1, 2), int))]).fit(1), ValueError, "policy's own"),
     (lambda prior: gfn.AugmentedTrajectoryBalance(), TypeError, "edges"),
     (lambda prior: gfn.AugmentedTrajectoryBalance("1"), TypeError, "edges is '1'"),
     (lambda prior: gfn.AugmentedTrajectoryBalance(1.0, novelty=3), TypeError, "novelty is int: expected RandomDistillation"),
@@ -243,7 +245,11 @@ def test_environments_of_priors_are_compared():
 
 
 def test_a_loss_is_of_the_batch_that_a_step_would_have():
-    assert trainer(objective=gfn.MaximumLikelihood(), data=gfn.Data(np.zeros((1, 2), int), share=1.0)).loss().requires_grad
+    assert (
+        trainer(objective=gfn.MaximumLikelihood(), sources=[gfn.Data(np.zeros((1, 2), int), share=1.0)])
+        .loss()
+        .requires_grad
+    )
     assert trainer(objective=gfn.AugmentedTrajectoryBalance(1.0)).loss().requires_grad
     assert trainer(objective=gfn.RelativeTrajectoryBalance(gfn.Uniform())).loss().requires_grad
 

@@ -47,20 +47,23 @@ def test_a_prior_that_cannot_be_copied_is_refused():
 def test_other_data_are_other_runs(of, tmp_path):
     """A change in the middle of a long table, which its text leaves out."""
     rows = np.zeros((2_000, 2), dtype=int)
-    grid(data=gfn.Data(of(rows), share=0.5)).fit(1).save(tmp_path / "run")
-    assert grid(data=gfn.Data(of(rows.copy()), share=0.5)).resume(tmp_path / "run").steps_done == 1
+    grid(sources=[gfn.Data(of(rows), share=0.5)]).fit(1).save(tmp_path / "run")
+    assert grid(sources=[gfn.Data(of(rows.copy()), share=0.5)]).resume(tmp_path / "run").steps_done == 1
     rows[1_000] = 1
     with pytest.raises(ValueError):
-        grid(data=gfn.Data(of(rows), share=0.5)).resume(tmp_path / "run")
+        grid(sources=[gfn.Data(of(rows), share=0.5)]).resume(tmp_path / "run")
 
 
 def test_a_search_may_find_nothing():
-    it = grid(search=gfn.Search(lambda states, rng: [], every=1), replay=gfn.Replay(10, after=0)).fit(2)
+    it = grid(sources=[gfn.Search(lambda states, rng: [], every=1), gfn.Replay(10, after=0)]).fit(2)
     assert it.steps_done == 2
 
 
 def test_what_does_not_go_together_is_told_at_once():
-    with pytest.raises(ValueError, match="search finds objects without conditions"):
-        grid(search=gfn.Search(lambda states, rng: states), conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1)
+    with pytest.raises(ValueError, match="Search finds objects without conditions"):
+        grid(
+            sources=[gfn.Search(lambda states, rng: states)],
+            conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
+        )
     with pytest.raises(ValueError, match="at most 1 in all"):
-        grid(data=gfn.Data([[0, 0]], share=0.7), replay=gfn.Replay(share=0.7))
+        grid(sources=[gfn.Data([[0, 0]], share=0.7), gfn.Replay(share=0.7)])

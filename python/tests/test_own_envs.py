@@ -78,7 +78,7 @@ def insertions(n):
 
 def test_a_grid_by_hand_is_the_library_s():
     own = gfn.Env(Grid(2, 8), width=2, values=8, n_moves=2)
-    reward, settings = gfn.HyperGridReward(), dict(batch=16, lr=3e-3, seed=4)
+    reward, settings = gfn.HyperGridReward(), dict(batch=16, adam=gfn.Adam(lr=3e-3), seed=4)
     theirs = gfn.Trainer(gfn.HyperGrid(2, 8), reward, gfn.Mlp((64, 64)), **settings)
     log_rewards = {tuple(row): log for row, log in zip(theirs.exact().states.tolist(), theirs.exact().log_rewards, strict=True)}
 
@@ -95,7 +95,13 @@ def test_a_grid_by_hand_is_the_library_s():
 
 def test_a_grid_by_hand_is_learned():
     rules = Grid(2, 4)
-    trainer = gfn.Trainer(gfn.Env(rules, **GRID), lambda states: states[:, 0].astype(float), gfn.Mlp((64, 64)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 400))
+    trainer = gfn.Trainer(
+        gfn.Env(rules, **GRID),
+        lambda states: states[:, 0].astype(float),
+        gfn.Mlp((64, 64)),
+        batch=32,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 400)),
+    )
     before, asked = trainer.exact().tv, rules.asked
     after = trainer.fit(1)
     # A batch's states are asked about together: at most seven steps, and a look at the end.
@@ -114,7 +120,9 @@ def test_permutations_by_insertion_are_those_that_there_are(n):
         return (np.diff(states, axis=1) > 0).sum(axis=1).astype(float)
 
     every = np.array(list(itertools.permutations(range(1, n + 1))))
-    trainer = gfn.Trainer(env, ascents, gfn.Mlp((64, 64)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 500))
+    trainer = gfn.Trainer(
+        env, ascents, gfn.Mlp((64, 64)), batch=32, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500))
+    )
     exact = trainer.exact()
     ends = exact.states[np.isfinite(exact.log_rewards)]
     assert sorted(map(tuple, ends.tolist())) == sorted(map(tuple, every.tolist()))
@@ -215,7 +223,9 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rai
 
     rules.__class__ = type("Broken", (Grid,), {method: asked})
     # Local search goes back, too.
-    trainer = gfn.Trainer(gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, local_search=gfn.LocalSearch(2)).fit(1)
+    trainer = gfn.Trainer(
+        gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, sources=[gfn.LocalSearch(2)]
+    ).fit(1)
     broken["now"] = True
     with pytest.raises(raised, match="mine" if raised is LookupError else f"`{method}` gave"):
         trainer.fit(1)
@@ -322,7 +332,14 @@ def test_a_method_that_is_missing_is_named(method):
 
 @pytest.mark.parametrize(
     "wrong, right",
-    [("backwards_step", "backward_step"), ("Step", "step"), ("mask", "masks"), ("backward_mask", "backward_masks"), ("reversed", "reverse"), ("inital", "initial")],
+    [
+        ("backwards_step", "backward_step"),
+        ("Step", "step"),
+        ("mask", "masks"),
+        ("backward_mask", "backward_masks"),
+        ("reversed", "reverse"),
+        ("inital", "initial"),
+    ],
 )
 def test_misspelt_methods_are_refused(wrong, right):
     refused(made(changed(**{wrong: always(None)})), TypeError, f"`{wrong}`.*`{right}` is meant")

@@ -99,7 +99,12 @@ class Kind:
         torch.manual_seed(0)
         module = self.module() if module is None else module
         policy = self.made(module, *(WIDTH if width is None else width,) * (2 if self.made in (gfn.GraphModule, gfn.DagModule) else 1), **policy)
-        return gfn.Trainer(env or self.env, reward or self.reward, policy, **{"batch": 64, "lr": 3e-3, "log_z_lr": 0.1, **changes})
+        return gfn.Trainer(
+            env or self.env,
+            reward or self.reward,
+            policy,
+            **{"batch": 64, "adam": gfn.Adam(lr=3e-3, log_z_lr=0.1), **changes},
+        )
 
 
 def entries(module, width, **settings):
@@ -129,7 +134,12 @@ class Deaf(torch.nn.Module):
 
 
 def tv(kind, module=None, steps=800, **changes):
-    return kind.trainer(module, lr_scale=gfn.Linear(1, 0, steps), **changes).fit(steps).exact().tv
+    return (
+        kind.trainer(module, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, steps)), **changes)
+        .fit(steps)
+        .exact()
+        .tv
+    )
 
 
 @NEW
@@ -147,8 +157,16 @@ def test_a_module_that_is_shown_nothing_learns_less(name):
 
 
 def test_a_module_like_a_perceptron_learns_as_it_does():
-    mlp = gfn.Trainer(GRID, sum_of, gfn.Mlp((WIDTH, WIDTH)), batch=64, lr=3e-3, log_z_lr=0.1, lr_scale=gfn.Linear(1, 0, 800))
-    own = KINDS["vectors"].trainer(policy=dict(backward="shared_torso"), lr_scale=gfn.Linear(1, 0, 800))
+    mlp = gfn.Trainer(
+        GRID,
+        sum_of,
+        gfn.Mlp((WIDTH, WIDTH)),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, log_z_lr=0.1, schedule=gfn.Linear(1, 0, 800)),
+    )
+    own = KINDS["vectors"].trainer(
+        policy=dict(backward="shared_torso"), adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800))
+    )
     assert own.n_parameters == mlp.n_parameters
     ours, theirs = own.fit(800).exact().tv, mlp.fit(800).exact().tv
     assert ours < 0.05 and theirs < 0.05, (ours, theirs)
@@ -175,7 +193,13 @@ def test_gradients_reach_the_module(kind):
         parameter = list(module.parameters())[which]
         with torch.no_grad():
             parameter.view(-1)[at] += change
-        loss = kind.trainer(module, double=True, epsilon=1.0, batch=32, policy=dict(initial_log_z=0.0)).loss()
+        loss = kind.trainer(
+            module,
+            double=True,
+            exploration=gfn.Exploration(epsilon=1.0),
+            batch=32,
+            policy=dict(initial_log_z=0.0),
+        ).loss()
         loss.backward()
         return loss.item(), parameter.grad.view(-1)
 
@@ -269,7 +293,11 @@ def test_a_dag_is_its_adjacency_matrix():
 def test_conditions_are_the_last_argument(name):
     kind = KINDS[name]
     module = Seen(Dense(13) if name == "vectors" else kind.module())
-    trainer = kind.trainer(module, conditions=lambda n, rng: rng.uniform(size=(n, 1)), n_conditions=1, reward=lambda states, c: kind.reward(states) * np.asarray(c)[:, 0])
+    trainer = kind.trainer(
+        module,
+        conditions=gfn.Conditions(lambda n, rng: rng.uniform(size=(n, 1)), 1),
+        reward=lambda states, c: kind.reward(states) * np.asarray(c)[:, 0],
+    )
     trainer.fit(2)
     assert all(given[-1].shape == (len(given[1]), 1) and given[-1].dtype == torch.float32 for given in module.calls)
     assert len(trainer.sample(3, np.full((3, 1), 0.5))) == 3
@@ -284,7 +312,7 @@ def test_every_head_is_there(kind, objective):
 
 def test_heads_of_paths_and_of_several_policies():
     assert np.isfinite(KINDS["vectors"].trainer(objective=gfn.TrajectoryBalance(backward="maximum_entropy")).fit(5).history["loss"]).all()
-    several = KINDS["vectors"].trainer(policy=dict(heads=3), thompson=0.5).fit(5)
+    several = KINDS["vectors"].trainer(policy=dict(heads=3), sources=[gfn.Thompson(0.5)]).fit(5)
     assert several.n_parameters > KINDS["vectors"].trainer().n_parameters
 
 
@@ -301,7 +329,7 @@ def test_all_environments_of_vectors_take_them(env):
     module = Any()
     probe = gfn.Trainer(env, sum_of, gfn.Mlp((WIDTH,)), batch=4)
     module(torch.zeros(1, dict(probe.named_parameters())["torso.first.table"].shape[0]))
-    trainer = gfn.Trainer(env, sum_of, gfn.VectorModule(module, WIDTH), batch=16, lr=1e-2)
+    trainer = gfn.Trainer(env, sum_of, gfn.VectorModule(module, WIDTH), batch=16, adam=gfn.Adam(lr=1e-2))
     before = trainer.exact().tv
     assert trainer.fit(150).exact().tv < before
 
@@ -311,13 +339,17 @@ def test_priors_and_teachers_have_modules_of_their_own(kind):
     """A prior is a copy, frozen; a teacher trains its own."""
     prior = kind.trainer().fit(5)
     before = [parameter.detach().clone() for parameter in prior.parameters()]
-    relative = kind.trainer(objective=gfn.RelativeTrajectoryBalance(prior=prior), reward=lambda states: np.zeros(len(states)), lr_scale=gfn.Linear(1, 0, 300)).fit(300)
+    relative = kind.trainer(
+        objective=gfn.RelativeTrajectoryBalance(prior=prior),
+        reward=lambda states: np.zeros(len(states)),
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
+    ).fit(300)
     assert all(torch.equal(*both) for both in zip(before, prior.parameters()))
     # Relative to a prior with a reward of 1 it learns the prior.
     assert 0.5 * np.abs(np.asarray(relative.exact().probs) - np.asarray(prior.exact().probs)).sum() < 0.05
     teacher = kind.module()
     start = [parameter.detach().clone() for parameter in teacher.parameters()]
-    kind.trainer(teacher=gfn.Teacher(kind.trainer(teacher).policy)).fit(5)
+    kind.trainer(sources=[gfn.Teacher(kind.trainer(teacher).policy)]).fit(5)
     assert any(not torch.equal(*both) for both in zip(start, teacher.parameters()))
 
 
@@ -462,7 +494,20 @@ def test_layers_that_make_states_depend_on_others_or_chance(kind, layer):
 
 VECTOR, SEQUENCE, DAG = KINDS["vectors"], KINDS["sequences"], KINDS["dags"]
 WRONG = [
-    *((lambda made=made, widths=widths, given=given: made(given, *widths), TypeError, "expected a torch.nn.Module that takes") for made, widths in [(gfn.VectorModule, (4,)), (gfn.SequenceModule, (4,)), (gfn.DagModule, (4, 4)), (gfn.GraphModule, (4, 4))] for given in (torch.nn.Linear, lambda states: states)),
+    *(
+        (
+            lambda made=made, widths=widths, given=given: made(given, *widths),
+            TypeError,
+            "expected a torch.nn.Module that takes",
+        )
+        for made, widths in [
+            (gfn.VectorModule, (4,)),
+            (gfn.SequenceModule, (4,)),
+            (gfn.DagModule, (4, 4)),
+            (gfn.GraphModule, (4, 4)),
+        ]
+        for given in (torch.nn.Linear, lambda states: states)
+    ),
     (lambda: gfn.VectorModule(None, 4), TypeError, "module is None"),
     (lambda: gfn.SequenceModule(3, 4), TypeError, "module is 3"),
     (lambda: gfn.DagModule("Matrix", 4, 4), TypeError, "module is 'Matrix'"),
@@ -519,7 +564,7 @@ def test_what_is_refused(call, error, message):
 def test_a_module_shared_with_a_teacher_is_refused():
     module = Dense()
     with pytest.raises(ValueError, match="module"):
-        VECTOR.trainer(module, teacher=gfn.Teacher(gfn.VectorModule(module, WIDTH)), replay=gfn.Replay(32))
+        VECTOR.trainer(module, sources=[gfn.Teacher(gfn.VectorModule(module, WIDTH)), gfn.Replay(32)])
 
 
 # Graphs without nodes.
@@ -548,7 +593,7 @@ class Gps(torch.nn.Module):
 def test_attention_between_all_nodes_learns_on_graphs_that_start_empty():
     env = gfn.GraphBuilding(3, node_classes=2)
     reward = lambda graphs: 0.8 * graphs.n_edges  # noqa: E731
-    trainer = KINDS["graphs"].trainer(Gps(), env, reward=reward, lr=1e-3)
+    trainer = KINDS["graphs"].trainer(Gps(), env, reward=reward, adam=gfn.Adam(lr=1e-3))
     before = trainer.exact().tv
     trainer.fit(300)
     assert all(torch.isfinite(parameter).all() for parameter in trainer.parameters())
@@ -601,7 +646,12 @@ def test_an_empty_graph_gets_alone_what_it_gets_in_company(module):
 
 def test_conditions_of_empty_graphs_are_theirs():
     module = Seen(Pools())
-    trainer = KINDS["graphs"].trainer(module, gfn.GraphBuilding(2, node_classes=2), reward=lambda graphs, c: np.zeros(len(graphs)), conditions=lambda n, rng: rng.uniform(1, 2, (n, 1)), n_conditions=1)
+    trainer = KINDS["graphs"].trainer(
+        module,
+        gfn.GraphBuilding(2, node_classes=2),
+        reward=lambda graphs, c: np.zeros(len(graphs)),
+        conditions=gfn.Conditions(lambda n, rng: rng.uniform(1, 2, (n, 1)), 1),
+    )
     trainer.fit(2)
     alone = [batch for _, batch in module.calls if len(batch.batch) == 1 and batch.n_graphs > 1]
     assert alone and all(len(batch.conditions) == batch.n_graphs and (batch.conditions >= 1).all() for batch in alone)
@@ -609,7 +659,13 @@ def test_conditions_of_empty_graphs_are_theirs():
 
 # What classes and attributes stand for.
 
-ENVS = [gfn.Molecules(6), gfn.Molecules(6, ["N", "O", "C"]), gfn.Molecules(6, charges=False), gfn.Molecules(6, ["P", "S", "O", "N"], extra_valences=2), gfn.Molecules(5, max_bond_order=1)]
+ENVS = [
+    gfn.Molecules(6),
+    gfn.Molecules(6, ["N", "O", "C"]),
+    gfn.Molecules(6, charges=False),
+    gfn.Molecules(6, ["P", "S", "O", "N"], extra_valences=2),
+    gfn.Molecules(5, max_bond_order=1),
+]
 
 
 def walked(env, n=300):

@@ -89,7 +89,13 @@ def test_rewards_in_place_of_their_logarithms_are_warned_of():
 
 
 def test_a_run_that_ends_far_from_its_target_is_warned_of_once():
-    trainer = gfn.Trainer(gfn.HyperGrid(2, 32), lambda x: 10.0 * (x.sum(axis=1) - 62.0), gfn.Mlp((16,)), batch=32, lr=1e-6)
+    trainer = gfn.Trainer(
+        gfn.HyperGrid(2, 32),
+        lambda x: 10.0 * (x.sum(axis=1) - 62.0),
+        gfn.Mlp((16,)),
+        batch=32,
+        adam=gfn.Adam(lr=1e-6),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error", gfn.TrainingWarning)
         trainer.fit(50)

@@ -95,7 +95,7 @@ def test_results_that_do_not_fit_together_are_refused(trainers):
     with pytest.raises(ValueError, match="5 objects"):
         dataclasses.replace(sampled, groups=sampled.groups + 5)
     with pytest.raises(TypeError, match="states"):
-        gfn.Sampled(**{name: value for name, value in vars(sampled).items() if name != "states"})
+        gfn.SampleEvaluation(**{name: value for name, value in vars(sampled).items() if name != "states"})
 
 
 def test_a_trainer_is_saved_and_not_pickled_or_copied(trainers):

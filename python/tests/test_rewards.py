@@ -66,7 +66,7 @@ def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, mess
     def reward(states):
         return answer(len(states)) if state["broken"] else np.zeros(len(states))
 
-    it = trainer(reward, replay=gfn.Replay(100)).fit(3)
+    it = trainer(reward, sources=[gfn.Replay(100)]).fit(3)
     state["broken"] = True
     with pytest.raises(kind, match=message):
         it.fit(5)
@@ -340,7 +340,7 @@ def test_what_a_cached_reward_raises_is_raised_and_not_kept():
         (lambda: trainer(gfn.CachedReward(gfn.RingReward())), TypeError, "RingReward"),
         (lambda: trainer(gfn.CachedReward(lambda points: points[:, 0]), env=gfn.Box(2), policy=gfn.BoxNet()), ValueError, "points"),
         (
-            lambda: trainer(gfn.CachedReward(lambda s, c: 0), n_conditions=1, conditions=lambda n, rng: rng.random((n, 1))),
+            lambda: trainer(gfn.CachedReward(lambda s, c: 0), conditions=gfn.Conditions(lambda n, rng: rng.random((n, 1)), 1)),
             ValueError,
             "by object",
         ),
@@ -380,7 +380,7 @@ def test_a_device_of_torch_is_taken():
 
 def test_a_reward_that_changes_is_warned_of_where_old_values_are_replayed():
     shift = [0.0]
-    it = trainer(lambda points: points.sum(axis=1) + shift[0], batch=32, replay=gfn.Replay(1000, after=1))
+    it = trainer(lambda points: points.sum(axis=1) + shift[0], batch=32, sources=[gfn.Replay(1000, after=1)])
     it.fit(50)
     shift[0] = 3.0
     with pytest.warns(gfn.TrainingWarning, match="step 100: the reward has changed: log R of .* mix two targets.*`reward_exponent`"):

@@ -16,18 +16,42 @@ def trainer(kind=gfn.Trainer, objective=None, **settings):
 
 
 def test_settings_can_be_read():
-    it = trainer(lr=2e-3, replay=gfn.Replay(10), epsilon=gfn.Linear(0.5, 0, 10), seed=5)
-    assert (it.batch_size, it.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
-    assert it.replay == gfn.Replay(10) and it.epsilon == gfn.Linear(0.5, 0, 10) and it.data is None and it.double is False
+    it = trainer(
+        adam=gfn.Adam(lr=2e-3),
+        sources=[gfn.Replay(10)],
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0, 10)),
+        seed=5,
+    )
+    assert (it.batch_size, it.adam.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
+    assert (
+        it.sources == (gfn.Replay(10),)
+        and it.exploration.epsilon == gfn.Linear(0.5, 0, 10)
+        and it.double is False
+    )
     for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
         assert told in repr(it)
-    assert trainer().epsilon == gfn.EPSILON
+    assert trainer().exploration.epsilon == gfn.EPSILON
     # Where the library doesn't explore, it says so.
     on_policy = trainer(objective=gfn.PolicyGradient())
-    assert on_policy.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
+    assert on_policy.exploration.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
 
 
-@pytest.mark.parametrize("name, value", [("reward", zero), ("lr", 0.0), ("epsilon", 0.0), ("batch", 4), ("env", None), ("seed", 3), ("eps", 0.0), ("fit", None)])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("reward", zero),
+        ("adam", gfn.Adam(lr=0.0)),
+        ("exploration", None),
+        ("sources", ()),
+        ("lr", 0.0),
+        ("epsilon", 0.0),
+        ("batch", 4),
+        ("env", None),
+        ("seed", 3),
+        ("eps", 0.0),
+        ("fit", None),
+    ],
+)
 def test_settings_can_not_be_set(name, value):
     it = trainer()
     before = getattr(it, name, None)
@@ -49,5 +73,5 @@ def test_subclasses_have_attributes_of_their_own():
     it.after += 1
     it.counted += 1
     assert (it.before, it.after, it.counted) == (1, 3, 1) and repr(it).startswith("Mine(")
-    with pytest.raises(AttributeError, match="lr"):
-        it.lr = 0.0
+    with pytest.raises(AttributeError, match="adam"):
+        it.adam = gfn.Adam()

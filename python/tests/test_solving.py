@@ -106,7 +106,14 @@ def test_a_policy_for_sizes_sees_what_matters(problem):
     graphs = gfn.Graphs.from_graph6(["Dhc"])
     network = gfn.GraphNet(layers=3, embedding=32, identity=False)
     objective = gfn.SubTrajectoryBalance()
-    trainer = gfn.Trainer(problem(graphs, for_size=True), gfn.SizeReward(), network, objective, batch=32, lr_scale=gfn.Linear(3, 0, 300)).fit(300)
+    trainer = gfn.Trainer(
+        problem(graphs, for_size=True),
+        gfn.SizeReward(),
+        network,
+        objective,
+        batch=32,
+        adam=gfn.Adam(schedule=gfn.Linear(3, 0, 300)),
+    ).fit(300)
     assert trainer.exact().tv < 0.1
     found = gfn.solve(trainer, problem, nx.cycle_graph(6), seconds=0.2)
     assert found.samples > 0 and size(problem, nx.cycle_graph(6), found.nodes) == found.size

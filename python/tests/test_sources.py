@@ -11,27 +11,27 @@ GRID = gfn.HyperGrid(2, 4)
 
 
 def learner(reward=gfn.HyperGridReward(), **changes):
-    settings = {"batch": 64, "lr": 3e-3, "lr_scale": gfn.Linear(1, 0, 500), **changes}
+    settings = {"batch": 64, "adam": gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)), **changes}
     return gfn.Trainer(settings.pop("env", GRID), reward, settings.pop("policy", gfn.Mlp((64, 64))), settings.pop("objective", None), **settings)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        dict(local_search=gfn.LocalSearch(3, rounds=2)),
-        dict(local_search=gfn.LocalSearch(3, acceptance="greedy"), replay=gfn.Replay()),
-        dict(teacher=gfn.Teacher(gfn.Mlp((64, 64)), max_norm=1.0)),
-        dict(thompson=0.5, policy=gfn.Mlp((64, 64), heads=4)),
-        dict(average=gfn.Average(0.9, sampling=True)),
+        dict(sources=[gfn.LocalSearch(3, rounds=2)]),
+        dict(sources=[gfn.LocalSearch(3, acceptance="greedy"), gfn.Replay()]),
+        dict(sources=[gfn.Teacher(gfn.Mlp((64, 64)), max_norm=1.0)]),
+        dict(sources=[gfn.Thompson(0.5)], policy=gfn.Mlp((64, 64), heads=4)),
+        dict(adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500), average=gfn.Average(0.9, sampling=True))),
         dict(policy=gfn.Mlp((64, 64), weight_noise=0.1)),
-        dict(replay=gfn.Replay(500, draw="rank_prioritised")),
-        dict(replay=gfn.Replay(500, draw="rank_prioritised", rank_by="loss", exponent=0.5)),
-        dict(replay=gfn.Replay(500, draw="weighted_ranks", k=0.1)),
-        dict(replay=gfn.Replay(500, draw="weighted_ranks", rank_by="loss")),
-        dict(replay=gfn.Replay(500, draw="loss_prioritised")),
-        dict(replay=gfn.Replay(500, draw=lambda log_reward, loss: 0.5 * log_reward + math.log(1e-3 + (1.0 if loss is None else loss)))),
-        dict(replay=gfn.Replay(20, diverse=1.0, norm="l1", objects_alone=True)),
-        dict(replay=gfn.Replay(500), search=gfn.Search(lambda points, rng: rng.permutation(points), every=5)),
+        dict(sources=[gfn.Replay(500, draw="rank_prioritised")]),
+        dict(sources=[gfn.Replay(500, draw="rank_prioritised", rank_by="loss", exponent=0.5)]),
+        dict(sources=[gfn.Replay(500, draw="weighted_ranks", k=0.1)]),
+        dict(sources=[gfn.Replay(500, draw="weighted_ranks", rank_by="loss")]),
+        dict(sources=[gfn.Replay(500, draw="loss_prioritised")]),
+        dict(sources=[gfn.Replay(500, draw=lambda log_reward, loss: 0.5 * log_reward + math.log(1e-3 + (1.0 if loss is None else loss)))]),
+        dict(sources=[gfn.Replay(20, diverse=1.0, norm="l1", objects_alone=True)]),
+        dict(sources=[gfn.Replay(500), gfn.Search(lambda points, rng: rng.permutation(points), every=5)]),
     ],
     ids=lambda changes: "+".join(changes),
 )
@@ -47,16 +47,24 @@ def test_each_source_learns_the_same_distribution(changes):
 
 
 def test_a_search_around_fresh_objects_asks_the_reward():
-    it = learner(local_search=gfn.LocalSearch(2, rounds=3)).fit(2)
+    it = learner(sources=[gfn.LocalSearch(2, rounds=3)]).fit(2)
     assert it.reward_calls == 2 * 64 * (1 + 3)
 
 
 def test_a_teacher_draws_its_share_where_the_student_is_wrong():
     """A sampler that is stuck at the origin sees no other corner by itself; its teacher finds them."""
     far = lambda points: np.where((points >= 6).all(axis=1), 4.0, -4.0)
-    settings = dict(env=gfn.HyperGrid(2, 8), epsilon=0.0, lr_scale=gfn.Linear(1, 0, 800))
+    settings = dict(
+        env=gfn.HyperGrid(2, 8),
+        exploration=gfn.Exploration(epsilon=0.0),
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800)),
+    )
     alone = learner(far, **settings).fit(800).exact()
-    taught = learner(far, teacher=gfn.Teacher(gfn.Mlp((64, 64)), epsilon=1e-3, max_norm=1.0), **settings).fit(800).exact()
+    taught = (
+        learner(far, sources=[gfn.Teacher(gfn.Mlp((64, 64)), epsilon=1e-3, max_norm=1.0)], **settings)
+        .fit(800)
+        .exact()
+    )
     assert taught.tv < 0.1
     assert alone.tv > taught.tv
 
@@ -68,7 +76,11 @@ def test_what_is_searched_for_goes_into_the_buffer():
         asked.append((points.shape, rng.integers(100)))
         return np.asarray([[3, 3], [0, 3]])
 
-    it = learner(replay=gfn.Replay(1000, distinct=True), search=gfn.Search(corners, every=4, objects=7), epsilon=0.0, lr=0.0, log_z_lr=0.0)
+    it = learner(
+        sources=[gfn.Replay(1000, distinct=True), gfn.Search(corners, every=4, objects=7)],
+        exploration=gfn.Exploration(epsilon=0.0),
+        adam=gfn.Adam(schedule=gfn.Linear(1, 0, 500), lr=0.0, log_z_lr=0.0),
+    )
     it.fit(4)
     held, calls = it.replay_len, it.reward_calls
     it.fit(1)
@@ -85,7 +97,11 @@ def test_a_source_gives_a_share_of_each_batch():
         return np.full((n, 2), 3)
 
     far = lambda points: 3.0 * (points == 3).all(axis=1)
-    it = learner(far, source=gfn.Source(corner, share=0.25), replay=gfn.Replay(100, share=0.5), epsilon=0.0)
+    it = learner(
+        far,
+        sources=[gfn.Source(corner, share=0.25), gfn.Replay(100, share=0.5)],
+        exploration=gfn.Exploration(epsilon=0.0),
+    )
     it.fit(2)
     assert asked == [16, 16] and it.reward_calls == 2 * 64
     assert it.fit(498).exact().tv < 0.06
@@ -93,7 +109,7 @@ def test_a_source_gives_a_share_of_each_batch():
 
 def test_a_search_goes_on_bit_for_bit(tmp_path):
     search = lambda points, rng: rng.permutation(points)
-    make = lambda: learner(batch=8, replay=gfn.Replay(50, after=1), search=gfn.Search(search, every=2))
+    make = lambda: learner(batch=8, sources=[gfn.Replay(50, after=1), gfn.Search(search, every=2)])
     whole = make().fit(12)
     make().fit(5).save(tmp_path / "half")
     assert make().resume(tmp_path / "half").fit(7).history["loss"].tolist() == whole.history["loss"].tolist()[5:]
@@ -102,13 +118,13 @@ def test_a_search_goes_on_bit_for_bit(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        dict(teacher=gfn.Teacher(gfn.Mlp((16,)))),
-        dict(average=gfn.Average(0.9, sampling=True)),
-        dict(thompson=0.5, policy=gfn.Mlp((16,), heads=3)),
+        dict(sources=[gfn.Teacher(gfn.Mlp((16,)))]),
+        dict(adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500), average=gfn.Average(0.9, sampling=True))),
+        dict(sources=[gfn.Thompson(0.5)], policy=gfn.Mlp((16,), heads=3)),
         dict(objective=gfn.AugmentedDetailedBalance(0.1, novelty=gfn.RandomDistillation((16,), 4))),
         dict(objective=gfn.ModifiedDetailedBalance(3)),
-        dict(data=gfn.Data(np.asarray([[1, 2], [3, 3]]), share=0.5)),
-        dict(local_search=gfn.LocalSearch(2)),
+        dict(sources=[gfn.Data(np.asarray([[1, 2], [3, 3]]), share=0.5)]),
+        dict(sources=[gfn.LocalSearch(2)]),
         dict(policy=gfn.Mlp((16,), weight_noise=0.1)),
     ],
     ids=lambda changes: "+".join(changes),
@@ -119,13 +135,14 @@ def test_runs_with_companions_go_on_bit_for_bit(changes, tmp_path):
     half.save(tmp_path / "half")
     assert make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
     # A run without, or with another, isn't the same run.
-    if "local_search" not in changes and "policy" not in changes:
+    searches = any(isinstance(source, gfn.LocalSearch) for source in changes.get("sources", ()))
+    if not searches and "policy" not in changes:
         with pytest.raises((ValueError, RuntimeError)):
             learner(batch=8).resume(tmp_path / "half")
 
 
 def test_other_objects_are_another_run(tmp_path):
-    make = lambda *rows: learner(batch=8, data=gfn.Data(np.asarray(rows), share=0.5))
+    make = lambda *rows: learner(batch=8, sources=[gfn.Data(np.asarray(rows), share=0.5)])
     make([1, 2]).fit(2).save(tmp_path / "one")
     with pytest.raises(ValueError):
         make([2, 1]).resume(tmp_path / "one")
@@ -133,7 +150,7 @@ def test_other_objects_are_another_run(tmp_path):
 
 
 def test_averages_are_taken_over():
-    it = learner(average=gfn.Average(0.9)).fit(60)
+    it = learner(adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500), average=gfn.Average(0.9))).fit(60)
     plain = learner().fit(60)
     assert (it.exact().probs == plain.exact().probs).all()
     last = [tensor.clone() for tensor in it.parameters()]
@@ -154,9 +171,17 @@ def test_noise_is_for_training_alone():
 
 def test_langevin_steps_fill_the_buffer():
     env, target = gfn.Diffusion(2, 16, sigma=5.0), gfn.MixtureTarget("nine_modes")
-    settings = dict(batch=32, epsilon=0.0)
-    it = gfn.Trainer(env, target, gfn.DiffusionNet(), replay=gfn.Replay(10_000, objects_alone=True), search=gfn.Mala(every=5, objects=50), **settings)
-    plain = gfn.Trainer(env, target, gfn.DiffusionNet(), replay=gfn.Replay(10_000, objects_alone=True), **settings)
+    settings = dict(batch=32, exploration=gfn.Exploration(epsilon=0.0))
+    it = gfn.Trainer(
+        env,
+        target,
+        gfn.DiffusionNet(),
+        sources=[gfn.Replay(10_000, objects_alone=True), gfn.Mala(every=5, objects=50)],
+        **settings,
+    )
+    plain = gfn.Trainer(
+        env, target, gfn.DiffusionNet(), sources=[gfn.Replay(10_000, objects_alone=True)], **settings
+    )
     # Of 50 chains of 200 steps every tenth point behind 100 is kept, and comes after steps 5 and 10.
     assert it.fit(11).replay_len > plain.fit(11).replay_len + 2 * 50 * 5
 
@@ -170,11 +195,16 @@ def test_hindsight_teaches_of_other_conditions():
         asked.append((points.shape[1], tuple(conditions.shape[1:]), float(conditions.max())))
         return rng.uniform(-1.0, 1.0, size=tuple(conditions.shape))
 
-    make = lambda **more: gfn.Trainer(
-        gfn.HyperGrid(2, 3), reward, gfn.Mlp((64, 64)), conditions=few, n_conditions=1, replay=gfn.Replay(1000),
-        batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 500), **more,
+    make = lambda *more: gfn.Trainer(
+        gfn.HyperGrid(2, 3),
+        reward,
+        gfn.Mlp((64, 64)),
+        conditions=gfn.Conditions(few, 1),
+        sources=[gfn.Replay(1000), *more],
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)),
     )
-    blind, seeing = make().fit(500), make(hindsight=gfn.Hindsight(other, share=0.8)).fit(500)
+    blind, seeing = make().fit(500), make(gfn.Hindsight(other, share=0.8)).fit(500)
     assert set(asked) == {(2, (1,), -1.0)}
     # Fresh trajectories are all drawn under -1: only hindsight tells of 1.
     assert seeing.exact(condition=[1.0]).tv < 0.15 < blind.exact(condition=[1.0]).tv
@@ -182,7 +212,13 @@ def test_hindsight_teaches_of_other_conditions():
 
 
 def test_the_conditional_grid_is_learned():
-    it = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.ConditionalGridReward(), gfn.Mlp((64, 64)), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 600))
+    it = gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        gfn.ConditionalGridReward(),
+        gfn.Mlp((64, 64)),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 600)),
+    )
     it.fit(600)
     original = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=4).exact()
     # From R0 + R1 + R2 = 2.6 everywhere to the original; close to that the reward of the rest changes fast.
@@ -195,7 +231,7 @@ def test_the_conditional_grid_is_learned():
     assert len(it.sample(3, conditions=[[0.0], [0.5], [1.0]])) == 3
     drawn = gfn.Trainer(
         gfn.HyperGrid(2, 4), gfn.ConditionalGridReward(), gfn.Mlp((8,)), batch=4,
-        conditions=lambda n, rng: rng.uniform(size=(n, 1)), n_conditions=1,
+        conditions=gfn.Conditions(lambda n, rng: rng.uniform(size=(n, 1)), 1),
     )
     assert drawn.fit(2).steps_done == 2
 
@@ -203,8 +239,13 @@ def test_the_conditional_grid_is_learned():
 def test_the_conditional_grid_is_the_run_of_rust(reproduce):
     rust = reproduce("conditional-hypergrid", "--steps", 40, "--seed", 3)
     it = gfn.Trainer(
-        gfn.HyperGrid(2, 8), gfn.ConditionalGridReward(), gfn.Mlp(backward="uniform"), batch=64, lr=3e-3,
-        lr_scale=gfn.Linear(1, 0, 40), epsilon=gfn.Linear(0.1, 0, 20), seed=3,
+        gfn.HyperGrid(2, 8),
+        gfn.ConditionalGridReward(),
+        gfn.Mlp(backward="uniform"),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 40)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0, 20)),
+        seed=3,
     ).fit(40)
     assert it.n_parameters == rust["params"] and it.history["log_z"][-1] == rust["log_z"]
     for row in rust["conditions"]:
@@ -216,7 +257,13 @@ def test_the_conditional_grid_is_the_run_of_rust(reproduce):
 )
 def test_each_diffusion_learns_a_gaussian(process):
     env = gfn.Diffusion(2, 8, sigma=1.5, **process)
-    it = gfn.Trainer(env, gfn.GaussianTarget([0.8, -0.4], 0.9), gfn.DiffusionNet(), batch=64, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    it = gfn.Trainer(
+        env,
+        gfn.GaussianTarget([0.8, -0.4], 0.9),
+        gfn.DiffusionNet(),
+        batch=64,
+        adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)),
+    )
     before = it.evaluate(2000).elbo.mean
     sampled = it.fit(400).evaluate(4000)
     assert before < -0.5 and sampled.elbo.mean > -0.1 and sampled.log_z == pytest.approx(0.0, abs=0.05)
@@ -225,7 +272,13 @@ def test_each_diffusion_learns_a_gaussian(process):
 
 def test_learned_deviations_and_backward_steps_of_diffusions():
     policy = gfn.DiffusionNet(log_variance_range=4.0, backward_range=0.5)
-    it = gfn.Trainer(gfn.Diffusion(2, 8), gfn.GaussianTarget([0.8, -0.4], 0.9), policy, batch=64, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    it = gfn.Trainer(
+        gfn.Diffusion(2, 8),
+        gfn.GaussianTarget([0.8, -0.4], 0.9),
+        policy,
+        batch=64,
+        adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)),
+    )
     assert it.n_parameters > gfn.Trainer(gfn.Diffusion(2, 8), zero, gfn.DiffusionNet(), batch=4).n_parameters
     assert it.fit(400).evaluate(4000).elbo.mean > -0.1
 
@@ -274,8 +327,15 @@ def test_fragments_are_molecules():
 
 def test_molecules_are_given_by_their_smiles():
     env = gfn.Molecules(3, elements=["C", "N", "O"])
-    it = gfn.Trainer(env, gfn.MoleculeReward("constant"), gfn.GraphNet(embedding=32), gfn.MaximumLikelihood(), batch=32, lr=3e-3,
-                     data=gfn.Data(["CCO", "CN", "CN"], share=1.0))
+    it = gfn.Trainer(
+        env,
+        gfn.MoleculeReward("constant"),
+        gfn.GraphNet(embedding=32),
+        gfn.MaximumLikelihood(),
+        batch=32,
+        adam=gfn.Adam(lr=3e-3),
+        sources=[gfn.Data(["CCO", "CN", "CN"], share=1.0)],
+    )
     exact = it.fit(200).exact()
     shares = {smiles: exact.probs[k] for k, smiles in ((k, exact.states[k].smiles[0]) for k in range(exact.n_states) if exact.probs[k] > 0.1)}
     assert sorted(shares.values()) == pytest.approx([1 / 3, 2 / 3], abs=0.08)
@@ -285,42 +345,42 @@ GIVEN = gfn.Data([[1, 1]])
 WRONG = [
     (lambda: gfn.LocalSearch(), TypeError, "max_back"),
     (lambda: gfn.LocalSearch(2.5), TypeError, "max_back is 2.5"),
-    (lambda: trainer(local_search=gfn.LocalSearch(0)), ValueError, "max_back is 0"),
-    (lambda: trainer(local_search=gfn.LocalSearch(1, 0)), ValueError, "rounds is 0"),
-    (lambda: trainer(local_search=3), TypeError, "local_search is 3"),
-    (lambda: trainer(local_search=gfn.LocalSearch(1), objective=gfn.PolicyGradient()).fit(1), ValueError, "local search"),
+    (lambda: trainer(sources=[gfn.LocalSearch(0)]), ValueError, "max_back is 0"),
+    (lambda: trainer(sources=[gfn.LocalSearch(1, 0)]), ValueError, "rounds is 0"),
+    (lambda: trainer(sources=[3]), TypeError, "sources has 3"),
+    (lambda: trainer(sources=[gfn.LocalSearch(1)], objective=gfn.PolicyGradient()).fit(1), ValueError, "local search"),
     (lambda: gfn.Teacher(), TypeError, "policy"),
     (lambda: gfn.Teacher("Mlp"), TypeError, "policy is 'Mlp'"),
     (lambda: gfn.Teacher(gfn.Mlp), TypeError, "policy is"),
     (lambda: gfn.Teacher(gfn.Policy()), TypeError, "policy is Policy"),
-    (lambda: trainer(teacher=gfn.Mlp()), TypeError, "teacher is"),
-    (lambda: trainer(teacher=gfn.Teacher(gfn.GraphNet())), TypeError, "GraphNet isn't one for vectors"),
-    (lambda: trainer(teacher=gfn.Teacher(gfn.Uniform())), ValueError, "a policy with parameters"),
-    (lambda: trainer(teacher=gfn.Teacher(gfn.Mlp((8,)), share=0.0)), ValueError, "share is 0"),
-    (lambda: trainer(teacher=gfn.Teacher(gfn.Mlp((8,)), epsilon=0.0)), ValueError, "epsilon is 0"),
-    (lambda: trainer(teacher=gfn.Teacher(gfn.Mlp((8,)), alpha=-1.0)), ValueError, "alpha is -1"),
-    (lambda: trainer(teacher=gfn.Teacher(gfn.Mlp((8,)), lr=-1.0)), ValueError, "lr is -1"),
-    (lambda: trainer(thompson=0.5), ValueError, "heads of Thompson sampling is 1"),
-    (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(), thompson=0.5), ValueError, "heads of Thompson sampling is 1"),
-    (lambda: trainer(thompson=1.5, policy=gfn.Mlp((8,), heads=2)), ValueError, "share of a batch that a head learns from is 1.5"),
-    (lambda: trainer(thompson="half"), TypeError, "thompson is 'half'"),
+    (lambda: trainer(sources=[gfn.Mlp()]), TypeError, "sources has Mlp"),
+    (lambda: trainer(sources=[gfn.Teacher(gfn.GraphNet())]), TypeError, "GraphNet isn't one for vectors"),
+    (lambda: trainer(sources=[gfn.Teacher(gfn.Uniform())]), ValueError, "a policy with parameters"),
+    (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), share=0.0)]), ValueError, "share is 0"),
+    (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), epsilon=0.0)]), ValueError, "epsilon is 0"),
+    (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), alpha=-1.0)]), ValueError, "alpha is -1"),
+    (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), lr=-1.0)]), ValueError, "lr is -1"),
+    (lambda: trainer(sources=[gfn.Thompson(0.5)]), ValueError, "heads of Thompson sampling is 1"),
+    (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(), sources=[gfn.Thompson(0.5)]), ValueError, "heads of Thompson sampling is 1"),
+    (lambda: trainer(sources=[gfn.Thompson(1.5)], policy=gfn.Mlp((8,), heads=2)), ValueError, "share of a batch that a head learns from is 1.5"),
+    (lambda: trainer(sources=[gfn.Thompson("half")]), TypeError, "Thompson.share is 'half'"),
     (lambda: trainer(policy=gfn.Mlp((8,), heads=0)), ValueError, "heads"),
     (lambda: trainer(policy=gfn.Mlp((8,), weight_noise=-1.0)), ValueError, "noise"),
     (lambda: gfn.Average("0.9"), TypeError, "decay is '0.9'"),
-    (lambda: trainer(average=gfn.Average(1.0)), ValueError, "decay"),
-    (lambda: trainer(average=gfn.Average(-0.1)), ValueError, "decay"),
-    (lambda: trainer(average=0.9), TypeError, "average is 0.9"),
-    (lambda: trainer(policy=gfn.Uniform(), average=gfn.Average()), ValueError, "a policy with parameters"),
+    (lambda: trainer(adam=gfn.Adam(average=gfn.Average(1.0))), ValueError, "decay"),
+    (lambda: trainer(adam=gfn.Adam(average=gfn.Average(-0.1))), ValueError, "decay"),
+    (lambda: trainer(adam=gfn.Adam(average=0.9)), TypeError, "average is 0.9"),
+    (lambda: trainer(policy=gfn.Uniform(), adam=gfn.Adam(average=gfn.Average())), ValueError, "a policy with parameters"),
     (lambda: gfn.Search(3), TypeError, "function is 3"),
     (lambda: gfn.Search(dict), TypeError, "function is a type"),
-    (lambda: trainer(search=gfn.Search(lambda s, rng: s)), ValueError, "a replay buffer"),
-    (lambda: trainer(search=gfn.Search(lambda s, rng: s, every=0), replay=gfn.Replay()), ValueError, "between searches is 0"),
-    (lambda: trainer(search=gfn.Search(lambda s, rng: s, objects=0), replay=gfn.Replay()), ValueError, "search from is 0"),
-    (lambda: trainer(search=lambda s, rng: s, replay=gfn.Replay()), TypeError, "search is"),
-    (lambda: trainer(search=gfn.Mala(), replay=gfn.Replay()), ValueError, "search is Mala, expected a function"),
-    (lambda: trainer(gfn.Diffusion(2), zero, gfn.DiffusionNet(), search=gfn.Mala(), replay=gfn.Replay()), ValueError, "search is Mala"),
+    (lambda: trainer(sources=[gfn.Search(lambda s, rng: s)]), ValueError, "a replay buffer"),
+    (lambda: trainer(sources=[gfn.Search(lambda s, rng: s, every=0), gfn.Replay()]), ValueError, "between searches is 0"),
+    (lambda: trainer(sources=[gfn.Search(lambda s, rng: s, objects=0), gfn.Replay()]), ValueError, "search from is 0"),
+    (lambda: trainer(sources=[lambda s, rng: s, gfn.Replay()]), TypeError, "sources has .*expected a list of objects like"),
+    (lambda: trainer(sources=[gfn.Mala(), gfn.Replay()]), ValueError, "search is Mala, expected a function"),
+    (lambda: trainer(gfn.Diffusion(2), zero, gfn.DiffusionNet(), sources=[gfn.Mala(), gfn.Replay()]), ValueError, "search is Mala"),
     (
-        lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0, 0]), gfn.DiffusionNet(), search=gfn.Mala(thin=0), replay=gfn.Replay()),
+        lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0, 0]), gfn.DiffusionNet(), sources=[gfn.Mala(thin=0), gfn.Replay()]),
         ValueError,
         "search's steps is",
     ),
@@ -330,35 +390,35 @@ WRONG = [
     (lambda: found(lambda s, rng: 1 / 0), ZeroDivisionError, "division"),
     (lambda: found(lambda s: s), TypeError, "positional"),
     (lambda: gfn.Source([1]), TypeError, "function is .1."),
-    (lambda: trainer(source=zero), TypeError, "source is"),
-    (lambda: trainer(source=gfn.Source(zero, share=0.0)), ValueError, "share of a source is 0"),
-    (lambda: trainer(source=gfn.Source(zero, share=0.01)).fit(1), ValueError, "at least one trajectory for each"),
-    (lambda: trainer(source=gfn.Source(lambda n, rng: np.zeros((n + 1, 2), int))).fit(1), ValueError, "source's objects has shape"),
-    (lambda: trainer(source=gfn.Source(lambda n, rng: np.full((n, 2), 5))).fit(1), ValueError, "entry of what the source gave is 5"),
-    (lambda: trainer(source=gfn.Source(lambda n, rng: None)).fit(1), TypeError, "what the source gave is a NoneType"),
-    (lambda: trainer(source=gfn.Source(lambda n, rng: 1 / 0)).fit(1), ZeroDivisionError, "division"),
-    (lambda: trainer(source=gfn.Source(lambda n: 1)).fit(1), TypeError, "positional"),
-    (lambda: trainer(source=gfn.Source(corners), objective=gfn.PolicyGradient()).fit(1), ValueError, "off-policy objective"),
-    (lambda: trainer(reward=gfn.ConditionalGridReward(), source=gfn.Source(corners)), ValueError, "source gives objects without conditions"),
-    (lambda: trainer(data=[[1, 1]]), TypeError, "data is"),
-    (lambda: trainer(data=gfn.Data([[1, 9]])), ValueError, "entry of Data.objects is 9"),
-    (lambda: trainer(data=gfn.Data([[0.5, 1.0]])), TypeError, "array of float64"),
-    (lambda: trainer(data=gfn.Data(np.zeros((0, 2), int))), ValueError, "the list of objects is empty"),
-    (lambda: trainer(gfn.SetAddition(4, 2, True), data=gfn.Data([[1, 0, 0, 0]])), ValueError, "terminal state"),
-    (lambda: trainer(data=gfn.Data([[1, 1]], share=0.0)).fit(1), ValueError, "offline share"),
-    (lambda: trainer(data=gfn.Data([[1, 1]], share=1.5)), ValueError, "shares of a data source|share"),
-    (lambda: trainer(data=gfn.Data([[1, 1]], share=0.7), replay=gfn.Replay(share=0.7)), ValueError, "shares of a data source|share"),
-    (lambda: trainer(data=GIVEN, replay=gfn.Replay(path="stored")), ValueError, "expected one for both"),
+    (lambda: trainer(sources=[zero]), TypeError, "sources has"),
+    (lambda: trainer(sources=[gfn.Source(zero, share=0.0)]), ValueError, "share of a source is 0"),
+    (lambda: trainer(sources=[gfn.Source(zero, share=0.01)]).fit(1), ValueError, "at least one trajectory for each"),
+    (lambda: trainer(sources=[gfn.Source(lambda n, rng: np.zeros((n + 1, 2), int))]).fit(1), ValueError, "source's objects has shape"),
+    (lambda: trainer(sources=[gfn.Source(lambda n, rng: np.full((n, 2), 5))]).fit(1), ValueError, "entry of what the source gave is 5"),
+    (lambda: trainer(sources=[gfn.Source(lambda n, rng: None)]).fit(1), TypeError, "what the source gave is a NoneType"),
+    (lambda: trainer(sources=[gfn.Source(lambda n, rng: 1 / 0)]).fit(1), ZeroDivisionError, "division"),
+    (lambda: trainer(sources=[gfn.Source(lambda n: 1)]).fit(1), TypeError, "positional"),
+    (lambda: trainer(sources=[gfn.Source(corners)], objective=gfn.PolicyGradient()).fit(1), ValueError, "off-policy objective"),
+    (lambda: trainer(reward=gfn.ConditionalGridReward(), sources=[gfn.Source(corners)]), ValueError, "Source gives objects without conditions"),
+    (lambda: trainer(sources=[[[1, 1]]]), TypeError, "sources has"),
+    (lambda: trainer(sources=[gfn.Data([[1, 9]])]), ValueError, "entry of Data.objects is 9"),
+    (lambda: trainer(sources=[gfn.Data([[0.5, 1.0]])]), TypeError, "array of float64"),
+    (lambda: trainer(sources=[gfn.Data(np.zeros((0, 2), int))]), ValueError, "the list of objects is empty"),
+    (lambda: trainer(gfn.SetAddition(4, 2, True), sources=[gfn.Data([[1, 0, 0, 0]])]), ValueError, "terminal state"),
+    (lambda: trainer(sources=[gfn.Data([[1, 1]], share=0.0)]).fit(1), ValueError, "offline share"),
+    (lambda: trainer(sources=[gfn.Data([[1, 1]], share=1.5)]), ValueError, "shares of a data source|share"),
+    (lambda: trainer(sources=[gfn.Data([[1, 1]], share=0.7), gfn.Replay(share=0.7)]), ValueError, "shares of a data source|share"),
+    (lambda: trainer(sources=[GIVEN, gfn.Replay(path="stored")]), ValueError, "expected one for both"),
     (lambda: gfn.Data([[1, 1]], path="stored"), ValueError, "path is 'stored'"),
-    (lambda: trainer(data=gfn.Data([[1, 1]], conditions=[[0.0]])), ValueError, "conditions of given objects"),
-    (lambda: trainer(data=GIVEN, objective=gfn.PolicyGradient()).fit(1), ValueError, "replay and other sources"),
-    (lambda: trainer(data=GIVEN, objective=gfn.TrajectoryBalance("trajectory_likelihood")).fit(1), ValueError, "paths that a policy took"),
-    (lambda: graph_trainer(data=GIVEN), TypeError, "expected Graphs"),
+    (lambda: trainer(sources=[gfn.Data([[1, 1]], conditions=[[0.0]])]), ValueError, "conditions of given objects"),
+    (lambda: trainer(sources=[GIVEN], objective=gfn.PolicyGradient()).fit(1), ValueError, "replay and other sources"),
+    (lambda: trainer(sources=[GIVEN], objective=gfn.TrajectoryBalance("trajectory_likelihood")).fit(1), ValueError, "paths that a policy took"),
+    (lambda: graph_trainer(sources=[GIVEN]), TypeError, "expected Graphs"),
     (lambda: gfn.Replay(path="stored", objects_alone=True), ValueError, "'stored' with objects_alone"),
-    (lambda: trainer(replay=gfn.Replay(diverse=-1.0)), ValueError, "cutoff is -1"),
+    (lambda: trainer(sources=[gfn.Replay(diverse=-1.0)]), ValueError, "cutoff is -1"),
     (lambda: gfn.Replay(diverse=NAN), ValueError, "diverse is nan"),
-    (lambda: graph_trainer(replay=gfn.Replay(diverse=1.0)), ValueError, "vectors of one width"),
-    (lambda: trainer(replay=gfn.Replay(draw="weighted_ranks", k=-1.0)), ValueError, "exponent"),
+    (lambda: graph_trainer(sources=[gfn.Replay(diverse=1.0)]), ValueError, "vectors of one width"),
+    (lambda: trainer(sources=[gfn.Replay(draw="weighted_ranks", k=-1.0)]), ValueError, "exponent"),
     (lambda: gfn.Replay(draw="rank_prioritised", exponent=INF), ValueError, "exponent is inf"),
     (lambda: gfn.Replay(draw="best"), ValueError, "draw is 'best': expected one of 'uniform'.* or a function"),
     (lambda: gfn.Replay(draw=3), TypeError, "draw is 3: expected"),
@@ -370,23 +430,27 @@ WRONG = [
     (lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else NAN), FloatingPointError, "log-weight that a priority gives"),
     (lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else 1 / 0), ZeroDivisionError, "division"),
     (lambda: gfn.FreshSource(3), TypeError, "function is 3: expected a function"),
-    (lambda: trainer(fresh=corners), TypeError, "fresh is"),
+    (lambda: trainer(sources=[corners]), TypeError, "sources has"),
     (lambda: fresh(lambda wanted: 1), TypeError, "positional"),
     (lambda: fresh(lambda wanted, rng: 1 / 0), ZeroDivisionError, "division"),
     (lambda: fresh(lambda wanted, rng: None), ValueError, "gave None, for none yet.*Replay"),
-    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most + 1, 2), int)), ValueError, "trajectories of a source has shape"),
-    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most - 1, 2), int)), ValueError, "trajectories of a source has shape"),
-    (lambda: fresh(lambda wanted, rng: np.full((wanted.most, 2), 7)), ValueError, "entry of what the fresh source gave is 7"),
+    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.max + 1, 2), int)), ValueError, "trajectories of a source has shape"),
+    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.max - 1, 2), int)), ValueError, "trajectories of a source has shape"),
+    (lambda: fresh(lambda wanted, rng: np.full((wanted.max, 2), 7)), ValueError, "entry of what the fresh source gave is 7"),
     (lambda: fresh(lambda wanted, rng: "far"), TypeError, "what the fresh source gave is a str"),
-    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), [0.0])), ValueError, "fresh source gave 1 numbers for 4"),
-    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), [NAN] * 4)), FloatingPointError, "NaN"),
-    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), "many")), TypeError, "fresh source gave a"),
-    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), None, np.zeros((4, 1)))), ValueError, "gave conditions to a trainer with 0"),
+    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [0.0])), ValueError, "fresh source gave 1 numbers for 4"),
+    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [NAN] * 4)), FloatingPointError, "NaN"),
+    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), "many")), TypeError, "fresh source gave a"),
+    (
+        lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), None, np.zeros((4, 1)))),
+        ValueError,
+        "gave conditions to a trainer with 0",
+    ),
     (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), objective=gfn.PolicyGradient()), ValueError, "off-policy|own trajectories"),
-    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), local_search=gfn.LocalSearch(2)), ValueError, "local search|fresh"),
-    (lambda: trainer(hindsight=gfn.FocusInHindsight(), **RELABELLED), ValueError, "is for a `Conditioning`"),
+    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), gfn.LocalSearch(2)), ValueError, "local search|fresh"),
+    (lambda: trainer(sources=[gfn.Replay(100), gfn.FocusInHindsight()], **RELABELLED), ValueError, "is for a `Conditioning`"),
     (lambda: gfn.Hindsight("other"), TypeError, "function is 'other'"),
-    (lambda: trainer(hindsight=gfn.Hindsight(zero), replay=gfn.Replay()), ValueError, "a replay buffer and conditions"),
+    (lambda: trainer(sources=[gfn.Hindsight(zero), gfn.Replay()]), ValueError, "a replay buffer and conditions"),
     (lambda: relabelled(lambda s, c, rng: c, share=1.5), ValueError, "share of hindsight is 1.5"),
     (lambda: relabelled(lambda s, c, rng: c[:, :0]), ValueError, "hindsight gave an array of shape"),
     (lambda: relabelled(lambda s, c, rng: "low"), TypeError, "hindsight gave a str"),
@@ -394,9 +458,9 @@ WRONG = [
     (lambda: relabelled(lambda s, c, rng: 1 / 0), ZeroDivisionError, "division"),
     (lambda: relabelled(lambda s, c, rng: c, replay=gfn.Replay(draw="loss_prioritised")), ValueError, "doesn't draw by loss"),
     (lambda: trainer(gfn.BitSequence(1, 4), gfn.ConditionalGridReward()), TypeError, "ConditionalGridReward isn't one of the vectors"),
-    (lambda: trainer(reward=gfn.HyperGridReward(), conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1), ValueError, "takes them"),
+    (lambda: trainer(reward=gfn.HyperGridReward(), conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1)), ValueError, "takes them"),
     (
-        lambda: trainer(reward=gfn.ConditionalGridReward(), conditions=lambda n, rng: np.full((n, 1), 2.0), n_conditions=1).fit(1),
+        lambda: trainer(reward=gfn.ConditionalGridReward(), conditions=gfn.Conditions(lambda n, rng: np.full((n, 1), 2.0), 1)).fit(1),
         ValueError,
         "a condition is 2",
     ),
@@ -414,25 +478,25 @@ def corners(n, rng):
 
 
 def found(function):
-    return trainer(replay=gfn.Replay(100, after=1), search=gfn.Search(function, every=2)).fit(4)
+    return trainer(sources=[gfn.Replay(100, after=1), gfn.Search(function, every=2)]).fit(4)
 
 
 def drawn_by(function):
-    return trainer(replay=gfn.Replay(100, after=1, draw=function)).fit(4)
+    return trainer(sources=[gfn.Replay(100, after=1, draw=function)]).fit(4)
 
 
-def fresh(function, **settings):
-    return trainer(fresh=gfn.FreshSource(function), **settings).fit(1)
+def fresh(function, *more, **settings):
+    return trainer(sources=[gfn.FreshSource(function), *more], **settings).fit(1)
 
 
 RELABELLED = dict(
-    reward=lambda points, conditions: np.zeros(len(points)), conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1, replay=gfn.Replay(100)
+    reward=lambda points, conditions: np.zeros(len(points)),
+    conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
 )
 
 
 def relabelled(function, share=1.0, replay=gfn.Replay(100, after=1)):
-    settings = dict(conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1, replay=replay)
-    return trainer(reward=lambda points, conditions: np.zeros(len(points)), hindsight=gfn.Hindsight(function, share), **settings).fit(4)
+    return trainer(sources=[replay, gfn.Hindsight(function, share)], **RELABELLED).fit(4)
 
 
 @pytest.mark.parametrize("call, kind, message", WRONG)
@@ -444,4 +508,8 @@ def test_a_teacher_has_a_module_of_its_own():
     from test_modules import Messages
 
     policy = gfn.GraphModule(Messages(), 16, 16)
-    refused(lambda: gfn.Trainer(gfn.ColoredGraphs(3), zero, policy, teacher=gfn.Teacher(policy)), ValueError, "module is the policy's own")
+    refused(
+        lambda: gfn.Trainer(gfn.ColoredGraphs(3), zero, policy, sources=[gfn.Teacher(policy)]),
+        ValueError,
+        "module is the policy's own",
+    )

@@ -17,14 +17,26 @@ def ring_trainer(**changes):
     """The network and the buffer of `reproduce ring --nodes 4`."""
     net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
     replay = gfn.Replay(10_000, distinct=True, eviction="best_reward", draw="reward_prioritised")
-    settings = dict(batch=128, lr=1e-3, lr_scale=gfn.Constant(1.0), epsilon=gfn.Linear(0.2, 0, 20), replay=replay)
+    settings = dict(
+        batch=128,
+        adam=gfn.Adam(lr=1e-3, schedule=gfn.Constant(1.0)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.2, 0, 20)),
+        sources=[replay],
+    )
     settings.update(changes)
     return gfn.Trainer(gfn.Ring(4), settings.pop("reward", gfn.RingReward()), net, **settings)
 
 
 def test_an_own_reward_is_learned_exactly():
     env = gfn.GraphBuilding(3, directed=False, min_nodes=3)
-    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 400), seed=1)
+    trainer = gfn.Trainer(
+        env,
+        count_edges,
+        gfn.GraphNet(embedding=32),
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 400)),
+        seed=1,
+    )
     before = trainer.exact().tv
     exact = trainer.fit(400).exact()
     # The four graphs of three nodes up to isomorphism, each e to its number of edges.
@@ -51,7 +63,11 @@ def test_a_reward_in_python_trains_as_its_twin_in_rust():
 
 def test_ring_is_the_run_of_rust(reproduce):
     rust = reproduce("ring", "--nodes", 4, "--steps", 40, "--seed", 3)
-    trainer = ring_trainer(seed=3, lr_scale=gfn.Linear(1.0, 0.1, 40), epsilon=gfn.Linear(0.1, 0.0, 20))
+    trainer = ring_trainer(
+        seed=3,
+        adam=gfn.Adam(schedule=gfn.Linear(1.0, 0.1, 40)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0.0, 20)),
+    )
     trainer.prefill(60_000)
     trainer.fit(40)
     assert trainer.n_parameters == rust["params"]
@@ -62,7 +78,13 @@ def test_ring_is_the_run_of_rust(reproduce):
 def test_hypergrid_is_the_run_of_rust(reproduce):
     rust = reproduce("hypergrid", "--steps", 50, "--seed", 2)
     trainer = gfn.Trainer(
-        gfn.HyperGrid(2, 8), gfn.HyperGridReward(), gfn.Mlp(), batch=16, epsilon=0.0, lr=1e-3, lr_scale=gfn.Linear(1, 0, 50), seed=2
+        gfn.HyperGrid(2, 8),
+        gfn.HyperGridReward(),
+        gfn.Mlp(),
+        batch=16,
+        exploration=gfn.Exploration(epsilon=0.0),
+        adam=gfn.Adam(lr=1e-3, schedule=gfn.Linear(1, 0, 50)),
+        seed=2,
     ).fit(50)
     assert (trainer.n_parameters, trainer.exact().jsd) == (rust["params"], rust["jsd"])
     assert trainer.history["log_z"][-1] == rust["log_z"]
@@ -75,9 +97,8 @@ def test_molecules_are_the_run_of_rust(reproduce):
         gfn.MoleculeReward(),
         gfn.GraphNet(layers=3, embedding=64, identity=False, pair_walks=3, backward="shared_torso"),
         batch=128,
-        lr=3e-3,
-        lr_scale=gfn.Linear(1, 0, 20),
-        epsilon=gfn.Linear(0.1, 0, 10),
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 20)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0, 10)),
         seed=5,
     ).fit(20)
     assert trainer.n_parameters == rust["params"]
@@ -96,10 +117,9 @@ def test_structures_are_the_run_of_rust(reproduce, tmp_path):
         gfn.Mlp(backward="uniform"),
         gfn.ModifiedDetailedBalance(),
         batch=128,
-        lr=3e-3,
-        lr_scale=gfn.Linear(1, 0, 30),
-        epsilon=gfn.Linear(0.5, 0, 15),
-        replay=gfn.Replay(10_000),
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 30)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0, 15)),
+        sources=[gfn.Replay(10_000)],
         seed=4,
     ).fit(30)
     assert (trainer.n_parameters, trainer.exact().jsd) == (rust["params"], rust["jsd"])
@@ -121,7 +141,14 @@ def test_structures_are_the_run_of_rust(reproduce, tmp_path):
 )
 def test_each_objective_learns_a_grid(objective):
     grid = gfn.HyperGrid(2, 4)
-    trainer = gfn.Trainer(grid, gfn.HyperGridReward(), gfn.Mlp(hidden=(64, 64)), objective, batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 500))
+    trainer = gfn.Trainer(
+        grid,
+        gfn.HyperGridReward(),
+        gfn.Mlp(hidden=(64, 64)),
+        objective,
+        batch=64,
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)),
+    )
     before = trainer.exact().tv
     after = trainer.fit(500).exact().tv
     assert after < 0.06 and after < before / 4, (before, after)
@@ -142,7 +169,14 @@ def test_partial_rewards_of_python_are_asked():
 
         partial_log_reward = __call__
 
-    trainer = gfn.Trainer(gfn.HyperGrid(2, 3), Even(), gfn.Mlp(hidden=(64, 64)), gfn.ModifiedDetailedBalance(), batch=32, lr=3e-3)
+    trainer = gfn.Trainer(
+        gfn.HyperGrid(2, 3),
+        Even(),
+        gfn.Mlp(hidden=(64, 64)),
+        gfn.ModifiedDetailedBalance(),
+        batch=32,
+        adam=gfn.Adam(lr=3e-3),
+    )
     assert trainer.fit(300).exact().tv < 0.03
 
 
@@ -204,7 +238,13 @@ def test_continuous_environments_are_sampled_and_trained(env, reward, policy, wi
 
 def test_a_line_is_learned():
     """The mean of a single mode, which untrained samples miss."""
-    trainer = gfn.Trainer(gfn.Line(3), gfn.LineReward([(1.5, 0.5)]), gfn.LineNet(), batch=128, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    trainer = gfn.Trainer(
+        gfn.Line(3),
+        gfn.LineReward([(1.5, 0.5)]),
+        gfn.LineNet(),
+        batch=128,
+        adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)),
+    )
     assert abs(trainer.sample(2000)[:, 0].mean() - 1.5) > 0.5
     trainer.fit(400)
     positions = trainer.sample(4000)[:, 0]
@@ -221,9 +261,8 @@ def test_structures_are_learned_from_data():
         gfn.Mlp((64, 64), backward="uniform"),
         gfn.ModifiedDetailedBalance(),
         batch=64,
-        lr=3e-3,
-        lr_scale=gfn.Linear(1, 0, 600),
-        epsilon=gfn.Linear(0.5, 0, 300),
+        adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 600)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0, 300)),
     )
     exact = trainer.fit(600).exact()
     assert exact.n_states == 25 and exact.tv < 0.05
@@ -266,18 +305,24 @@ def test_callbacks_use_the_trainer():
 
 
 def test_the_replay_buffer_fills():
-    trainer = ring_trainer(replay=gfn.Replay(500, distinct=True, draw="reward_prioritised", exponent=0.5))
+    trainer = ring_trainer(sources=[gfn.Replay(500, distinct=True, draw="reward_prioritised", exponent=0.5)])
     stayed = trainer.prefill(300)
     assert 0 < stayed <= 300 and trainer.replay_len == stayed
     trainer.fit(15)
     assert trainer.replay_len > stayed and trainer.reward_calls > 300
-    assert ring_trainer(replay=None).replay_len is None
+    assert ring_trainer(sources=[]).replay_len is None
 
 
 def test_losses_are_driven_by_an_optimizer_of_torch():
     import torch
 
-    trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=32), batch=64, epsilon=0.1)
+    trainer = gfn.Trainer(
+        gfn.Ring(3),
+        gfn.RingReward(),
+        gfn.GraphNet(embedding=32),
+        batch=64,
+        exploration=gfn.Exploration(epsilon=0.1),
+    )
     optimizer = torch.optim.Adam(
         [
             {"params": [p for name, p in trainer.named_parameters() if p.requires_grad and "log_z" not in name]},
@@ -302,30 +347,61 @@ def test_what_the_signature_says_is_what_is_taken():
     import inspect
 
     shown = {name: parameter.default for name, parameter in inspect.signature(gfn.Trainer).parameters.items()}
-    assert shown["lr_scale"] == gfn.InverseRoot(1.0, 1000) and shown["epsilon"] == gfn.Linear(0.1, 0.01, 2000)
-    losses = lambda **changes: ring_trainer(**{"lr_scale": gfn.LR_SCALE, "epsilon": gfn.EPSILON, **changes}).fit(5).history["loss"].tolist()  # noqa: E731
+    assert shown["adam"].schedule == gfn.InverseRoot(1.0, 1000) and shown[
+        "exploration"
+    ].epsilon == gfn.Linear(0.1, 0.01, 2000)
+    losses = (
+        lambda **changes: ring_trainer(**{"adam": gfn.Adam(), "exploration": gfn.Exploration(), **changes})
+        .fit(5)
+        .history["loss"]
+        .tolist()
+    )  # noqa: E731
     default = losses()
-    assert default == losses(lr_scale=gfn.InverseRoot(1.0, 1000), epsilon=gfn.Linear(0.1, 0.01, 2000))
-    assert default != losses(epsilon=0.0) and default != losses(lr_scale=1.0, epsilon=gfn.Linear(0.2, 0.01, 2000))
+    assert default == losses(
+        adam=gfn.Adam(schedule=gfn.InverseRoot(1.0, 1000)),
+        exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0.01, 2000)),
+    )
+    assert default != losses(exploration=gfn.Exploration(epsilon=0.0)) and default != losses(
+        adam=gfn.Adam(schedule=1.0), exploration=gfn.Exploration(epsilon=gfn.Linear(0.2, 0.01, 2000))
+    )
     # None is off, as it is in torch.
-    assert losses(epsilon=None) == losses(epsilon=0.0) and losses(lr_scale=None) == losses(lr_scale=1.0) != default
+    assert (
+        losses(exploration=gfn.Exploration(epsilon=None)) == losses(exploration=gfn.Exploration(epsilon=0.0))
+        and losses(adam=gfn.Adam(schedule=None)) == losses(adam=gfn.Adam(schedule=1.0)) != default
+    )
     # Where the objective learns from the policy's own trajectories alone the default explores nothing, and others are refused.
-    own = lambda **changes: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes)  # noqa: E731
-    assert own().fit(3).history["loss"].tolist() == own(epsilon=0.0).fit(3).history["loss"].tolist()
+    own = lambda **changes: gfn.Trainer(
+        gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes
+    )  # noqa: E731
+    assert (
+        own().fit(3).history["loss"].tolist()
+        == own(exploration=gfn.Exploration(epsilon=0.0)).fit(3).history["loss"].tolist()
+    )
     with pytest.raises(ValueError, match="own|on-policy|off-policy"):
-        own(epsilon=gfn.Linear(0.1, 0.01, 2000)).fit(1)
+        own(exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0.01, 2000))).fit(1)
 
 
 def test_training_beyond_the_end_of_a_schedule_is_told_of():
-    trainer = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, lr_scale=gfn.Linear(1, 0, 3))
+    trainer = gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        gfn.HyperGridReward(),
+        gfn.Mlp((8,)),
+        batch=8,
+        adam=gfn.Adam(schedule=gfn.Linear(1, 0, 3)),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trainer.fit(3)
-    with pytest.warns(gfn.TrainingWarning, match="nothing is learned any more: `lr_scale` is at its end.*`InverseRoot`"):
+    with pytest.warns(gfn.TrainingWarning, match="nothing is learned any more: `Adam.schedule` is at its end.*`InverseRoot`"):
         trainer.fit(5)
     assert len(trainer.warnings) == 1 and trainer.steps_done == 8
     with pytest.raises(ValueError, match="at least one step"):
-        gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), lr_scale=gfn.Linear(1, 0, 0))
+        gfn.Trainer(
+            gfn.HyperGrid(2, 4),
+            gfn.HyperGridReward(),
+            gfn.Mlp((8,)),
+            adam=gfn.Adam(schedule=gfn.Linear(1, 0, 0)),
+        )
 
 
 def test_a_gradient_that_is_left_does_not_come_into_a_step():
@@ -341,7 +417,7 @@ def test_a_gradient_that_is_left_does_not_come_into_a_step():
 
 
 def test_a_large_log_z_starts_at_what_the_first_batch_says():
-    settings = {"batch": 32, "epsilon": None}
+    settings = {"batch": 32, "exploration": gfn.Exploration(epsilon=None)}
     high = lambda states: [300.0] * len(states)  # noqa: E731
     first = lambda policy: gfn.Trainer(gfn.HyperGrid(2, 4), high, policy, **settings).step()["log_z"]  # noqa: E731
     assert 300 < first(gfn.Mlp((8,))) < 304

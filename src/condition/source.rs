@@ -1,5 +1,7 @@
 //! The source of a training batch's conditions.
 
+use std::sync::Arc;
+
 use crate::{Result, Rng};
 
 /// A source of condition vectors for a training batch. Closures `Fn(usize, &mut Rng) -> Result<Tensor>` implement it.
@@ -23,5 +25,16 @@ pub trait ConditionSource: Send {
 impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F {
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
         self(n, rng)
+    }
+}
+
+/// A source that a program shares with the trainer.
+impl<C: ConditionSource + Sync + ?Sized> ConditionSource for Arc<C> {
+    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
+        self.as_ref().draw(n, rng)
+    }
+
+    fn check(&self, conditions: &tch::Tensor) -> Result<()> {
+        self.as_ref().check(conditions)
     }
 }

@@ -38,6 +38,16 @@ pub trait StateFeatures<S>: Send + Sync {
     fn encode(&self, states: &S) -> Features;
 }
 
+impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
+    fn width(&self) -> usize {
+        self.as_ref().width()
+    }
+
+    fn encode(&self, states: &S) -> Features {
+        self.as_ref().encode(states)
+    }
+}
+
 /// One-hot of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the entry's value and 0
 /// elsewhere. It is encoded as active columns.
 ///

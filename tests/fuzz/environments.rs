@@ -130,8 +130,8 @@ fn what_the_checkers_pass_samples_the_reward() {
         match check_graph_env(&env, Budget::thorough().with_walks(10), &mut rng) {
             Err(_) => refused += 1,
             Ok(_) => match distance(&env) {
-                // What ten walks of the checkers don't come to, the exact policy does.
-                Err(Error::Contract { .. }) => refused += 1,
+                // Ten walks of the checkers may miss a fault, which the exact policy then refuses.
+                Err(Error::Contract { .. } | Error::IllegalAction { .. }) => refused += 1,
                 Err(other) => panic!("execution {}: {other}", runs.done),
                 Ok(None) => large += 1,
                 Ok(Some(tv)) => {

@@ -51,6 +51,24 @@ impl<S, F: Fn(&S) -> Result<Vec<f64>> + Send> Novelty<S> for F {
     }
 }
 
+impl<S> Novelty<S> for Box<dyn Novelty<S>> {
+    fn rewards(&self, states: &S) -> Result<Vec<f64>> {
+        self.as_ref().rewards(states)
+    }
+
+    fn learn(&mut self, visited: &S) -> Result<()> {
+        self.as_mut().learn(visited)
+    }
+
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        self.as_ref().state()
+    }
+
+    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        self.as_mut().load_state(state)
+    }
+}
+
 /// The factor of novelty at each step of training.
 ///
 /// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of the state

@@ -35,6 +35,18 @@ pub trait ObjectSearch<E: Env>: Send {
     ) -> Result<Found<E::States>>;
 }
 
+impl<E: Env> ObjectSearch<E> for Box<dyn ObjectSearch<E>> {
+    fn search(
+        &self,
+        env: &E,
+        objects: &E::States,
+        reward: &dyn Reward<E::States>,
+        rng: &mut Rng,
+    ) -> Result<Found<E::States>> {
+        self.as_ref().search(env, objects, reward, rng)
+    }
+}
+
 /// Searches every few steps from objects that are drawn from the replay buffer, and adds the results to the buffer (Sendera et al., *Improved
 /// Off-Policy Training of Diffusion Samplers*, 2024). Add it by [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
 ///

@@ -1,4 +1,5 @@
-"""Generative Flow Networks: policies that build an object step by step, trained so that objects come out in proportion to a reward.
+"""Generative Flow Networks: policies that build objects step by step and sample them in proportion to a
+reward.
 
 >>> import gfn_rs as gfn
 >>> trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16)
@@ -21,7 +22,8 @@ import torch as _torch
 
 
 def _linked() -> str:
-    """The minor version of torch that the extension was built with: read in its file, as it can't be loaded beside another."""
+    """Returns the minor version of torch that the extension was built with. It is read from the file, because
+    the extension can't be loaded with another version."""
     spec = _find_spec("gfn_rs._gfn")
     if spec is None or spec.origin is None:
         raise ImportError("the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout")
@@ -47,6 +49,7 @@ from ._gfn import GraphBatch, Graphs, Scores, VectorMoves, set_threads  # noqa: 
 from .conditioning import (  # noqa: E402
     Condition,
     Conditioning,
+    Conditions,
     Dirichlet,
     Directions,
     Focus,
@@ -104,6 +107,7 @@ from .envs import (  # noqa: E402
     Triangle,
 )
 from .executors import Actors, ParallelReward  # noqa: E402
+from .exploration import EPSILON, Exploration  # noqa: E402
 from .judging import judge  # noqa: E402
 from .loading import load  # noqa: E402
 from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
@@ -143,7 +147,16 @@ from .policies import (  # noqa: E402
     Uniform,
     VectorModule,
 )
-from .results import Correlation, Distances, Estimate, Exact, NoiseFloor, Sampled, Tested, TopK  # noqa: E402
+from .results import (  # noqa: E402
+    Correlation,
+    Distances,
+    Estimate,
+    Exact,
+    NoiseFloor,
+    ObjectEvaluation,
+    SampleEvaluation,
+    TopK,
+)
 from .rewards import (  # noqa: E402
     BoxReward,
     CachedReward,
@@ -173,10 +186,10 @@ from .rewards import (  # noqa: E402
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
 from .sources import (  # noqa: E402
-    Average,
+    BatchRequest,
     Data,
-    Drawn,
     FocusInHindsight,
+    FreshObjects,
     FreshSource,
     Hindsight,
     LocalSearch,
@@ -185,21 +198,22 @@ from .sources import (  # noqa: E402
     Search,
     Source,
     Teacher,
-    TransitionBatches,
-    Wanted,
+    Thompson,
 )
 from .networks import Evaluation, Network  # noqa: E402
 from .solving import Progress, Solution, solve  # noqa: E402
 from .steps import Masks, Moves, Step  # noqa: E402
-from .training import EPSILON, LR_SCALE, Stored, Trainer, TrainingWarning  # noqa: E402
+from .training import BufferContents, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
+from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 
-# Seconds that the end of Python waits for what daemon threads do in the library.
+# Seconds that the end of Python waits for daemon threads.
 _PATIENCE = 10.0
 
 
 def _end() -> None:
-    """Daemon threads leave the library before Python ends: one that came back to it later would end the process by an abort."""
+    """Waits until daemon threads have left the library: a thread that returned to it after the end of Python
+    would abort the process."""
     _gfn.end()
     until = _time.monotonic() + _PATIENCE
     while _gfn.calls() and _time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Batches of graphs as other libraries have them."""
+"""Batches of graphs in the formats of other libraries."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import torch
 from . import _gfn
 from ._objects import rows
 
-# What a node or an edge has room for.
+# The number of attributes of a node or an edge.
 ATTRIBUTES = 7
 
 
 def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
-    """What `Graphs.of` makes these graphs from."""
+    """Returns the arrays from which `Graphs.of` makes these graphs."""
     names = ("n_nodes", "edges", "edge_ptr", "node_classes", "edge_classes", "node_attributes", "edge_attributes", "directed")
     return {name: getattr(graphs, name) for name in names}
 
 
-def again(parts: dict[str, Any], settings: str | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
-    """Graphs that were pickled."""
+def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
+    """Returns graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
     graphs = graphs if settings is None else graphs._molecules(settings)
     return graphs._of_instances(list(instances)) if any(instances) else graphs
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
-    """Each graph: classes and attributes of its nodes; its edges, their classes and attributes."""
+    """Yields each graph: classes and attributes of its nodes; its edges, their classes and attributes."""
     node_ptr, edge_ptr, edges = graphs.node_ptr, graphs.edge_ptr, graphs.edges
     node_classes, node_attributes = graphs.node_classes, graphs.node_attributes
     edge_classes, edge_attributes = graphs.edge_classes, graphs.edge_attributes
@@ -41,7 +41,7 @@ def _parts(graphs: _gfn.Graphs) -> Any:
 
 
 def _named(kind: Any, attributes: Any) -> dict[str, Any]:
-    """A node or an edge of networkx; attributes where one is set."""
+    """Returns the data of a node or an edge of networkx; attributes only if one is set."""
     data: dict[str, Any] = {"class": int(kind)}
     if attributes.any():
         data["attributes"] = tuple(attributes.tolist())
@@ -61,7 +61,7 @@ def to_networkx(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _class(data: Any, of: str) -> int:
-    """The class of a node or an edge in networkx."""
+    """Returns the class of a node or an edge of networkx."""
     value = data.get("class", 0)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**16:
         raise ValueError(f"the class of {of} is {value!r:.200}: expected a whole number from 0 to 65535")
@@ -69,7 +69,7 @@ def _class(data: Any, of: str) -> int:
 
 
 def _attributes(data: Any, of: str) -> list[int]:
-    """The attributes of a node or an edge in networkx; 0 for those that aren't named."""
+    """Returns the attributes of a node or an edge of networkx; missing ones are 0."""
     values = data.get("attributes", ())
     small = isinstance(values, (tuple, list)) and all(
         isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 256 for value in values
@@ -80,7 +80,7 @@ def _attributes(data: Any, of: str) -> list[int]:
 
 
 def of_networkx(graphs: Any) -> _gfn.Graphs:
-    """Graphs of networkx, all directed or none; nodes are numbered in their order."""
+    """Returns graphs of networkx, all directed or none; nodes are numbered in their order."""
     import networkx
 
     if isinstance(graphs, networkx.Graph) or not isinstance(graphs, Iterable):
@@ -145,7 +145,7 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
-    """What a `Data` says of each node or edge; zeros where it says nothing."""
+    """Returns a tensor of a `Data` with a row for each node or edge; zeros if it has none."""
     given = getattr(data, name, None)
     if given is None:
         return np.zeros((n, ATTRIBUTES)[:dims], dtype=np.int64)
@@ -158,7 +158,7 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
 
 
 def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """The columns that are edges, each of which must be there the other way, too."""
+    """Returns a mask of the columns with one direction of each edge; the other direction must exist, too."""
     forth: npt.NDArray[np.bool_] = index[0] < index[1]
     back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
@@ -169,7 +169,7 @@ def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int6
 
 
 def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
-    """Graphs of PyTorch Geometric; where edges have no direction each is there both ways."""
+    """Returns graphs of PyTorch Geometric; an undirected edge occurs in both directions."""
     from torch_geometric.data import Data
 
     if isinstance(graphs, Data) or not isinstance(graphs, Iterable):

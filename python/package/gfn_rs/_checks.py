@@ -1,4 +1,4 @@
-"""What the methods of a trainer look at first."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
@@ -12,79 +12,79 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ._settings import LARGEST_SIZE, MOST, Settings
-from .conditioning import Conditioning
+from ._settings import LARGEST_SEED, MOST, Bounds, Settings, check, kind_name
+from .conditioning import Conditioning, Conditions
 from .rewards import CachedReward, ConditionalGridReward, Reward
 
 
-def example(kind: type) -> str:
-    return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
+def check_kind(name: str, value: Any, base: type, example: str) -> None:
+    """Refuses a value that isn't an object of a subclass of `base`."""
+    if isinstance(value, base) and type(value) is not base:
+        return
+    wrap = ""
+    if name == "policy" and isinstance(value, torch.nn.Module):
+        wrap = "; wrap your own torch module in VectorModule or GraphModule"
+    expected = f"expected an object of a class of the library, such as {example}{wrap}"
+    raise TypeError(f"{name} is {kind_name(value)}: {expected}")
 
 
-def described(*parts: Any) -> list[Any]:
-    """What a checkpoint says that a run is: it goes on with equal parts alone. Of a function nothing can be told but that it is one."""
+def describe(*parts: Any) -> list[Any]:
+    """Returns the description of a run in a checkpoint, which is resumed with equal parts only. A function is
+    described as one."""
     return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
 
 
-def there(path: str | os.PathLike[str]) -> str:
-    """The path of a checkpoint that is there."""
+def existing_path(path: str | os.PathLike[str]) -> str:
+    """Returns the path of a checkpoint that exists."""
     path = os.fsdecode(path)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
     return path
 
 
-def seed(value: int) -> int:
-    """A seed of the library's random numbers."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"seed is {value!r:.200}: expected a whole number from 0 to 2**64 - 1")
-    if not 0 <= value < 2**64:
-        raise ValueError(f"seed is {value!r}: expected a whole number from 0 to 2**64 - 1")
-    return int(value)
+def check_seed(value: int) -> int:
+    """Returns a seed of the library's random numbers."""
+    return count(value, "seed", most=LARGEST_SEED)
 
 
-def rewards(reward: Any) -> list[tuple[str | None, Any, int | None]]:
-    """Each reward of a trainer, as settings or as a function, and how many of its answers are kept."""
+def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
+    """Returns each reward of a trainer, as settings or as a function, and the number of its values that are
+    cached."""
     if isinstance(reward, (list, tuple)):
-        return [one for each in reward for one in rewards(each)]
+        return [one for each in reward for one in reward_arguments(each)]
     if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
-        kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
-        raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
+        raise TypeError(f"reward is {kind_name(reward)}: expected an object like RingReward(), or a function of a batch of states")
     if isinstance(reward, CachedReward):
-        return [(text, function, reward.capacity) for text, function, _ in rewards(reward.reward)]
-    return [(reward._text(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
+        return [(settings, function, reward.capacity) for settings, function, _ in reward_arguments(reward.reward)]
+    return [(reward._by_class(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
-def conditions(given: Any, n_conditions: int, reward: Any) -> tuple[Any, int]:
-    """What conditions are drawn from, and how many numbers one has."""
-    n_conditions = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
-    if isinstance(given, Conditioning):
-        if n_conditions not in (0, given.width):
-            raise ValueError(f"n_conditions is {n_conditions} beside a Conditioning of width {given.width}: leave it out")
-        if given.width == 0:
-            raise ValueError(f"conditions is {given!r}, of which nothing varies: expected None, or a part that is drawn")
-        return given._conditioner, given.width
-    if given is not None and (isinstance(given, type) or not callable(given)):
-        kind = type(given).__name__
-        raise TypeError(f"conditions is a {kind}: expected a function of a number and a generator, or a Conditioning")
-    if isinstance(reward, ConditionalGridReward) and given is None and n_conditions == 0:
-        # Drawn by the library, uniformly from 0 to 1.
-        return None, 1
-    if (given is None) != (n_conditions == 0):
-        raise ValueError(f"conditions is {given!r} and n_conditions {n_conditions!r}: expected both, or neither")
-    return given, n_conditions
+def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
+    """Returns the source of conditions, as the extension takes it, and the number of numbers in a condition."""
+    if isinstance(drawn_from, Conditioning):
+        if drawn_from.width == 0:
+            raise ValueError(
+                f"conditions is {drawn_from!r}, of which nothing varies: expected None, or a part that is drawn"
+            )
+        return drawn_from._conditioner, drawn_from.width
+    if isinstance(drawn_from, Conditions):
+        return drawn_from.function, drawn_from.width
+    if drawn_from is not None:
+        expected = "expected Conditions(function, width), a Conditioning, or None"
+        raise TypeError(f"conditions is {kind_name(drawn_from)}: {expected}")
+    # Without a source, the library draws the conditions of its own conditional reward, uniformly from 0 to 1.
+    return None, 1 if isinstance(reward, ConditionalGridReward) else 0
 
 
 def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
-    if not least <= n <= most:
-        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
+    """Returns a whole number within bounds."""
+    check(n, name, int, Bounds(least, most))
     return int(n)
 
 
 def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """The places of what is chosen of `n` things: by a number, a slice, a flat list or array of whole numbers, or a mask."""
+    """Returns the indices of selected ones of `n` things: by a number, a slice, a flat list or array of whole
+    numbers, or a mask."""
     if not isinstance(index, slice):
         try:
             array = np.asarray(index)
@@ -100,18 +100,17 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
 
 
-# What rules of graphs can be asked, and those of graphs or of vectors.
+# The methods of rules of graphs, and those of graphs or of vectors.
 OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
 _ASKED = (*OF_GRAPHS, "can_end")
 
 
 def check_rules(rules: Any, *methods: str) -> None:
-    """Refuses what isn't rules, and methods that nobody would call: a misspelt one would forbid nothing without a word."""
+    """Refuses an object that has no method of rules, and misspelt methods, which would never be called."""
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
-        given = rules.__name__ if isinstance(rules, type) else type(rules).__name__
-        raise TypeError(f"rules is {given}: expected an object with a method of {', '.join(methods)}")
+        raise TypeError(f"rules is {kind_name(rules)}: expected an object with a method of {', '.join(methods)}")
     for name in dir(rules):
         if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
             continue
@@ -124,7 +123,8 @@ def check_rules(rules: Any, *methods: str) -> None:
 
 
 def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]:
-    """One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant."""
+    """Returns a float64 for each of `n` states, from any array of numbers. `who` returned it, `what` is its
+    meaning."""
     expected = f"expected {what} of each state, as a flat array or list of real numbers"
     refused = f"{who} gave a {type(answer).__name__}: {expected}"
     if isinstance(answer, torch.Tensor):

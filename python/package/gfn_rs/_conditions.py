@@ -1,4 +1,4 @@
-"""Conditions that a function of Python draws."""
+"""Conditions that are drawn by a function."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import torch
 
 
 def drawn(function: Callable[[int, np.random.Generator], Any], n: int, width: int, seed: int) -> torch.Tensor:
-    """What the function gives for a batch, checked."""
+    """Returns the checked conditions that the function draws for a batch."""
     return checked(function(n, np.random.default_rng(seed)), n, width, "conditions(n, rng) gave")
 
 
 def relabelled(function: Callable[..., Any], objects: Any, conditions: torch.Tensor, seed: int) -> torch.Tensor:
-    """The conditions that objects get in hindsight, checked."""
+    """Returns the checked conditions that objects get in hindsight."""
     n, width = conditions.shape
     return checked(function(objects, conditions, np.random.default_rng(seed)), n, width, "the hindsight gave")
 
 
 def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
-    """Conditions as a tensor `[n, width]` of double precision."""
+    """Returns conditions as a tensor `[n, width]` of double precision."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().numpy()
     try:
@@ -32,3 +32,10 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
     if not np.isfinite(values).all():
         raise ValueError(f"{who} a number that isn't finite: expected finite ones")
     return torch.from_numpy(values.copy())
+
+
+def check_presence(conditions: Any, width: int, message: str) -> None:
+    """Refuses conditions that are given or missing against the `width` of those of a trainer or policy."""
+    if (conditions is None) != (width == 0):
+        what = "no conditions" if conditions is None else "conditions"
+        raise ValueError(f"{message.format(what)} with {width} numbers of them: expected them where it has some")

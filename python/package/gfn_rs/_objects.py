@@ -1,4 +1,4 @@
-"""Objects that are given as arrays."""
+"""Objects as arrays."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ._settings import MOST
 
 
 def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDArray[Any]:
-    """Objects as an array `[n, *widths]` of a kind, in order and aligned; whole numbers and booleans aren't rounded from others. None is any
-    width."""
+    """Returns objects as an aligned, contiguous array `[n, *widths]` of a kind; a width of None is any.
+
+    Whole numbers and booleans aren't converted from other kinds.
+    """
     shape = "[" + ", ".join(["n", *("k" if width is None else str(width) for width in widths)]) + "]"
     if isinstance(objects, torch.Tensor):
         objects = objects.detach().cpu().numpy()

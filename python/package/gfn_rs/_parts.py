@@ -1,11 +1,10 @@
-"""What a trainer has besides environment, reward, policy and objective, as the extension takes it."""
+"""Parts of a trainer besides environment, reward, policy and objective, as the extension takes them."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,27 +12,30 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
-from ._settings import plain
+from ._settings import plain, variant
 from .envs import Environment, Fragments
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
-from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher
+from .sources import Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher, Thompson
+from .updates import Average
 
 
 @dataclass
 class Parts:
-    """Settings as JSON, and objects."""
+    """Parts of a trainer; the extension reads the attributes of each."""
 
-    settings: str
-    prior: tuple[str, Any, list[tuple[str, torch.Tensor]]] | None
-    teacher: tuple[str, Any] | None
-    novelty: Any
+    prior: tuple[Policy, list[tuple[str, torch.Tensor]]] | None
+    teacher: Teacher | None
     data: tuple[Any, torch.Tensor | None] | None
-    search: Any
-    hindsight: Any
-    source: Any
-    fresh: Any
+    source: Source | None
+    fresh: FreshSource | Thompson | None
+    search: Search | Mala | None
+    hindsight: Hindsight | FocusInHindsight | None
+    average: Average | None
+    intrinsic: Objective | None
+    target_network: int | None
     priority: Any
     description: dict[str, Any]
 
@@ -43,60 +45,56 @@ def parts(
     policy: Policy,
     objective: Objective,
     n_conditions: int,
-    *,
-    data: Data | None,
-    source: Source | None,
-    fresh: FreshSource | None,
-    replay: Replay | None,
-    teacher: Teacher | None,
-    search: Search | Mala | None,
-    hindsight: Hindsight | FocusInHindsight | None,
-    average: Average | None,
-    thompson: float | None,
+    sources: dict[str, Any],
+    average: Average | None = None,
 ) -> Parts:
-    """All of them, each checked as far as Python can."""
+    """Returns the parts of a trainer, each checked as far as Python can. `sources` are by their role."""
+    replay = sources.get("replay buffer")
+    data = sources.get("data set")
+    source = sources.get("source of objects")
+    fresh = sources.get("source of fresh trajectories")
+    teacher = sources.get("teacher")
+    search = sources.get("search")
+    hindsight = sources.get("relabelling of conditions")
     if teacher is not None and teacher.policy._module() is not None and teacher.policy._module() is policy._module():
         raise ValueError("the teacher's module is the policy's own: expected another one, with parameters of its own")
     if source is not None and n_conditions > 0:
-        raise ValueError("source gives objects without conditions: expected None in a trainer with conditions")
+        raise ValueError(
+            "Source gives objects without conditions: expected none in a trainer with conditions"
+        )
     if isinstance(search, Search) and n_conditions > 0:
-        raise ValueError("search finds objects without conditions: expected None in a trainer with conditions")
-    settings: dict[str, Any] = {
-        **objective._parts(),
-        "teacher": None if teacher is None else teacher._values(),
-        "average": None if average is None else average._values(),
-        "thompson": plain(thompson, "thompson"),
-        "search": None if search is None else search._search(),
-        "hindsight": None if hindsight is None else plain(hindsight.share, "Hindsight.share"),
-        "source": None if source is None else plain(source.share, "Source.share"),
-    }
-    settings = {name: value for name, value in settings.items() if value is not None}
-    novelty = objective._novelty()
+        raise ValueError(
+            "Search finds objects without conditions: expected none in a trainer with conditions"
+        )
     prior = _prior(objective._prior(), env, n_conditions)
-    description = dict(settings)
-    if prior is not None:
-        description["prior"] = [prior[0], _fingerprint(prior[2])]
+    description = {name: value for name, value in objective._parts().items() if value is not None}
+    for name, part in (("average", average), ("source", source), ("fresh", fresh), ("search", search), ("hindsight", hindsight)):
+        if part is not None:
+            description[name] = part._described()
     if teacher is not None:
-        description["teacher"] = [teacher.policy._text(), settings["teacher"]]
+        description["teacher"] = [teacher.policy._by_class(), teacher._described()]
+    if prior is not None:
+        description["prior"] = [prior[0]._by_class(), _fingerprint(prior[1])]
     if data is not None:
         description["data"] = _fingerprint([("objects", data.objects), ("conditions", data.conditions)])
     return Parts(
-        settings=json.dumps(settings, allow_nan=False),
         prior=prior,
-        teacher=None if teacher is None else (teacher.policy._text(), teacher.policy._module()),
-        novelty=novelty if callable(novelty) else None,
+        teacher=teacher,
         data=None if data is None else _given(env, data, n_conditions),
-        search=search.function if isinstance(search, Search) else None,
-        hindsight=hindsight.function if isinstance(hindsight, Hindsight) else None,
-        source=None if source is None else source.function,
-        fresh=None if fresh is None else fresh.function,
+        source=source,
+        fresh=fresh,
+        search=search,
+        hindsight=hindsight,
+        average=average,
+        intrinsic=None if objective._novelty() is None else objective,
+        target_network=getattr(objective, "target_network", None),
         priority=None if replay is None else replay._priority(),
         description=description,
     )
 
 
 def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
-    """Where a batch comes from, and by which paths."""
+    """Returns the shares of a batch that are replayed and given, and the source of paths to their objects."""
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:
@@ -106,16 +104,19 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
     if replayed + given > 1.0:
         raise ValueError(f"Replay.share is {replayed} and Data.share {given}: expected at most 1 in all")
     path = data.path if data is not None else replay.path if replay is not None else ""
-    out = {"source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given}, "replay_path": path}
+    out = {
+        "source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given},
+        "replay_path": variant(path),
+    }
     return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
 
 
-def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[str, Any, list[tuple[str, torch.Tensor]]] | None:
-    """The policy of a trainer as it is now, or one without parameters."""
+def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
+    """Returns the current policy of a trainer, or one without parameters."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
-        return prior._text(), None, []
+        return prior, []
     if not _equal(prior.env, env):
         raise ValueError(f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}")
     if prior._n_conditions != n_conditions:
@@ -126,26 +127,24 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[str, Any, l
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")
-    return prior.policy._text(), module, [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
+    return (prior.policy if module is None else replace(prior.policy, module=module)), [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
 
 
 def _tensors(module: Any) -> set[int]:
-    """Where the numbers of a module lie."""
+    """Returns the addresses of the tensors of a module."""
     named = [*module.named_parameters(), *module.named_buffers()]
     return {tensor.data_ptr() for _, tensor in named if tensor.numel() > 0}
 
 
 def _equal(one: Environment, other: Environment) -> bool:
-    """Whether two environments are the same: of rules of Python only the very same are known to be."""
+    """Returns True if two environments are equal. Custom rules are equal only if they are the same object."""
     rules = getattr(one, "rules", None) is getattr(other, "rules", None)
     return type(one) is type(other) and rules and one._described() == other._described()
 
 
 def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
-    """Objects and their conditions."""
-    if (data.conditions is None) != (n_conditions == 0):
-        there = "no conditions" if data.conditions is None else "conditions"
-        raise ValueError(f"{there} of given objects for a trainer with {n_conditions} numbers of them: expected them where it has some")
+    """Returns given objects and their conditions."""
+    check_presence(data.conditions, n_conditions, "{} of given objects for a trainer")
     conditions = None
     if data.conditions is not None:
         conditions = checked_conditions(data.conditions, len(data.objects), n_conditions, "Data.conditions is")
@@ -156,7 +155,7 @@ def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.
 
 
 def _fingerprint(named: list[tuple[str, Any]]) -> str:
-    """A hash of arrays, tensors and graphs by name, so that a run goes on with equal ones alone."""
+    """Returns a hash of arrays, tensors and graphs by name, because a run is resumed with equal ones only."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:
@@ -184,7 +183,7 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
 
 
 def _array(value: Any) -> npt.NDArray[Any] | None:
-    """What numpy makes of a value, if it is numbers or texts: what a long one shows of itself leaves out its middle."""
+    """Returns an array of numbers or texts, or None. The `repr` of a long array would leave out its middle."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

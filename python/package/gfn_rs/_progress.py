@@ -1,4 +1,4 @@
-"""How far a run is, on a terminal."""
+"""The progress of a run on a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Line:
-    """A line of progress on a terminal; nothing elsewhere."""
+    """A line of progress on a terminal; elsewhere it writes nothing."""
 
     def __init__(self, steps: int, shown: bool) -> None:
         self._steps, self._shown = steps, shown

@@ -1,38 +1,92 @@
-"""Settings are dataclasses; the extension reads them as JSON: the class, then the values by name."""
+"""Settings are dataclasses; the extension reads their attributes, or dictionaries that they make of themselves."""
 
 from __future__ import annotations
 
-import json
 import math
 import numbers
 import os
 import types
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Literal, Union
+from inspect import signature
+from typing import Any, Literal, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-# The most of anything that is asked for at once: steps, objects, entries of a buffer.
+from ._suggestions import ConstructorSignature, refuse_unknown
+
+Own = TypeVar("Own", bound="Settings")
+
+# The largest number of steps, objects or entries of a buffer in one call.
 MOST = 2**40
-# The most objects that are drawn at once; more are drawn in parts.
+# The largest number of objects in one draw.
 AT_ONCE = 2**28
-# The largest size of a network, a state or a batch: more takes more memory than there is, and a failed allocation ends the process.
+# The largest size of a network, a state or a batch: a failed allocation would end the process.
 LARGEST_SIZE = 2**20
-# Whole numbers that aren't sizes.
-_COUNTS = {"steps", "capacity", "after", "max_steps"}
+# The largest seed.
+LARGEST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of a number, or of each number in a list. `above` excludes its value; `what` is a noun for messages."""
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    what: str = "a number"
+
+    def excludes(self, value: Any) -> bool:
+        """Returns `True` for a number outside of the bounds."""
+        return bool(
+            (self.least is not None and value < self.least)
+            or (self.most is not None and value > self.most)
+            or (self.above is not None and value <= self.above)
+        )
+
+    def __str__(self) -> str:
+        if self.above is not None:
+            return f"{self.what} above {self.above:g}"
+        if self.most is None:
+            return f"{self.what} of at least {self.least:g}"
+        return f"{self.what} from {self.least:g} to {self.most:g}"
+
+
+def bounds(
+    least: float | None = None, most: float | None = None, above: float | None = None
+) -> dict[str, Any]:
+    """Returns the metadata of a field whose numbers have bounds.
+
+    Without any, a whole number is from 0 to `LARGEST_SIZE`, and any other number is finite.
+    """
+    return {"bounds": Bounds(least, most, above)}
+
+
+def needs(other: str, *values: str) -> dict[str, Any]:
+    """Returns the metadata of a field that has a meaning only if `other`, a field, has one of these values."""
+    return {"needs": (other, values)}
+
+
+# The bounds of a number that counts steps or objects, which may be more than a size.
+COUNT = bounds(0, MOST)
+# The bounds of a share or a probability.
+SHARE = bounds(0.0, 1.0)
+# The bounds of a number that may be 0.
+NOT_NEGATIVE = bounds(0.0)
+# The bounds of a number that may not be 0.
+POSITIVE = bounds(above=0.0)
 
 
 def variant(name: str) -> str:
-    """A name as the library's enums have it: `shared_torso` is `SharedTorso`."""
+    """Returns a name in the form of Rust's enums: `SharedTorso` for `shared_torso`."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def plain(value: Any, name: str) -> Any:
-    """A value that JSON can hold, whatever kind of number, path or array it is."""
+    """Returns a number, path, array or object as a value of JSON."""
     if hasattr(value, "_json"):
         return value._json()
     if isinstance(value, np.generic):
@@ -61,7 +115,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    """What a type asks for, in words."""
+    """Returns the description of a type in an error message."""
     words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
@@ -76,11 +130,13 @@ def _words(hint: Any) -> str:
         return "a path"
     if origin is Callable:
         return "a function"
+    if isinstance(hint, type) and issubclass(hint, Settings):
+        return f"{hint.__name__}(...)"
     return words.get(hint) or str(getattr(hint, "__name__", hint))
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type as the classes of settings write them."""
+    """Returns True if a value has a type, as the classes of settings declare them."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any or hint is ArrayLike:
         return True
@@ -107,29 +163,38 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _counts(hint: Any) -> bool:
-    """Whether its whole numbers count something: all that the settings have do."""
+    """Returns True for a type with whole numbers, which all count something, so that they are at least 0."""
     return hint is int or any(_counts(part) for part in typing.get_args(hint))
 
 
-def _within(value: Any, name: str, least: int) -> None:
-    """Refuses numbers that the extension has no place for, in lists, too."""
-    last = name.split(".")[-1]
-    most = 2**64 - 1 if last == "seed" else MOST if last in _COUNTS else LARGEST_SIZE
+def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
+    """Refuses a number, or a list with one, outside of `whole`, the bounds of whole numbers, or `real`, those
+    of all."""
     if isinstance(value, (list, tuple)):
         for item in value:
-            _within(item, name, least)
-    elif _is_whole(value) and not least <= value <= most:
-        raise ValueError(f"{name} is {value}: expected a whole number from {least} to {most}")
-    elif isinstance(value, (float, np.floating)) and not math.isfinite(value):
+            _check_bounds(item, name, whole, real)
+        return
+    if not _is_number(value):
+        return
+    if isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}: expected a finite number")
+    if real is not None and real.excludes(value):
+        raise ValueError(f"{name} is {value}: expected {real}")
+    if _is_whole(value) and whole.excludes(value):
+        raise ValueError(f"{name} is {value}: expected a whole number from {whole.least} to {whole.most}")
 
 
-def checked(value: Any, name: str, hint: Any) -> None:
-    """Refuses a value that isn't of this type: what it is, and what was expected."""
+def check(value: Any, name: str, hint: Any, limits: Bounds | None = None) -> None:
+    """Refuses a value that isn't of this type, or a number outside of its bounds."""
     if not _fits(value, hint):
         kind = ValueError if _is_choice(hint) and isinstance(value, str) else TypeError
         raise kind(f"{name} is {value!r:.200}: expected {_words(hint)}")
-    _within(value, name, 0 if _counts(hint) else -LARGEST_SIZE)
+    least, most = (0, LARGEST_SIZE) if _counts(hint) else (-MOST, MOST)
+    if limits is not None and _counts(hint):
+        least = least if limits.least is None else int(limits.least)
+        most = most if limits.most is None else int(limits.most)
+        limits = None
+    _check_bounds(value, name, Bounds(least, most), limits)
 
 
 def _is_choice(hint: Any) -> bool:
@@ -138,55 +203,48 @@ def _is_choice(hint: Any) -> bool:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """The types of a class's values; reading them takes a millisecond."""
+    """Returns the types of a class's fields. It is cached, because it takes a millisecond."""
     return typing.get_type_hints(kind)
 
 
-# Settings that mean something beside some values of another one alone.
-_BESIDE = {
-    "GraphNet.heads": ("conv", ("transformer", "gat", "gps")),
-    "SequenceNet.heads": ("kind", ("transformer",)),
-    "SubTrajectoryBalance.lambda_": ("weighting", ("geometric_within", "geometric")),
-    "PolicyGradient.gae_lambda": ("advantage", ("gae",)),
-    "ProximalPolicy.gae_lambda": ("advantage", ("gae",)),
-    "Replay.exponent": ("draw", ("reward_prioritised", "loss_prioritised", "rank_prioritised")),
-    "Replay.rank_by": ("draw", ("rank_prioritised", "weighted_ranks")),
-    "Replay.k": ("draw", ("weighted_ranks",)),
-    "Diffusion.rate": ("process", ("ornstein_uhlenbeck",)),
-    "Diffusion.beta_min": ("process", ("variance_preserving",)),
-    "Diffusion.beta_max": ("process", ("variance_preserving",)),
-    "MixtureTarget.seed": ("name", ("forty_modes",)),
-    "StructureReward.bins": ("score", ("bde",)),
-    "StructureReward.standardise": ("score", ("bge", "bic")),
-    "StructureReward.alpha_mu": ("score", ("bge",)),
-    "StructureReward.alpha_w": ("score", ("bge",)),
-    "StructureReward.nu": ("score", ("bge",)),
-}
+def kind_name(value: Any) -> str:
+    """Returns the name of a class, or of the class of an object."""
+    return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
 class Settings:
-    """What the classes of settings share: their values are checked when they are made."""
+    """The base class of settings. Names and values are checked when an object is made."""
+
+    __signature__ = ConstructorSignature()
+
+    def __new__(cls: type[Own], *args: Any, **settings: Any) -> Own:
+        if settings:
+            refuse_unknown(cls.__name__, signature(cls.__init__).parameters, settings)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
         hints = _hints(kind)
         for field in fields(self):  # type: ignore[arg-type]
             name, value = f"{type(self).__name__}.{field.name}", getattr(self, field.name)
-            checked(value, name, hints[field.name])
-            if name in _BESIDE and np.any(value != field.default):
-                other, values = _BESIDE[name]
+            check(value, name, hints[field.name], field.metadata.get("bounds"))
+            if "needs" in field.metadata and np.any(value != field.default):
+                other, values = field.metadata["needs"]
                 if getattr(self, other) not in values:
-                    beside = " or ".join(map(repr, values))
-                    raise ValueError(f"{name} is {value!r}, which changes nothing where {other} is {getattr(self, other)!r}: expected {beside} there")
+                    expected = " or ".join(map(repr, values))
+                    is_now = f"{other} is {getattr(self, other)!r}"
+                    reason = f"which changes nothing where {is_now}: expected {expected} there"
+                    raise ValueError(f"{name} is {value!r}, {reason}")
 
     def _values(self) -> dict[str, Any]:
-        """The values by the names that the extension has for them."""
+        """Returns the values by the names that the extension has for them."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, f"{type(self).__name__}.{name}") for name, value in named.items()}
 
     def _described(self) -> Any:
-        """What checkpoints say of it."""
+        """Returns the description in checkpoints."""
         return self._values()
 
-    def _text(self) -> str:
-        return json.dumps({type(self).__name__: self._values()}, allow_nan=False)
+    def _by_class(self) -> dict[str, Any]:
+        """Returns `{class: values}`, as the extension reads it."""
+        return {type(self).__name__: self._values()}

@@ -54,7 +54,8 @@ def _convert_numbers(column: Any) -> Any:
 
 
 def check_no_categories(data: Any) -> None:
-    """Refuses a frame with a column of pandas categories, which aren't numbers even if they are written as such."""
+    """Refuses a frame with a column of pandas categories, which aren't numbers even if they are written as
+    such."""
     for name, kind in zip(getattr(data, "columns", ()), getattr(data, "dtypes", ())):
         if str(kind) == "category":
             raise TypeError(f"column {str(name)!r} of data has categories: expected numbers for this score; score='bde' is for categories")
@@ -63,9 +64,10 @@ def check_no_categories(data: Any) -> None:
 def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], npt.NDArray[Any]]:
     """Returns the levels of a column, and the index of each observation's level.
 
-    Texts, booleans and whole numbers are levels as they are, if there are at most `MAX_LEVELS` of them. Other numbers are cut into `bins`
-    intervals of about as many observations each; equal values stay together, and an interval is given by its bounds. Categories of pandas
-    are levels, whatever they are; those that don't occur are left out.
+    Texts, booleans and whole numbers are levels as they are, if there are at most `MAX_LEVELS` of them. Other
+    numbers are cut into `bins` intervals of about as many observations each; equal values stay together, and
+    an interval is given by its bounds. Categories of pandas are levels, whatever they are; those that don't
+    occur are left out.
     """
     has_categories = hasattr(column, "cat")
     found, places = _find_categories(name, column) if has_categories else _distinct(name, column)
@@ -100,7 +102,8 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
 
 
 def _find_categories(name: str, column: Any) -> tuple[list[Any], npt.NDArray[Any]]:
-    """Returns the categories that occur in a column of a pandas frame, and the index of each observation's category."""
+    """Returns the categories that occur in a column of a pandas frame, and the index of each observation's
+    category."""
     codes = np.asarray(column.cat.codes)
     if (codes < 0).any():
         raise ValueError(f"column {name!r} of data has a missing category: fill it in or leave the row out")

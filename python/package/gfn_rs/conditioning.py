@@ -1,24 +1,26 @@
-"""One policy for a family of rewards: what conditions are drawn from, how rewards depend on them, how a network is told them.
+"""One policy for a family of rewards: distributions of conditions, their effect on rewards, and their
+encoding for a network.
 
-A condition has an exponent beta of the reward (an inverse temperature), a preference for each of several rewards, and a direction in which
-objects are wanted. log R(x | c) is beta times the log of the weighted sum of the rewards, and of the factor of the focus.
+A condition has an exponent beta of the reward (an inverse temperature), a preference for each of several
+rewards, and a direction of focus. log R(x | c) is beta times the log of the weighted sum of the rewards, and
+of the factor of the focus.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable, Sequence
 
 import numpy as np
 import torch
 
 from . import _gfn
-from ._settings import LARGEST_SIZE, Settings, plain
+from ._settings import LARGEST_SIZE, Settings, bounds, plain
 
 
 class Temperature(Settings):
-    """What the distributions of beta share. `bins`: the network is told beta as a thermometer of so many marks, in place of a number."""
+    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer of that many
+    marks, instead of a number."""
 
     def _json(self) -> Any:
         values = self._values()
@@ -28,7 +30,7 @@ class Temperature(Settings):
 
 @dataclass(frozen=True)
 class UniformTemperature(Temperature):
-    """Uniform between two numbers."""
+    """The uniform distribution between two numbers."""
 
     least: float
     most: float
@@ -37,7 +39,7 @@ class UniformTemperature(Temperature):
 
 @dataclass(frozen=True)
 class LogUniformTemperature(Temperature):
-    """Uniform in the logarithm between two numbers above 0."""
+    """The distribution between two numbers above 0 whose logarithm is uniform."""
 
     least: float
     most: float
@@ -46,7 +48,7 @@ class LogUniformTemperature(Temperature):
 
 @dataclass(frozen=True)
 class GammaTemperature(Temperature):
-    """A Gamma distribution, of which greater draws than `most` count as `most`."""
+    """A Gamma distribution; draws above `most` become `most`."""
 
     shape: float
     scale: float
@@ -55,8 +57,9 @@ class GammaTemperature(Temperature):
 
 
 class Directions(Settings):
-    """What the distributions of preferences and of directions of focus share. `bins`: the network is told each number as a thermometer of
-    so many marks."""
+    """The base class of distributions of preferences and of directions of focus. With `bins`, each number is
+    encoded as a thermometer of that many marks.
+    """
 
     def _json(self) -> Any:
         values = self._values()
@@ -66,7 +69,7 @@ class Directions(Settings):
 
 @dataclass(frozen=True)
 class OneOf(Directions):
-    """One of these vectors, of a number for each reward; each is as likely."""
+    """The uniform distribution over these vectors, which have a number for each reward."""
 
     vectors: Sequence[Sequence[float]]
     bins: int | None = None
@@ -74,7 +77,8 @@ class OneOf(Directions):
 
 @dataclass(frozen=True)
 class Dirichlet(Directions):
-    """The symmetric Dirichlet distribution: at 1 uniform on the simplex, below it near the corners, above it near the middle."""
+    """The symmetric Dirichlet distribution: uniform on the simplex at 1, near its corners below 1, near its
+    centre above 1."""
 
     concentration: float = 1.0
     bins: int | None = None
@@ -86,11 +90,20 @@ def _directions(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Focus(Settings):
-    """A cone of wanted objectives (Roy et al. 2023). With c the cosine between an object's rewards and the wanted direction, the reward is
-    multiplied by a power of c that is `limit` on the cone's surface, where c is `cosine`; outside, log R is `outside`.
+    """A cone of objectives that are wanted (Roy et al. 2023). With c the cosine between an object's rewards
+    and the direction of focus, the reward is multiplied by a power of c.
 
-    beta times the log of `limit` and of the rewards must be above `outside`, or objects outside are worth more than objects inside. If
-    hardly any sample is inside, take a wider cone with the same power of c, such as `cosine=0.98**20, limit=0.8**20`."""
+    directions
+        The direction, or the distribution that it is drawn from.
+    cosine, limit
+        The cosine at the cone's surface, and the factor there, which determines the power of c.
+    outside
+        log R outside of the cone. beta times the log of `limit` and of the rewards must be above it, or
+        objects outside are worth more than objects inside.
+
+    If hardly any sample is inside, use a wider cone with the same power of c, such as `cosine=0.98**20,
+    limit=0.8**20`.
+    """
 
     directions: Sequence[float] | Directions
     cosine: float = 0.98
@@ -103,8 +116,31 @@ class Focus(Settings):
 
 
 @dataclass(frozen=True)
+class Conditions(Settings):
+    """Conditions that a function draws. The reward is then a function of states and of their conditions, a
+    tensor.
+
+    function
+        A function of a number n and a generator of numpy that returns an array `[n, width]`.
+    width
+        The number of numbers in a condition, at least 1.
+    """
+
+    function: Callable[[int, np.random.Generator], Any]
+    width: int = field(metadata=bounds(1))
+
+
+@dataclass(frozen=True)
 class Condition(Settings):
-    """One condition in plain numbers: the exponent, a weight for each reward (equal ones by default), a direction where there is a focus."""
+    """One condition.
+
+    beta
+        The exponent of the reward.
+    preferences
+        A weight for each reward; equal ones by default.
+    focus
+        The direction of focus, if there is one.
+    """
 
     beta: float = 1.0
     preferences: Sequence[float] | None = None
@@ -112,19 +148,25 @@ class Condition(Settings):
 
 
 class _Encoding(Settings):
-    """What the extension makes of a `Conditioning`."""
+    """The base class of `Conditioning`, with the extension's part of it."""
 
     _conditioner: _gfn.Conditioner
 
 
 @dataclass(frozen=True)
 class Conditioning(_Encoding):
-    """What the condition of each trajectory is drawn from: a `Trainer` takes one as its `conditions`, beside `n_rewards` rewards of states
-    alone.
+    """The distribution of the condition of each trajectory, for the `conditions` of a `Trainer` with
+    `n_rewards` rewards of states.
 
-    `temperature` is beta, or what it is drawn from; `preferences` weigh the rewards, equally by default; `focus` is a cone of wanted
-    objects. A condition is told to the network as a vector of `width` numbers: beta, preferences, direction, of which those that don't
-    vary are left out.
+    temperature
+        beta, or the distribution that it is drawn from.
+    preferences
+        The weights of the rewards, or the distribution that they are drawn from; equal ones by default.
+    focus
+        A cone of wanted objects.
+
+    The network reads a condition as a vector of `width` numbers: beta, preferences, direction, without those
+    that don't vary.
 
     >>> import gfn_rs as gfn
     >>> of = gfn.Conditioning(2, temperature=gfn.LogUniformTemperature(1, 64, bins=8), preferences=gfn.Dirichlet())
@@ -141,32 +183,30 @@ class Conditioning(_Encoding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "_conditioner", _gfn.Conditioner(self._text()))
+        object.__setattr__(self, "_conditioner", _gfn.Conditioner(self._values()))
 
-    def _text(self) -> str:
+    def _values(self) -> dict[str, Any]:
         beta = self.temperature
-        values = {
+        return {
             "n_rewards": plain(self.n_rewards, "n_rewards"),
             "temperature": beta._json() if isinstance(beta, Temperature) else {"of": {"Constant": float(beta)}, "bins": None},
             "preferences": None if self.preferences is None else _directions(self.preferences),
             "focus": None if self.focus is None else self.focus._json(),
         }
-        return json.dumps(values, allow_nan=False)
 
     @property
     def width(self) -> int:
-        """Numbers of a condition's vector."""
+        """The number of numbers in a condition's vector."""
         return self._conditioner.width
 
     def draw(self, n: int, seed: int = 0) -> torch.Tensor:
-        """The vectors of `n` conditions, `[n, width]`."""
-        from ._checks import count
-        from ._checks import seed as checked_seed
+        """Draws the vectors of `n` conditions, `[n, width]`."""
+        from ._checks import check_seed, count
 
-        return self._conditioner.draw(count(n, most=LARGEST_SIZE), checked_seed(seed))
+        return self._conditioner.draw(count(n, most=LARGEST_SIZE), check_seed(seed))
 
     def encode(self, conditions: Sequence[Condition]) -> torch.Tensor:
-        """The vectors of conditions, `[n, width]`: what `sample` and `exact` are asked for."""
+        """Returns the vectors of conditions, `[n, width]`, as `sample` and `exact` take them."""
         wrong = next((each for each in conditions if not isinstance(each, Condition)), None)
         if wrong is not None:
             raise TypeError(f"one of the conditions is {wrong!r:.200}: expected Condition(...)")
@@ -178,8 +218,9 @@ class Conditioning(_Encoding):
         return self._conditioner.encode([(float(c.beta), numbers(c.preferences) or equal, numbers(c.focus)) for c in conditions])
 
     def decode(self, vectors: Any) -> list[Condition]:
-        """The conditions of vectors `[n, width]`; preferences have the sum 1 and directions the length 1. A vector that is none of a
-        condition is refused."""
+        """Returns the conditions of vectors `[n, width]`. Preferences have the sum 1, and directions the
+        length 1. A vector that no condition has is refused.
+        """
         vectors = torch.as_tensor(np.asarray(vectors, dtype=np.float64))
         return [Condition(*each) for each in self._conditioner.decode(vectors)]
 

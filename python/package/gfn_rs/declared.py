@@ -1,4 +1,4 @@
-"""Environments of your own: what moves there are, and what is forbidden."""
+"""Custom environments: moves, and rules that forbid some of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules
 from ._settings import Settings, plain
-from .envs import Environment, described
+from .envs import Environment, describe_graphs
 from .steps import Moves
 
 
 class ActionType(Settings):
-    """What the types of actions of a declared environment share."""
+    """The base class of the types of actions of a `GraphEnv`."""
 
     def _json(self) -> Any:
         return {type(self).__name__: self._values()}
@@ -25,31 +25,33 @@ class ActionType(Settings):
 
 @dataclass(frozen=True)
 class AddNode(ActionType):
-    """Adds a node of any class; `attached`, one that comes with an edge to a node that is there (the first one comes alone)."""
+    """Adds a node of any class; if `attached`, with an edge to an existing node (the first node comes alone)."""
 
     attached: bool = False
 
 
 @dataclass(frozen=True)
 class AddEdge(ActionType):
-    """Adds an edge of any class between two nodes without one; at most `max_edges` in all. Rules say which pairs of nodes it may not join."""
+    """Adds an edge of any class between two nodes without one, up to `max_edges` edges. Rules can forbid
+    pairs of nodes."""
 
     max_edges: int | None = None
 
 
 @dataclass(frozen=True)
 class SetNodeAttribute(ActionType):
-    """Sets an attribute of a node that is unset."""
+    """Sets an unset attribute of a node."""
 
 
 @dataclass(frozen=True)
 class SetEdgeAttribute(ActionType):
-    """Sets an attribute of an edge that is unset."""
+    """Sets an unset attribute of an edge."""
 
 
 @dataclass(frozen=True)
 class RemoveNode(ActionType):
-    """Removes a node without edges; `attached`, one that a single edge joins to the others, with that edge. Attributes of it must be unset."""
+    """Removes a node without edges; if `attached`, one with a single edge, together with that edge.
+    Attributes of the node must be unset."""
 
     attached: bool = False
 
@@ -70,37 +72,52 @@ class ClearEdgeAttribute(ActionType):
 
 
 class GraphRules:
-    """What the author of an environment forbids: override what you need. Each method is asked about a whole batch, and what an answer
-    depends on must be in the graphs and moves that it is given: a trainer keeps answers (64 MiB of them) and asks about a graph once.
-    Moves back are found by undoing: the graphs that they lead to are asked about, too."""
+    """Restrictions of a `GraphEnv`: override the methods that you need. Each is called with a batch, and its
+    answer may depend only on the graphs and moves that it is given, because a trainer caches answers (64 MiB
+    of them). Backward moves are found by undoing, so methods are called with the graphs that they lead to,
+    too.
+    """
 
     def restrict(self, graphs: _gfn.Graphs, moves: Moves) -> Any:
-        """Which of these moves are allowed: an array of bool, one for each move."""
+        """Returns an array of bool, True for each allowed move."""
         return np.ones(len(moves), dtype=bool)
 
     def can_exit(self, graphs: _gfn.Graphs) -> Any:
-        """Which of these graphs may be finished objects: an array of bool."""
+        """Returns an array of bool, True for each graph that may be a finished object."""
         return np.ones(len(graphs), dtype=bool)
 
     def is_reachable(self, graphs: _gfn.Graphs) -> Any:
-        """False for graphs that no sequence of moves builds: an array of bool."""
+        """Returns an array of bool, False for graphs that no sequence of moves builds."""
         return np.ones(len(graphs), dtype=bool)
 
 
 @dataclass(frozen=True)
 class GraphEnv(Environment):
-    """An environment of graphs of your own: types of actions, what graphs are made of, and what is forbidden. States are `Graphs`.
+    """A custom environment of graphs: types of actions, the kind of graphs, and rules. States are `Graphs`.
 
-    `start` is where trajectories start: a number of nodes without edges, or `Graphs` of one graph, whose nodes and edges stay for good,
-    but for what an action like `RemoveEdge` takes away. `Graphs` of several are as many instances: each has trajectories, a log Z and a
-    distribution of its own, and no two may lead to the same graph. `rules` is an object like `GraphRules`. Unless `labelled`, isomorphic
-    graphs are one object, and the rules must not tell them apart.
-
-    `scaffold` says of the nodes of `start` whether each is one of its own ("distinct": what grows on one atom of a benzene ring isn't
-    what grows on another), or those are one that a symmetry of `start` takes to each other ("alike"). By default they are alike where
-    they are equal and unjoined.
-
-    An action and what undoes it (`AddEdge` and `RemoveEdge`) go together only if rules keep walks from coming round.
+    actions
+        Types of actions, such as `AddNode()`. An action and its reverse (`AddEdge` and `RemoveEdge`) go
+        together only if rules prevent cycles of states.
+    max_nodes
+        The largest number of nodes.
+    directed
+        True for directed edges.
+    node_classes, edge_classes, node_attributes, edge_attributes
+        The numbers of classes, and the largest value of each attribute.
+    start
+        The initial state: a number of nodes without edges, or `Graphs` of one graph, whose nodes and edges
+        stay unless an action such as `RemoveEdge` removes them. `Graphs` of several are as many instances:
+        each has trajectories, a log Z and a distribution of its own, and no two may lead to the same graph.
+    scaffold
+        The nodes of `start` as objects: each a node of its own ("distinct": what grows on one atom of a
+        benzene ring isn't what grows on another), or equal if a symmetry of `start` exchanges them ("alike").
+        By default nodes are alike if they are equal and have no edges.
+    labelled
+        True if isomorphic graphs are different objects; otherwise rules must not distinguish them.
+    corrects_symmetry
+        True if rewards are those of isomorphism classes, whatever the number of their labelled graphs.
+    rules
+        An object like `GraphRules`.
     """
 
     actions: Sequence[ActionType]
@@ -116,16 +133,16 @@ class GraphEnv(Environment):
     corrects_symmetry: bool = True
     rules: Any = None
 
-    def _made(self) -> _gfn.Env:
+    def _new_env(self) -> _gfn.Env:
         for action in self.actions:
             if not isinstance(action, ActionType):
                 raise TypeError(f"actions has a {type(action).__name__}: expected objects like AddEdge()")
         check_rules(self.rules, *OF_GRAPHS)
         initial = self.start if isinstance(self.start, _gfn.Graphs) else None
-        return _gfn.Env(self._text(), self.rules, initial)
+        return _gfn.Env(self._by_class(), self.rules, initial)
 
     def _described(self) -> Any:
-        start = described(self.start) if isinstance(self.start, _gfn.Graphs) else self.start
+        start = describe_graphs(self.start) if isinstance(self.start, _gfn.Graphs) else self.start
         return [self._values(), start, type(self.rules).__name__]
 
     def _values(self) -> dict[str, Any]:
@@ -136,13 +153,15 @@ class GraphEnv(Environment):
 
 
 class VectorRules:
-    """What the author of an environment of vectors forbids: override what you need. Each method is asked about a whole batch, and what
-    an answer depends on must be in the vectors and moves that it is given. Moves back are found by undoing: the vectors that they lead to
-    are asked about, too, and those that no sequence of moves builds must be told by `is_reachable`. A declared environment is looked at
-    for moves back that lead nowhere."""
+    """Restrictions of a `VectorEnv`: override the methods that you need. Each is called with a batch, and its
+    answer may depend only on the vectors and moves that it is given. Backward moves are found by undoing, so
+    methods are called with the vectors that they lead to, too; `is_reachable` must be False for those that no
+    sequence of moves builds. A new environment is searched for backward moves that lead nowhere.
+    """
 
     def restrict(self, states: Any, moves: _gfn.VectorMoves) -> Any:
-        """Which of these moves are allowed: an array of bool. Move k is number `moves.number[k]` of vector `states[moves.state[k]]`."""
+        """Which of these moves are allowed: an array of bool. Move k is number `moves.number[k]` of vector
+        `states[moves.state[k]]`."""
         return np.ones(len(moves), dtype=bool)
 
     def is_reachable(self, states: Any) -> Any:
@@ -156,13 +175,21 @@ class VectorRules:
 
 @dataclass(frozen=True)
 class VectorEnv(Environment):
-    """An environment of vectors of your own, which end by an exit. States are int64 arrays `[n, width]`.
+    """A custom environment of vectors, which end by an exit. States are int64 arrays `[n, width]`.
 
-    `changes` is an array, the moves, `[M, 3]`: an entry, the value that it must have, and the one that it gets, above or below. Walks mustn't come
-    round: when the environment is made, random walks are looked at. `values` is above any value. `rules` is an object like `VectorRules`.
-
-    Trajectories start at zeros, or at the vector `start`. Several, `[K, width]`, are as many instances: each has trajectories, a log Z and a
-    distribution of its own. They must differ in an entry that no move changes, as only the vector tells where it came from.
+    width
+        The number of entries.
+    values
+        A number above all values of entries.
+    changes
+        The moves, an array `[M, 3]`: an entry, the value that it must have, and its new value. Cycles of
+        states are refused: random walks are checked when the environment is made.
+    rules
+        An object like `VectorRules`.
+    start
+        The initial vector, zeros by default. Several, `[K, width]`, are as many instances: each has
+        trajectories, a log Z and a distribution of its own. They must differ in an entry that no move
+        changes.
     """
 
     width: int
@@ -181,9 +208,9 @@ class VectorEnv(Environment):
     def _described(self) -> Any:
         return [self._values(), type(self.rules).__name__]
 
-    def _made(self) -> _gfn.Env:
+    def _new_env(self) -> _gfn.Env:
         check_rules(self.rules, "restrict", "can_end", "is_reachable")
-        return _gfn.Env(self._text(), self.rules)
+        return _gfn.Env(self._by_class(), self.rules)
 
     def _values(self) -> dict[str, Any]:
         moves = _table(self.changes, "changes", "[M, 3]")
@@ -197,7 +224,7 @@ class VectorEnv(Environment):
 
 
 def _array(value: Any, name: str) -> npt.NDArray[Any]:
-    """An array, of rows of one length."""
+    """Returns an array of rows of one length."""
     try:
         return np.asarray(value)
     except ValueError as error:
@@ -205,7 +232,7 @@ def _array(value: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Rows of small whole numbers."""
+    """Returns rows of small whole numbers."""
     rows = _array(value, name)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
         raise ValueError(f"{name} has shape {rows.shape} and type {rows.dtype}: expected whole numbers {shape}")
@@ -215,48 +242,54 @@ def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
 
 
 class EnvRules:
-    """An environment of any kind, as its author steps it: override all but the last two, which an environment needs where a move back has
-    another number than the move that it undoes. Each method is called once for a batch of `n` states, int64 arrays `[n, width]`, which it may
-    change; moves are int64 arrays `[n]` of their numbers. What it raises is raised by whoever asked: a trainer, or `check`."""
+    """The rules of an `Env`: override all methods but the last two, which an environment needs if a backward
+    move has another number than the move that it undoes. Each method is called with a batch of `n` states,
+    int64 arrays `[n, width]`, which it may change; moves are int64 arrays `[n]` of their numbers. Exceptions
+    reach the caller, a trainer or `check`.
+    """
 
     def initial(self) -> Any:
-        """Where trajectories start: whole numbers `[width]`."""
+        """Returns the initial state: whole numbers `[width]`."""
         raise NotImplementedError
 
     def masks(self, states: Any) -> Any:
-        """Which moves are legal: bool `[n, n_moves]`; with an exit `[n, n_moves + 1]`, the last of which says where a trajectory may end."""
+        """Returns legal moves: bool `[n, n_moves]`; with an exit `[n, n_moves + 1]`, whose last column is
+        True if a trajectory may end."""
         raise NotImplementedError
 
     def step(self, states: Any, moves: Any) -> Any:
-        """The states that legal moves lead to: whole numbers `[n, width]`. The exit isn't among the moves."""
+        """Returns the states after legal moves: whole numbers `[n, width]`. The exit isn't among the moves."""
         raise NotImplementedError
 
     def backward_masks(self, states: Any) -> Any:
-        """Which moves back are legal: bool `[n, n_backward_moves]`; none of the initial state. There is one for each state and move that
-        lead to a state, and no other."""
+        """Returns legal backward moves: bool `[n, n_backward_moves]`; none in the initial state. There is one
+        for each pair of a state and a move that lead to a state.
+        """
         raise NotImplementedError
 
     def backward_step(self, states: Any, moves: Any) -> Any:
-        """The states that legal moves back lead to: whole numbers `[n, width]`."""
+        """Returns the states after legal backward moves: whole numbers `[n, width]`."""
         raise NotImplementedError
 
     def reverse(self, states: Any, moves: Any) -> Any:
-        """The move back that undoes each of these, by its number: whole numbers `[n]`; the same numbers, by default."""
+        """Returns the number of the backward move that undoes each move: whole numbers `[n]`; the same
+        numbers by default."""
         return moves
 
     def backward_reverse(self, states: Any, moves: Any) -> Any:
-        """The move that leads back to each of these states from where a move back led: whole numbers `[n]`."""
+        """Returns the number of the move that undoes each backward move: whole numbers `[n]`; the same
+        numbers by default."""
         return moves
 
 
 @dataclass(frozen=True)
 class Env(Environment):
-    """An environment of any kind, for what nothing else fits. States are int64 arrays `[n, width]` of numbers below `values`, and two
-    that differ are two states.
+    """A custom environment of any kind, if no other class fits. States are int64 arrays `[n, width]` of
+    numbers below `values`; different arrays are different states.
 
-    `rules` is an object like `EnvRules`, whose moves are numbered: `n_moves` of them forward, and as many back where `n_backward_moves`
-    says no other. Without an exit, trajectories end where no move is legal. When the environment is made, it looks at the states of random
-    walks and at all ways back from them (`check`); a trainer looks at some again.
+    `rules` is an object like `EnvRules`, with `n_moves` numbered moves and `n_backward_moves` backward moves,
+    by default as many. Without an exit, a trajectory ends in a state without legal moves. A new environment
+    checks the states of random walks and all backward moves from them (`check`); a trainer checks some again.
 
     >>> import numpy as np
     >>> class Subsets(EnvRules):
@@ -286,7 +319,7 @@ class Env(Environment):
     def _described(self) -> Any:
         return [self._values(), type(self.rules).__name__]
 
-    def _made(self) -> _gfn.Env:
+    def _new_env(self) -> _gfn.Env:
         if self.rules is None:
             raise TypeError("rules is None: expected an object like `EnvRules`")
         check_rules(self.rules, *_STEPPED)
@@ -295,10 +328,10 @@ class Env(Environment):
             raise TypeError(f"rules has no {', '.join(missing)}: expected methods as `EnvRules` has them")
         if self._has("reverse") != self._has("backward_reverse"):
             raise TypeError("rules has one of `reverse` and `backward_reverse`: expected both, or neither")
-        return _gfn.Env(self._text(), self.rules)
+        return _gfn.Env(self._by_class(), self.rules)
 
     def _has(self, method: str) -> bool:
-        """Whether the rules have a method of their own."""
+        """Returns True if the rules have a method of their own."""
         own = getattr(self.rules, method, None)
         return callable(own) and getattr(own, "__func__", own) is not getattr(EnvRules, method)
 
@@ -307,5 +340,5 @@ class Env(Environment):
         return {**{name: plain(getattr(self, name), name) for name in names}, "reverses": self._has("reverse")}
 
 
-# What rules that step are asked; all but the last two are needed.
+# The methods of `EnvRules`; all but the last two are needed.
 _STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")

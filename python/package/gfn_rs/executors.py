@@ -1,4 +1,4 @@
-"""Rewards and samplers on an executor: a pool of processes, Dask, MPI, Ray, or whatever else has `submit`."""
+"""Rewards and samplers on an executor: a pool of processes, Dask, MPI, Ray, or anything else with `submit`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ import numpy.typing as npt
 import torch
 
 from ._checks import count
-from .conditioning import Conditioning
-from .sources import Drawn, Wanted
+from ._settings import Bounds, check, kind_name
+from ._suggestions import suggests_names
+from .conditioning import Conditioning, Conditions
+from .sources import FreshObjects, BatchRequest
 from .trajectories import Sampler, Trajectories
 
 if TYPE_CHECKING:
@@ -34,29 +36,38 @@ _SLOW = 2.0
 # Seconds that workers may take to start and to pass on answers, beside the time of the objects.
 _GRACE = 60.0
 
+# The bounds of a time limit.
+_SECONDS = Bounds(above=0.0, what="seconds")
+
 Numbers = npt.NDArray[np.float64]
 
 
 class ParallelReward:
-    """A reward whose objects the workers of an executor score, for rewards that take milliseconds or more an object.
+    """A reward that the workers of an executor compute, for rewards that take milliseconds or more per
+    object.
 
-    `function` is a reward like any other: it is given some states, and in trainers with conditions those of each, and gives log R of
-    each. A method `partial_log_reward` of it is used in the same way. `executor` is any `concurrent.futures.Executor`, such as
-    `ProcessPoolExecutor(8, mp_context=multiprocessing.get_context("spawn"))`, Dask's `client.get_executor()` or mpi4py's `MPIPoolExecutor`; it stays the caller's to shut down.
-
+    function
+        A reward: a function of states, and of their conditions in a trainer with conditions, that returns log
+        R of each. A method `partial_log_reward` of it is used in the same way.
+    executor
+        Any `concurrent.futures.Executor`, such as `ProcessPoolExecutor(8,
+        mp_context=multiprocessing.get_context("spawn"))`, Dask's `client.get_executor()` or mpi4py's
+        `MPIPoolExecutor`. The caller shuts it down.
     chunk
-        States that a worker is given at once: more where an object takes less than a millisecond.
+        The number of states per call of a worker: more than one if an object takes less than a millisecond.
     retries
-        How often an object that failed is asked for again.
+        The number of further attempts for an object that failed.
     timeout
-        Seconds that an object may take. What runs longer in a worker's main thread is interrupted there; a function that can't be
-        (in a thread, or in C) is an error once no answer has come for the time of a chunk and a minute.
+        Seconds per object. A function that runs longer in a worker's main thread is interrupted; one that
+        can't be (in a thread, or in C) is an error if no answer has come for the time of a chunk and a
+        minute.
     on_failure
-        log R of objects that failed; None for an error that names one. `failed` counts them. Where all of several objects fail it is an
-        error even so: the function can't run there.
+        log R of objects that failed, which `failed` counts; None raises an error that names one. If all of
+        several objects fail, it is an error in any case: the function can't run there.
 
-    If a chunk fails, its objects are asked for one by one, so that one that fails costs no other's answer. What comes out depends on
-    neither the number of workers nor the order in which they answer, so a run is the same as with `function` itself.
+    If a chunk fails, its objects are computed one by one, so that one failure costs no other object. The
+    result depends neither on the number of workers nor on the order of their answers: a run is the same as
+    with `function` itself.
 
     >>> import gfn_rs as gfn
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +80,7 @@ class ParallelReward:
     0
     """
 
+    @suggests_names
     def __init__(
         self,
         function: Callable[..., Any],
@@ -80,41 +92,39 @@ class ParallelReward:
         on_failure: float | None = None,
     ) -> None:
         if isinstance(function, type) or not callable(function):
-            kind = function.__name__ if isinstance(function, type) else type(function).__name__
-            raise TypeError(f"function is {kind}: expected a function of states that gives log R of each")
+            raise TypeError(f"function is {kind_name(function)}: expected a function of states that gives log R of each")
         self.function = function
         self.executor = executor
         self.chunk = count(chunk, "chunk", least=1)
         self.retries = count(retries, "retries")
-        self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
-        if self.timeout is not None and self.timeout <= 0:
-            raise ValueError(f"timeout is {timeout}: expected seconds above 0")
-        self.on_failure = None if on_failure is None else _number(on_failure, "on_failure", "log R, a finite number")
+        check(timeout, "timeout", float | None, _SECONDS)
+        check(on_failure, "on_failure", float | None)
+        self.timeout, self.on_failure = timeout, on_failure
         self.failed = 0
         """Objects that got `on_failure`, so far."""
         self._calls = itertools.count()
 
     @property
     def partial_log_reward(self) -> Callable[..., Numbers]:
-        """The method of the function, if it has one, asked in the same way."""
+        """The method of the function, if it has one, computed in the same way."""
         if not callable(getattr(self.function, "partial_log_reward", None)):
             raise AttributeError(f"{type(self.function).__name__} has no partial_log_reward")
-        return partial(self._all, "partial_log_reward")
+        return partial(self._compute, "partial_log_reward")
 
     @property
     def executor(self) -> Executor:
-        """Where the function runs. Give another one where it broke, and train on."""
+        """The executor of the function. Assign another one if it broke, and train on."""
         return self._executor
 
     @executor.setter
     def executor(self, executor: Executor) -> None:
-        self._executor = _checked(executor)
+        self._executor = _check_executor(executor)
 
     def __call__(self, states: Any, conditions: Any = None) -> Numbers:
-        return self._all("__call__", states, conditions)
+        return self._compute("__call__", states, conditions)
 
-    def _all(self, method: str, states: Any, conditions: Any = None) -> Numbers:
-        """log R of all states."""
+    def _compute(self, method: str, states: Any, conditions: Any = None) -> Numbers:
+        """Returns log R of all states."""
         n = len(states)
         given = None if conditions is None else torch.as_tensor(conditions).detach().cpu().numpy()
         out = np.empty(n)
@@ -135,18 +145,18 @@ class ParallelReward:
                 heard = now if ended else heard
                 for future in ended:
                     first, end, tries = asked.pop(future)
-                    error = _error(future)
+                    error = _error_of(future)
                     if error is None:
                         out[first:end] = future.result()
                     elif isinstance(error, BrokenExecutor):
-                        raise _broken("reward", self._executor, error) from error
+                        raise _broken_executor("reward", self._executor, error) from error
                     elif end - first > 1:
                         for one in range(first, end):
                             ask(one, one + 1, 0)
                     elif tries < self.retries:
                         ask(first, end, tries + 1)
                     elif self.on_failure is None or failed + 1 == n > 1:
-                        raise RuntimeError(_failure(states, first, tries + 1, error)) from error
+                        raise RuntimeError(_failure_message(states, first, tries + 1, error)) from error
                     else:
                         failed += 1
                         out[first] = self.on_failure
@@ -154,7 +164,7 @@ class ParallelReward:
                     first = min(first for first, _, _ in asked.values())
                     raise TimeoutError(
                         f"no worker has answered for {now - heard:.0f} s, {len(asked)} calls are open, the first for object {first} of {n}: "
-                        f"{_shown(states, first)}. Stop the workers, give a new executor, and train on"
+                        f"{_show_state(states, first)}. Stop the workers, give a new executor, and train on"
                     )
                 if now - began > _SLOW and sys.stderr.isatty():
                     shown = True
@@ -173,14 +183,14 @@ class ParallelReward:
     def _submit(self, method: str, states: Any, conditions: Any) -> Future[Numbers]:
         try:
             # Each call has a number of its own: Dask would take one that is asked for again for the one that failed.
-            return self._executor.submit(_asked, self.function, method, states, conditions, self.timeout, next(self._calls))
+            return self._executor.submit(_compute_chunk, self.function, method, states, conditions, self.timeout, next(self._calls))
         except RuntimeError as error:
-            raise _broken("reward", self._executor, error) from error
+            raise _broken_executor("reward", self._executor, error) from error
 
 
 @dataclass(frozen=True)
 class _Walks:
-    """Trajectories on their way between processes: moves alone, which are walked again where they arrive."""
+    """Trajectories in transit between processes: moves, which are replayed where they arrive."""
 
     moves: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
@@ -190,34 +200,43 @@ class _Walks:
 
 
 class Actors:
-    """Workers that draw objects and ask the reward while the trainer trains: for rewards that are slow or take unevenly long.
+    """Workers that sample objects and compute their reward while the trainer trains, for rewards that are
+    slow or take unevenly long.
 
-    `make(seed)` gives a trainer of the same environment, reward and policy as the one that trains; each worker makes one, takes over the
-    parameters that come with each call, and draws `batch` objects. `executor` is any `concurrent.futures.Executor`, at which `tasks`
-    such calls are kept. The trainer takes it as its fresh source, with a replay buffer that fills its batches meanwhile:
+    The trainer takes them as its fresh source, with a replay buffer that fills its batches meanwhile:
 
         actors = gfn.Actors(make, executor, tasks=8)
-        trainer = gfn.Trainer(env, reward, policy, fresh=gfn.FreshSource(actors), replay=gfn.Replay(10_000))
+        trainer = gfn.Trainer(env, reward, policy, sources=[gfn.FreshSource(actors), gfn.Replay(10_000)])
 
-    max_staleness
-        Steps that the parameters may be old with which an object was drawn; older ones are dropped and counted in `stale`.
-    max_reuse
-        How often an object is trained on, on average: where fewer come, the trainer waits.
-    timeout
-        Seconds without an answer after which a trainer that waits ends in an error.
-
+    make
+        `make(seed)` returns a trainer with the environment, reward and policy of the one that trains. Each
+        worker makes one, and takes over the parameters that come with each call.
+    executor
+        Any `concurrent.futures.Executor`.
+    tasks, batch
+        The number of open calls, and of objects per call.
     epsilon
-        The share of uniform moves in what workers draw; of several numbers the calls take one after the other, so that some explore more
-        than others.
+        The share of uniform actions in what workers sample. Calls take several numbers in turn, so that some
+        explore more.
+    max_staleness
+        The largest age in steps of the parameters that an object was sampled with; older objects are dropped
+        and counted in `stale`.
+    max_reuse
+        The number of times that an object is trained on, on average, at least 1: if fewer objects come, the
+        trainer waits.
+    timeout
+        Seconds without an answer after which a waiting trainer raises an error.
 
-    What comes are whole trajectories: each move is checked here, and the trainer learns from the way that was taken. Under conditions
-    these are drawn here, from the trainer's own source, and go along with each call. Such a run isn't reproducible: what comes when
-    depends on the workers.
+    Whole trajectories arrive: each move is checked, and the trainer learns from the actions that were taken.
+    Conditions are drawn here, from the trainer's own source, and sent with each call. Such a run isn't
+    reproducible: the time of arrival depends on the workers.
 
-    An error of `make` or of the reward is an error of the step; let a reward try again by itself where it should. A call that the engine
-    loses, with its worker, is counted in `lost`. `close` drops the calls that haven't begun, so that the executor needn't make them.
+    An error of `make` or of the reward is an error of the step; a reward that may fail has to try again by
+    itself. A call that the executor loses with its worker is counted in `lost`. `close` drops calls that
+    haven't begun.
     """
 
+    @suggests_names
     def __init__(
         self,
         make: Callable[[int], "Trainer"],
@@ -232,16 +251,17 @@ class Actors:
     ) -> None:
         self.tasks, self.batch = count(tasks, "tasks", least=1), count(batch, "batch", least=1)
         several = isinstance(epsilon, (Sequence, np.ndarray)) and not isinstance(epsilon, str)
-        self.epsilon = [_number(one, "epsilon", "a share from 0 to 1") for one in (epsilon if several else [epsilon])]  # type: ignore[union-attr]
-        if not self.epsilon or not all(0 <= one <= 1 for one in self.epsilon):
-            raise ValueError(f"epsilon is {epsilon!r:.200}: expected a share from 0 to 1, or some of them")
+        self.epsilon: list[float] = list(epsilon) if several else [epsilon]  # type: ignore[arg-type, list-item]
+        for share in self.epsilon:
+            check(share, "epsilon", float, Bounds(0.0, 1.0))
+        if not self.epsilon:
+            raise ValueError("epsilon is an empty list: expected a share from 0 to 1, or several")
         self.max_staleness = count(max_staleness, "max_staleness")
-        self.max_reuse = _number(max_reuse, "max_reuse", "a number of at least 1")
-        if self.max_reuse < 1:
-            raise ValueError(f"max_reuse is {max_reuse}: expected a number of at least 1")
-        self.timeout = None if timeout is None else _number(timeout, "timeout", "seconds above 0")
+        check(max_reuse, "max_reuse", float, Bounds(least=1.0))
+        check(timeout, "timeout", float | None, _SECONDS)
+        self.max_reuse, self.timeout = max_reuse, timeout
         self.received = self.used = self.stale = self.lost = 0
-        self._flying: set[Future[Any]] = set()
+        self._open_calls: set[Future[Any]] = set()
         self._ready: list[tuple[int, Trajectories]] = []
         self._env: Any = None
         self.make, self.executor = make, executor
@@ -252,7 +272,7 @@ class Actors:
 
     @property
     def make(self) -> Callable[[int], "Trainer"]:
-        """What each worker makes its trainer by. Give another one where it failed, and train on."""
+        """The function that makes a worker's trainer. Assign another one if it failed, and train on."""
         return self._make
 
     @make.setter
@@ -265,41 +285,46 @@ class Actors:
 
     @property
     def executor(self) -> Executor:
-        """Where objects are drawn. Give another one where it broke, and train on."""
+        """The executor of the workers. Assign another one if it broke, and train on."""
         return self._executor
 
     @executor.setter
     def executor(self, executor: Executor) -> None:
-        executor = _checked(executor)
+        executor = _check_executor(executor)
         self.close()
         self._executor = executor
 
     def close(self) -> None:
-        """Drops the calls that are open. A trainer that trains on opens new ones."""
-        for future in self._flying:
+        """Drops the open calls. A trainer that trains on opens new ones."""
+        for future in self._open_calls:
             future.cancel()
-        self._flying, self._in_a_row = set(), 0
+        self._open_calls, self._in_a_row = set(), 0
 
     def _check_free(self, n_conditions: int, conditions: Any) -> None:
         if self._parameters is not None:
             raise ValueError("these actors draw for another trainer: expected new ones for each")
         if n_conditions > 0 and conditions is None:
-            raise ValueError("actors can't draw conditions that the trainer draws by itself: give it a function, `conditions=...`")
+            raise ValueError(
+                "actors can't draw conditions that the trainer draws by itself: give it a function, "
+                "`conditions=Conditions(function, width)`"
+            )
 
-    def _of(self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Any) -> None:
-        """Draws for a trainer, from now on."""
+    def _attach(
+        self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Conditions | Conditioning | None
+    ) -> None:
+        """Samples for a trainer from now on."""
         self._check_free(n_conditions, conditions)
         rng = np.random.default_rng()
         if isinstance(conditions, Conditioning):
             self._conditions = lambda n: conditions.draw(n, int(rng.integers(1 << 53))).numpy()
         elif conditions is not None:
-            self._conditions = lambda n: np.asarray(conditions(n, rng))
+            self._conditions = lambda n: np.asarray(conditions.function(n, rng))
         self._parameters, self._trained, self._env = list(trainer.named_parameters()), batch, trainer.env
 
-    def __call__(self, wanted: Wanted, rng: np.random.Generator) -> Drawn | None:
+    def __call__(self, request: BatchRequest, rng: np.random.Generator) -> FreshObjects | None:
         self._step += 1
         try:
-            taken = self._some(wanted)
+            taken = self._wait_for_objects(request)
         except BaseException:
             # The step isn't made.
             self._step -= 1
@@ -310,34 +335,35 @@ class Actors:
         for some in taken[1:]:
             drawn = drawn + some
         self.used += len(drawn)
-        return Drawn(drawn)
+        return FreshObjects(drawn)
 
-    def _some(self, wanted: Wanted) -> list[Trajectories]:
-        """What is there, once it is enough: all of it where a buffer takes what is more than a batch."""
+    def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
+        """Returns the trajectories that are there, once they are enough; all of them if a buffer takes more
+        than a batch."""
         # So many must come if each object is to be used no more often than it may be.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
-        enough = max(wanted.least, owed) if wanted.more else wanted.least
+        enough = max(request.min, owed) if request.allow_more else request.min
         heard = time.monotonic()
         while True:
             before = self.received + self.lost
             self._collect()
             have = sum(len(some) for _, some in self._ready)
-            self._refill(have, wanted.most)
+            self._refill(have, request.max)
             if have >= enough:
-                return self._taken(have if wanted.more else wanted.most)
+                return self._take(have if request.allow_more else request.max)
             now = time.monotonic()
             heard = now if self.received + self.lost > before else heard
             if self.timeout is not None and now - heard > self.timeout:
-                raise TimeoutError(f"no actor has answered for {now - heard:.0f} s, {len(self._flying)} calls are open: stop the workers")
-            wait(self._flying, timeout=_LOOK, return_when=FIRST_COMPLETED)
+                raise TimeoutError(f"no actor has answered for {now - heard:.0f} s, {len(self._open_calls)} calls are open: stop the workers")
+            wait(self._open_calls, timeout=_LOOK, return_when=FIRST_COMPLETED)
 
     def _collect(self) -> None:
-        """Takes what has been drawn."""
-        for future in [future for future in self._flying if future.done()]:
-            self._flying.discard(future)
-            error = _error(future)
+        """Receives finished calls."""
+        for future in [future for future in self._open_calls if future.done()]:
+            self._open_calls.discard(future)
+            error = _error_of(future)
             if isinstance(error, BrokenExecutor):
-                raise _broken("actors", self._executor, error) from error
+                raise _broken_executor("actors", self._executor, error) from error
             if error is not None:
                 self.lost += 1
                 self._in_a_row += 1
@@ -364,23 +390,25 @@ class Actors:
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self, have: int, most: int) -> None:
-        """Keeps calls open, unless a batch waits already."""
+        """Keeps calls open, unless a batch is waiting already."""
         if self._parameters is None:
-            raise RuntimeError("these actors have no trainer: give them to one, `fresh=gfn.FreshSource(actors)`")
-        if len(self._flying) == self.tasks or have >= most + self.tasks * self.batch:
+            raise RuntimeError(
+                "these actors have no trainer: give them to one, `sources=[gfn.FreshSource(actors)]`"
+            )
+        if len(self._open_calls) == self.tasks or have >= most + self.tasks * self.batch:
             return
         values = [(name, tensor.detach().cpu().numpy().copy()) for name, tensor in self._parameters]
-        while len(self._flying) < self.tasks:
+        while len(self._open_calls) < self.tasks:
             conditions = None if self._conditions is None else self._conditions(self.batch)
             number = next(self._seeds)
             given = (self.make, self._run, self._step, values, self.batch, conditions, self.epsilon[number % len(self.epsilon)], number)
             try:
-                self._flying.add(self._executor.submit(_drawn, *given))
+                self._open_calls.add(self._executor.submit(_draw_in_worker, *given))
             except RuntimeError as error:
-                raise _broken("actors", self._executor, error) from error
+                raise _broken_executor("actors", self._executor, error) from error
 
-    def _taken(self, most: int) -> list[Trajectories]:
-        """So many of what is there, the oldest first; the rest stays."""
+    def _take(self, most: int) -> list[Trajectories]:
+        """Removes and returns at most `most` trajectories, oldest first."""
         taken: list[Trajectories] = []
         while most > 0 and self._ready:
             step, some = self._ready.pop(0)
@@ -391,10 +419,10 @@ class Actors:
         return taken
 
 
-_OWN = threading.local()
+_WORKER = threading.local()
 
 
-def _drawn(
+def _draw_in_worker(
     make: Callable[[int], "Trainer"],
     run: str,
     step: int,
@@ -404,18 +432,19 @@ def _drawn(
     epsilon: float,
     number: int,
 ) -> tuple[int, _Walks | str]:
-    """In a worker: trajectories of the policy with these parameters, and log R of each; or the error of who made the trainer or its reward."""
+    """Samples trajectories with these parameters in a worker; returns them with log R, or the text of an
+    error."""
     try:
-        if getattr(_OWN, "run", None) != run:
-            _OWN.trainer, _OWN.run = make(number), run
-        parameters = dict(_OWN.trainer.named_parameters())
+        if getattr(_WORKER, "run", None) != run:
+            _WORKER.trainer, _WORKER.run = make(number), run
+        parameters = dict(_WORKER.trainer.named_parameters())
         theirs, mine = [(name, value.shape) for name, value in values], [(name, tuple(p.shape)) for name, p in parameters.items()]
         if sorted(theirs) != sorted(mine):
             raise ValueError(f"make gave a trainer with the parameters {mine}: expected those of the one that trains, {theirs}")
         with torch.no_grad():
             for name, value in values:
                 parameters[name].copy_(torch.tensor(value))
-        trainer = _OWN.trainer
+        trainer = _WORKER.trainer
         # Each call has a stream of its own: no two workers draw the same.
         drawn = trainer.rewarded(Sampler(trainer.env, trainer, epsilon=epsilon).sample(n, conditions=conditions, seed=number))
         under = None if drawn.conditions is None else drawn.conditions
@@ -426,14 +455,13 @@ def _drawn(
     return step, walks
 
 
-def _checked(executor: Any) -> Executor:
+def _check_executor(executor: Any) -> Executor:
     if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
-        kind = executor.__name__ if isinstance(executor, type) else type(executor).__name__
-        raise TypeError(f"executor is {kind}: expected a concurrent.futures.Executor, such as ProcessPoolExecutor(8)")
+        raise TypeError(f"executor is {kind_name(executor)}: expected a concurrent.futures.Executor, such as ProcessPoolExecutor(8)")
     return executor  # type: ignore[no-any-return]
 
 
-def _broken(whose: str, executor: Executor, error: BaseException) -> RuntimeError:
+def _broken_executor(whose: str, executor: Executor, error: BaseException) -> RuntimeError:
     kind = type(executor).__name__
     return RuntimeError(
         f"the executor, a {kind}, takes no work any more ({error}): a worker was killed or ran out of memory, or it was shut down. "
@@ -441,40 +469,32 @@ def _broken(whose: str, executor: Executor, error: BaseException) -> RuntimeErro
     )
 
 
-def _number(value: Any, name: str, expected: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} is {value!r:.200}: expected {expected}")
-    if not np.isfinite(value):
-        raise ValueError(f"{name} is {value}: expected {expected}")
-    return float(value)
-
-
-def _error(future: Future[Any]) -> BaseException | None:
-    """What a future ended with, a cancelled one too."""
+def _error_of(future: Future[Any]) -> BaseException | None:
+    """Returns the exception of a future, of a cancelled one too."""
     try:
         return future.exception()
     except CancelledError as error:
         return error
 
 
-def _shown(states: Any, at: int) -> str:
+def _show_state(states: Any, at: int) -> str:
     shown = str(states[at : at + 1].tolist() if isinstance(states, np.ndarray) else states[at : at + 1])
     return shown if len(shown) <= 200 else shown[:200] + "..."
 
 
-def _failure(states: Any, at: int, tries: int, error: BaseException) -> str:
+def _failure_message(states: Any, at: int, tries: int, error: BaseException) -> str:
     often = "" if tries == 1 else f", asked for {tries} times,"
     return (
-        f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The object is {_shown(states, at)}. "
+        f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The object is {_show_state(states, at)}. "
         "Mend the function, or say by on_failure which log R such objects have"
     )
 
 
-def _asked(function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int) -> Numbers:
-    """In a worker: log R of some states."""
+def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int) -> Numbers:
+    """Computes log R of some states in a worker."""
     called = function if method == "__call__" else getattr(function, method)
     more = () if conditions is None else (torch.tensor(conditions),)
-    with _limited(None if timeout is None else timeout * len(states)):
+    with _time_limit(None if timeout is None else timeout * len(states)):
         given = called(states, *more)
     if isinstance(given, torch.Tensor):
         given = given.detach().cpu()
@@ -491,12 +511,12 @@ def _asked(function: Any, method: str, states: Any, conditions: Any, timeout: fl
 
 
 class _TooLong(BaseException):
-    """No `Exception`, so that a function that catches these doesn't take it for its own."""
+    """Raised by the alarm; not an `Exception`, so that a function that catches these doesn't catch it."""
 
 
 @contextmanager
-def _limited(seconds: float | None) -> Iterator[None]:
-    """Interrupts what takes longer, where Python can: in the main thread of a process that has alarms."""
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Interrupts a function after `seconds`, if it runs in the main thread of a process that has alarms."""
     if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""A judgement of samples, whoever drew them."""
+"""A judgement of the samples of any sampler."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from .training import Trainer
 
 
 def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int = 0) -> results.Judgement:
-    """What samples of any sampler say of it, where the target is known: total variation and Jensen-Shannon divergence with intervals and
-    beside those of as many perfect samples, flow consistency, modes, and the heaviest objects that never came.
+    """Compares samples of any sampler with the exact target of a reward.
 
-    Objects are as `Trainer.sample` shows those of the environment: points `[n, width]`, `Graphs`, SMILES. More than `limit` states are
-    refused.
+    The result has the total variation and the Jensen-Shannon divergence with intervals, beside those of as
+    many perfect samples, flow consistency, modes, and the heaviest objects that weren't sampled.
+
+    objects
+        Objects as `Trainer.sample` returns those of the environment: points `[n, width]`, `Graphs`, SMILES.
+    limit
+        The largest number of states; more are refused.
 
     >>> import gfn_rs as gfn
     >>> judged = gfn.judge(gfn.HyperGrid(2, 8), gfn.HyperGridReward(), [[0, 0]] * 100)

@@ -1,8 +1,7 @@
-"""Policies from files: to sample without the program that trained them."""
+"""Policies from files, for sampling without the program that trained them."""
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ import numpy as np
 import torch
 
 from . import _borders, _gfn
-from ._checks import there
+from ._checks import existing_path
 from ._settings import Settings
+from ._suggestions import suggests_names
 from .networks import Network
 
 if TYPE_CHECKING:
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from .policies import Policy
 
 
-def noted(value: Any) -> Any:
-    """Settings as JSON from which they can be made again; what can't be written (rules, modules, functions) is named."""
+def note_settings(value: Any) -> Any:
+    """Returns JSON from which settings can be restored. Of rules, modules and functions it has the name of
+    the class only."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (list, tuple)):
-        return {type(value).__name__: [noted(item) for item in value]}
+        return {type(value).__name__: [note_settings(item) for item in value]}
     if isinstance(value, dict):
-        return {"dict": {str(name): noted(item) for name, item in value.items()}}
+        return {"dict": {str(name): note_settings(item) for name, item in value.items()}}
     if isinstance(value, np.ndarray):
         return {"array": value.tolist()}
     if isinstance(value, os.PathLike):
@@ -38,32 +39,32 @@ def noted(value: Any) -> Any:
         arrays = _borders.arrays(value)
         return {"graphs": {name: array.tolist() if isinstance(array, np.ndarray) else array for name, array in arrays.items()}}
     if isinstance(value, Settings) and is_dataclass(value):
-        held = {field.name: noted(getattr(value, field.name)) for field in fields(value)}
+        held = {field.name: note_settings(getattr(value, field.name)) for field in fields(value)}
         if hasattr(value, "_fragments"):
             held["_fragments"] = value._fragments
         return {"class": type(value).__name__, "values": held}
     return {"own": type(value).__name__}
 
 
-class _Own(Exception):
-    """Something that can't be made from a file."""
+class _CustomPart(Exception):
+    """A rule, module or function, which can't be restored from a file."""
 
 
-def _made(note: Any) -> Any:
+def _restore_settings(note: Any) -> Any:
     import gfn_rs
 
     if not isinstance(note, dict):
         return note
     if "own" in note:
-        raise _Own(note["own"])
+        raise _CustomPart(note["own"])
     if "class" in note:
         kind = vars(gfn_rs).get(note["class"])
         # Whoever wrote the file must not have anything else called.
         if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
             raise ValueError(f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version")
-        values = {name: _made(value) for name, value in note["values"].items()}
+        values = {name: _restore_settings(value) for name, value in note["values"].items()}
         if kind.__name__ == "Fragments":
-            return kind._again(*(values[name] for name in ("max_fragments", "library", "_fragments")))
+            return kind._restore(*(values[name] for name in ("max_fragments", "library", "_fragments")))
         return kind(**values)
     (name, held), *_ = note.items()
     if name == "array":
@@ -71,10 +72,11 @@ def _made(note: Any) -> Any:
     if name == "graphs":
         return _gfn.Graphs.of(**held)
     if name == "dict":
-        return {key: _made(value) for key, value in held.items()}
-    return {"list": list, "tuple": tuple}[name](_made(item) for item in held)
+        return {key: _restore_settings(value) for key, value in held.items()}
+    return {"list": list, "tuple": tuple}[name](_restore_settings(item) for item in held)
 
 
+@suggests_names
 def load(
     path: str | os.PathLike[str],
     *,
@@ -84,13 +86,19 @@ def load(
     n_conditions: int = 0,
     device: str = "cpu",
 ) -> Network:
-    """The policy of a checkpoint, a folder that `Trainer.save` wrote: a network that a `Sampler` draws from, and no trainer.
+    """Loads the policy of a checkpoint, a folder that `Trainer.save` wrote: a network for a `Sampler`,
+    without a trainer.
 
-    Environment and network are made as the checkpoint says; what it can't hold is to be given: an environment with rules of your own,
-    a policy whose network is your own module. Of a file that `torch.save(network.state_dict(), path)` wrote, which says nothing, both are, and
-    `flow` and `n_conditions` as the network was built with.
+    path
+        The checkpoint; or a file that `torch.save(network.state_dict(), path)` wrote, which needs `env`,
+        `policy`, and `flow` and `n_conditions` as the network was built with.
+    env, policy
+        The parts that a checkpoint can't store: an environment with custom rules, a policy around a custom
+        module.
+    device
+        The device of the network.
     """
-    path = there(path)
+    path = existing_path(path)
     if os.path.isfile(path):
         if env is None or policy is None:
             raise ValueError(f"{path} holds values of parameters alone: expected env and policy beside it, or the folder of a checkpoint")
@@ -101,17 +109,17 @@ def load(
         network = policy.build(env, flow=flow, n_conditions=n_conditions, device=device, double=double)
         network.load_state_dict(values)
         return network
-    note = json.loads(_gfn.note_of(path))
+    note = _gfn.note_of(path)
     if not isinstance(note, dict) or "made" not in note:
         raise ValueError(f"{path} doesn't say how its policy is made (Rust or an earlier version wrote it): `Trainer.restore` takes its parameters over")
     parts = {"env": env, "policy": policy}
     for name, given in parts.items():
         if given is None:
             try:
-                parts[name] = _made(note[name])
+                parts[name] = _restore_settings(note[name])
             except (KeyError, IndexError, TypeError) as error:
                 raise ValueError(f"{path} says nothing of its {name} that can be read ({error!r}): expected it, load(path, {name}=...)") from error
-            except _Own as own:
+            except _CustomPart as own:
                 raise ValueError(f"the checkpoint's {name} has a {own} of your own, which no file holds: expected it, load(path, {name}=...)") from None
     network = Network.build(parts["env"], parts["policy"], **{**note["made"], "device": device})  # type: ignore[arg-type]
     network._session.restore(path)

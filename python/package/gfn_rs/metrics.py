@@ -1,4 +1,4 @@
-"""Figures of samples and of objectives that need no trainer."""
+"""Metrics of samples and of objectives that need no trainer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._checks import count
-from ._checks import seed as checked_seed
+from ._checks import check_seed, count
 from ._settings import AT_ONCE
 from .results import NoiseFloor
 
@@ -34,8 +33,9 @@ def _numbers(values: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
 
 
 def wasserstein2(a: Any, b: Any) -> float:
-    """The 2-Wasserstein distance between two sets of equally many points, `[n, width]`: exact, by the best pairing, in about n^3 steps; a
-    thousand points take about a second. Two perfect samples of one distribution aren't at distance 0."""
+    """Returns the 2-Wasserstein distance between two sets of equally many points, `[n, width]`: exact, by the
+    best pairing, in about n^3 steps; a thousand points take about a second. Two perfect samples of one
+    distribution aren't at distance 0."""
     a, b = _numbers(a, "a", 2), _numbers(b, "b", 2)
     if len(a) > _MOST_PAIRED:
         raise ValueError(f"a has {len(a)} points: expected at most {_MOST_PAIRED}, as all pairs are held")
@@ -43,23 +43,26 @@ def wasserstein2(a: Any, b: Any) -> float:
 
 
 def maximum_mean_discrepancy(a: Any, b: Any) -> float:
-    """The squared maximum mean discrepancy between two sets of points, `[n, width]` and `[m, width]`, under a Gaussian kernel as wide as
-    the median distance within `b` (Gretton et al. 2012): 0 on average for samples of one distribution, so sometimes negative."""
+    """Returns the squared maximum mean discrepancy between two sets of points, `[n, width]` and `[m, width]`,
+    under a Gaussian kernel as wide as the median distance within `b` (Gretton et al. 2012): 0 on average for
+    samples of one distribution, so sometimes negative."""
     return _gfn.maximum_mean_discrepancy(_numbers(a, "a", 2), _numbers(b, "b", 2))
 
 
 def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> NoiseFloor:
-    """How far `n` samples of a perfect sampler are from a distribution, `exact().target` say: the mean of `rounds` simulations."""
+    """Returns the distances of `n` samples of a perfect sampler from a distribution, such as
+    `exact().target`: means of `rounds` simulations."""
     target = _numbers(target, "target", 1)
-    floor = _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), checked_seed(seed))
+    floor = _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), check_seed(seed))
     return NoiseFloor(**floor)
 
 
 def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:
-    """The rows of `objectives`, `[n, objectives]`, than which no other is better in one and as good in all; of equal ones the first."""
+    """Returns the rows of `objectives`, `[n, objectives]`, that no other row dominates: is better in one
+    objective and as good in all. Of equal rows it has the first."""
     return np.asarray(_gfn.pareto_front(_numbers(objectives, "objectives", 2)), dtype=np.int64)
 
 
 def hypervolume(objectives: Any, reference: Any) -> float:
-    """The volume that is dominated by `objectives`, `[n, objectives]`, and dominates `reference`."""
+    """Returns the volume that is dominated by `objectives`, `[n, objectives]`, and dominates `reference`."""
     return _gfn.hypervolume(_numbers(objectives, "objectives", 2), _numbers(reference, "reference", 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import _gfn
 from ._gfn import Graphs
-from ._settings import Settings, checked, plain
+from ._settings import Settings, check
 
 
 class MoleculesRead(NamedTuple):
@@ -23,7 +22,7 @@ class MoleculesRead(NamedTuple):
     smiles: list[str]
     """The SMILES of those that could be read, canonical, in their order."""
     report: str
-    """What was changed and what was skipped, with the number of lines for each reason and the first of them."""
+    """The changed and skipped lines: the number for each reason, and the first of them."""
 
 
 def read_molecules(
@@ -55,29 +54,32 @@ def read_molecules(
     >>> report.splitlines()[0].partition("), ")[2]
     '1 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
     """
-    checked(cleanup, "cleanup", bool)
-    checked(column, "column", str | None)
+    check(cleanup, "cleanup", bool)
+    check(column, "column", str | None)
     return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup), column))
 
 
 @dataclass(frozen=True)
 class Factor(Settings):
-    """A factor of a `MoleculeScore`: a property, the shape that makes a number of 0 or more of it, and a power.
+    """A factor of a `MoleculeScore`: a property, a shape that maps it to a number of at least 0, and a power.
 
-    `property` is `"weight"`, `"heavy_atoms"`, `"heteroatom_share"`, `"aromatic_atoms"`, `"rings"`, `"polar_surface"`, `"donors"`,
-    `"acceptors"`, `"qed"`, `"log_p"`, `"molar_refractivity"`, `"rotatable_bonds"`, `"lipinski_violations"`,
-    `{"similarity": {"to": SMILES}}`, `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
-    `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the number of them that are
-    found, either of which may be left out; or `{"seh": {"weights": FILE}}`, the output of the published proxy of binding to sEH, whose weights are
+    `property` is `"weight"`, `"heavy_atoms"`, `"heteroatom_share"`, `"aromatic_atoms"`, `"rings"`,
+    `"polar_surface"`, `"donors"`, `"acceptors"`, `"qed"`, `"log_p"`, `"molar_refractivity"`,
+    `"rotatable_bonds"`, `"lipinski_violations"`, `{"similarity": {"to": SMILES}}`,
+    `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
+    `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the
+    number of them that are found, either of which may be left out; or `{"seh": {"weights": FILE}}`, the
+    output of the published proxy of binding to sEH, whose weights are
     `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet.
 
-    Numbers are those of RDKit but for similarities, which are of fingerprints of our own, and `"rings"`, the number
-    of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings` exceeds for cages: adamantane has 3
-    of them, and 4 by RDKit.
+    Numbers are those of RDKit but for similarities, which are of fingerprints of our own, and `"rings"`, the
+    number of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings` exceeds for cages:
+    adamantane has 3 of them, and 4 by RDKit.
 
-    `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1 inside and falling by
-    `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these values and never below 0; or
-    `{"limit": {"least", "most", "otherwise"}}`, 1 inside and `otherwise`, 0 by default, outside: a filter.
+    `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1
+    inside and falling by `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these
+    values and never below 0; or `{"limit": {"least", "most", "otherwise"}}`, 1 inside and `otherwise`, 0 by
+    default, outside: a filter.
     """
 
     property: str | dict[str, Any]
@@ -90,7 +92,7 @@ class Factor(Settings):
 
 @dataclass(frozen=True)
 class MoleculeScore(Settings):
-    """A score of molecules, the product of its factors: what `MoleculeReward` takes in place of a name.
+    """A score of molecules, the product of its factors, for `MoleculeReward`.
 
     >>> score = MoleculeScore([Factor("qed", power=2.0), Factor("rings", {"limit": {"most": 2}})])
     >>> score.properties(["CC(=O)Oc1ccccc1C(=O)O"])["qed"].round(3).tolist()
@@ -103,11 +105,11 @@ class MoleculeScore(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "_score", _gfn.Score(json.dumps(self._json(), allow_nan=False)))
+        object.__setattr__(self, "_score", _gfn.Score(self._json()))
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> MoleculeScore:
-        """The score of a TOML file, with a table `[[factors]]` for each factor. Needs Python 3.11."""
+        """Reads the score of a TOML file, with a table `[[factors]]` for each factor. Needs Python 3.11."""
         import tomllib
 
         with open(path, "rb") as file:
@@ -120,13 +122,13 @@ class MoleculeScore(Settings):
         return self._values()
 
     def properties(self, molecules: Any) -> dict[str, npt.NDArray[np.float64]]:
-        """The properties of molecules by name, `[n]` each: `Graphs`, SMILES, or molecules of RDKit. A property that several factors have is
-        numbered: `substructures`, `substructures_2`."""
+        """Returns the properties of molecules by name, `[n]` each: `Graphs`, SMILES, or molecules of RDKit. A
+        property of several factors is numbered: `substructures`, `substructures_2`."""
         columns = self._score.properties(_rows(molecules))  # type: ignore[attr-defined]
         return dict(zip(self._score.names(), columns))  # type: ignore[attr-defined]
 
     def log_scores(self, molecules: Any) -> npt.NDArray[np.float64]:
-        """The logarithm of the score of each molecule, `[n]`; -inf for a score of 0."""
+        """Returns the logarithm of the score of each molecule, `[n]`; -inf for a score of 0."""
         return self._score.log_scores(_rows(molecules))  # type: ignore[attr-defined, no-any-return]
 
 
@@ -137,11 +139,15 @@ def _rows(molecules: Any) -> Any:
 
 
 class Ranking:
-    """Different molecules, the best first: to be cut down by score, by diversity and by scaffold, and written as a table, as an SD file and as
-    pictures. In a notebook it shows itself as a table.
+    """Different molecules, best first, which can be filtered by score, diversity and scaffold, and written as
+    a table, an SD file and pictures. A notebook shows it as a table.
 
-    `molecules` are `Graphs`, SMILES or molecules of RDKit; `log_scores` say which are good, one for each; `columns` are further numbers,
-    by name, or a `MoleculeScore` whose properties they are.
+    molecules
+        `Graphs`, SMILES or molecules of RDKit.
+    log_scores
+        A number for each molecule, by which they are ordered.
+    columns
+        Further numbers by name, or a `MoleculeScore` for its properties.
 
     >>> ranking = Ranking(["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"], [0.0, 2.0, 0.0, 1.0])
     >>> ranking.smiles
@@ -164,15 +170,17 @@ class Ranking:
         return it
 
     def best(self, k: int) -> Ranking:
-        """The best `k`."""
+        """Returns the best `k` molecules."""
         return self._of(self._ranking.best(k))
 
     def diverse(self, k: int, similarity: float = 0.7) -> Ranking:
-        """The best `k` none of which is as similar as `similarity` (Tanimoto's, of circular fingerprints) to a better one."""
+        """Returns the best `k` molecules whose similarity to each better one (Tanimoto's, of circular
+        fingerprints) is below `similarity`."""
         return self._of(self._ranking.diverse(k, similarity))
 
     def of_scaffolds(self, per_scaffold: int = 1) -> Ranking:
-        """The best of each Bemis-Murcko scaffold; molecules without rings have none, and count as one."""
+        """Returns the best molecules of each Bemis-Murcko scaffold; molecules without rings count as one
+        scaffold."""
         return self._of(self._ranking.of_scaffolds(per_scaffold))
 
     def __len__(self) -> int:
@@ -180,7 +188,7 @@ class Ranking:
 
     @property
     def smiles(self) -> list[str]:
-        """This library's canonical SMILES (not RDKit's), the best first."""
+        """The canonical SMILES of this library (not those of RDKit), best first."""
         return self._ranking.smiles()
 
     @property
@@ -194,19 +202,21 @@ class Ranking:
         return self._ranking.columns()
 
     def csv(self) -> str:
-        """The table: SMILES, log-scores and further numbers."""
+        """Returns the table: SMILES, log-scores and further numbers."""
         return self._ranking.csv()
 
     def sdf(self) -> str:
-        """The SD file (V2000), with the same as data items. A molecule that it has no room for is an error, which `write` leaves out."""
+        """Returns the SD file (V2000), with the same data. A molecule that doesn't fit the format is an
+        error; `write` leaves it out."""
         return self._ranking.sdf()
 
     def svg(self, title: str = "", shown: int = 24) -> str:
-        """A sheet of pictures of the first `shown`."""
+        """Returns a sheet of pictures of the first `shown` molecules."""
         return self._ranking.svg(title, shown)
 
     def write(self, folder: str | PathLike[str], title: str = "", shown: int = 24) -> None:
-        """Writes `molecules.csv`, `molecules.sdf` and `molecules.svg` to a folder; a warning says what the SD file has no room for."""
+        """Writes `molecules.csv`, `molecules.sdf` and `molecules.svg` to a folder; a warning names molecules
+        that don't fit the SD file."""
         self._ranking.write(folder, title, shown)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Policies that were built: torch modules that say what they make of states."""
+"""Networks that were built from the settings of a policy: torch modules."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from . import _gfn
-from ._checks import count
-from ._checks import seed as checked_seed
+from ._checks import check_seed, count
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts
-from ._settings import LARGEST_SIZE
+from ._settings import LARGEST_SIZE, check, kind_name
 from .objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
 from .policies import Policy, Uniform
 from .steps import Moves
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """What a policy says of a batch of states: tensors with gradients, one number for each legal move, or for each state."""
+    """A policy's log-probabilities and flows for a batch of states: tensors with gradients, one number per
+    legal move or per state."""
 
     def __init__(self, env: Environment, states: Any, said: dict[str, Any]) -> None:
         self._env, self._states = env, states
         self._forward, self._backward = said["forward"], said["backward"]
         self.log_flow: torch.Tensor | None = said["log_flow"]
-        """log F of each state, `[n]`; None unless the policy was built with `flow`."""
+        """log F of each state, `[n]`; None if the network was built without `flow`."""
         self.log_z: torch.Tensor | None = said["log_z"]
-        """log Z, `[1]`; under conditions that of each, `[n]`. None of a policy without."""
+        """log Z, `[1]`; with conditions one per state, `[n]`. None if the policy estimates none."""
 
     @property
     def log_pf(self) -> torch.Tensor:
@@ -49,12 +50,12 @@ class Evaluation:
 
     @cached_property
     def moves(self) -> Moves:
-        """The legal moves, as `env.moves(states)` gives them."""
+        """The legal moves, as `env.moves(states)` returns them."""
         return self._named(self._forward, False)
 
     @cached_property
     def backward_moves(self) -> Moves:
-        """The legal moves back, as `env.moves(states, backward=True)` gives them."""
+        """The legal backward moves, as `env.moves(states, backward=True)` returns them."""
         return self._named(self._backward, True)
 
     def _named(self, listed: Any, backward: bool) -> Moves:
@@ -67,29 +68,29 @@ class Evaluation:
 
 
 class _Scope(torch.nn.Module):
-    """Parameters under a common name."""
+    """A module that groups parameters under a common name."""
 
 
 class Network(torch.nn.Module):
-    """A policy for one environment, as a module of torch: `GraphNet(embedding=64).build(env, seed=0)`.
+    """A policy for one environment, as a torch module: `GraphNet(embedding=64).build(env, seed=0)`.
 
-    Its parameters are the library's own tensors, so any optimizer trains them. Called with states it says what it makes of each move
-    (`Evaluation`), with gradients unless torch's are off; a `Sampler` draws trajectories of it, and `score` says what it makes of those.
-    A `Trainer` takes it in place of settings, and trains the same tensors. A policy whose network is a module of your own has that
-    module as `module`.
+    Its parameters are the library's own tensors, so any optimizer trains them. A call with states returns an
+    `Evaluation`, with gradients unless torch's are off. A `Sampler` draws trajectories from it, and `score`
+    computes their log-probabilities. A `Trainer` takes it instead of settings, and trains the same tensors. A
+    policy around a custom module has it as `module`.
 
-    `to` another device or kind of numbers builds it anew there: make optimizers afterwards, as of any module. Noise on weights
-    (`weight_noise`) stands as it was drawn last, by a trainer's step; a `Sampler` draws without it.
+    `to` another device or dtype builds the network anew there: make optimizers afterwards, as for any module.
+    Noise on weights (`weight_noise`) is redrawn by a trainer's step only; a `Sampler` draws without it.
     """
 
-    def __init__(self, env: Environment, settings: Policy, session: _gfn.Session, made: dict[str, Any]) -> None:
+    def __init__(self, env: Environment, settings: Policy, session: _gfn.Session, build_settings: dict[str, Any]) -> None:
         super().__init__()
         self.env, self.settings = env, settings
-        self._made = made
+        self._build_settings = build_settings
         # True once a trainer has it.
         self._trained = False
-        self._fixed: set[str] = set()
-        self._take(session)
+        self._fixed_names: set[str] = set()
+        self._show_parameters(session)
 
     @staticmethod
     def build(
@@ -103,25 +104,23 @@ class Network(torch.nn.Module):
         device: Any = "cpu",
         double: bool = False,
     ) -> Network:
-        """A network of these settings, as `Policy.build` makes it."""
+        """Builds a network from settings, as `Policy.build` does."""
         from .envs import Environment
 
         if not isinstance(env, Environment) or type(env) is Environment:
-            kind = env.__name__ if isinstance(env, type) else type(env).__name__
-            raise TypeError(f"env is {kind}: expected one of the library's, an object of a class like Ring(4)")
-        for name, value in (("flow", flow), ("double", double)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"{name} is {value!r:.200}: expected True or False")
+            raise TypeError(f"env is {kind_name(env)}: expected one of the library's, an object of a class like Ring(4)")
+        check(flow, "flow", bool)
+        check(double, "double", bool)
         if flow and isinstance(settings, Uniform):
             raise ValueError("a uniform policy estimates no flow of states: expected flow=False")
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device is {device!r:.200}: expected a text like \"cpu\", or a torch.device")
-        made: dict[str, Any] = {"seed": checked_seed(seed), "flow": bool(flow), "paths": paths, "double": bool(double), "device": str(device)}
-        made["n_conditions"] = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
-        return Network(env, settings, _session(env, settings, made), made)
+        build_settings: dict[str, Any] = {"seed": check_seed(seed), "flow": bool(flow), "paths": paths, "double": bool(double), "device": str(device)}
+        build_settings["n_conditions"] = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
+        return Network(env, settings, _new_session(env, settings, build_settings), build_settings)
 
-    def _take(self, session: _gfn.Session) -> None:
-        """Shows the parameters of a session as this module's."""
+    def _show_parameters(self, session: _gfn.Session) -> None:
+        """Registers the parameters of a session as this module's."""
         self._session = session
         for name in list(self._modules):
             delattr(self, name)
@@ -132,11 +131,11 @@ class Network(torch.nn.Module):
         if isinstance(own, torch.nn.Module):
             self.module = own
             known = {id(tensor) for tensors in (own.parameters(), own.buffers()) for tensor in tensors}
-        self._shown: list[tuple[dict[str, Any], str, torch.Tensor]] = []
+        self._registered: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         tensors = session.parameters()
-        if not self._fixed:
+        if not self._fixed_names:
             # Noise, as long as nobody has frozen anything; "" is the name of none.
-            self._fixed = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
+            self._fixed_names = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
         for path, tensor in tensors:
             if id(tensor) in known:
                 continue
@@ -146,8 +145,8 @@ class Network(torch.nn.Module):
                 if scope not in holder._modules:
                     holder.add_module(scope, _Scope())
                 holder = holder.get_submodule(scope)
-            self._shown.append((holder._buffers if path in self._fixed else holder._parameters, name, tensor))
-            if path not in self._fixed:
+            self._registered.append((holder._buffers if path in self._fixed_names else holder._parameters, name, tensor))
+            if path not in self._fixed_names:
                 # The library's own tensor, and no copy of it: torch takes what is marked so for a parameter.
                 tensor._is_param = True
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
@@ -155,36 +154,42 @@ class Network(torch.nn.Module):
                 holder.register_buffer(name, tensor)
 
     def _check_own(self) -> None:
-        """Refuses tensors that were put in the place of the library's own, which it wouldn't compute with."""
-        for held, name, tensor in self._shown:
+        """Refuses tensors that replaced the library's own, because the library wouldn't compute with them."""
+        for held, name, tensor in self._registered:
             if held.get(name) is not tensor:
                 raise ValueError(
                     f"`{name}` is another tensor now, and the library computes with its own: write values into it (`load_state_dict` without "
                     "`assign=True`, `parameter.copy_(values)` under `torch.no_grad()`)"
                 )
 
-    def _given(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
-        """What a trainer makes of the policy; it stays here where none is made of it."""
+    def _lend_policy(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
+        """Returns the session that `take` makes of this policy. If `take` fails, the policy is restored."""
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
         try:
             return take(self._session)
         except BaseException:
-            session = _session(self.env, self.settings, self._made)
+            session = _new_session(self.env, self.settings, self._build_settings)
             with torch.no_grad():
                 for name, parameter in session.parameters():
                     parameter.copy_(values[name])
-            self._take(session)
+            self._show_parameters(session)
             raise
 
     def forward(self, states: Any, conditions: Any = None) -> Evaluation:
-        """What the policy makes of states, as `env.initial` or `Sampler` gives them; under a condition each, `[n, C]`, if it has some."""
+        """Computes the log-probabilities of moves of states, as `env.initial` or a `Sampler` returns states.
+
+        A policy with conditions takes one for each state, `[n, width]`.
+        """
         under = self._conditions(conditions, len(states))
         self._check_own()
         return Evaluation(self.env, states, self._session.evaluate(states, under, self.has_flow, torch.is_grad_enabled()))
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
-        """What the policy makes of trajectories, with gradients: log P_F and log P_B of each transition, log Z, log F; and log R with the
-        environment's correction for symmetry, of the log R that the trajectories know (`with_log_rewards`)."""
+        """Computes log P_F and log P_B of the transitions of trajectories, log Z and log F, with gradients.
+
+        The trajectories must have log R (`with_log_rewards`); the scores contain it with the environment's
+        correction for symmetry.
+        """
         paths = paths_of(trajectories, self.env)
         if trajectories.log_rewards is None:
             raise ValueError("nobody has asked a reward about these trajectories: expected log R of each, trajectories.with_log_rewards(values)")
@@ -193,23 +198,21 @@ class Network(torch.nn.Module):
 
     @property
     def has_flow(self) -> bool:
-        """True if it estimates log F of states."""
-        return bool(self._made["flow"])
+        """True if the network estimates log F of states."""
+        return bool(self._build_settings["flow"])
 
     @property
     def n_conditions(self) -> int:
-        """Numbers of a condition; 0 without."""
-        return int(self._made["n_conditions"])
+        """The number of numbers in a condition; 0 without conditions."""
+        return int(self._build_settings["n_conditions"])
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
-        if (conditions is None) != (self.n_conditions == 0):
-            there = "no conditions" if conditions is None else "conditions"
-            raise ValueError(f"{there} for a policy with {self.n_conditions} numbers of them: expected them where it has some")
+        check_presence(conditions, self.n_conditions, "{} for a policy")
         return None if conditions is None else checked_conditions(conditions, n, self.n_conditions, "conditions is")
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Network:
-        kind = torch.float64 if self._made["double"] else torch.float32
-        before = torch.empty(0, dtype=kind, device=self._made["device"])
+        kind = torch.float64 if self._build_settings["double"] else torch.float32
+        before = torch.empty(0, dtype=kind, device=self._build_settings["device"])
         after = fn(before)
         if (after.dtype, after.device) == (before.dtype, before.device):
             return self
@@ -219,22 +222,22 @@ class Network(torch.nn.Module):
             raise TypeError(f"a policy of {after.dtype}: expected torch.float32 or torch.float64")
         if after.device.type not in ("cpu", "cuda"):
             raise TypeError(f"a policy on {after.device}: expected cpu or cuda")
-        frozen = self._frozen()
+        frozen = self._frozen_names()
         own = self.settings._module()
         if isinstance(own, torch.nn.Module):
             own._apply(fn)  # type: ignore[no-untyped-call]
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
-        made = self._made | {"double": after.dtype == torch.float64, "device": str(after.device)}
-        session = _session(self.env, self.settings, made)
+        build_settings = self._build_settings | {"double": after.dtype == torch.float64, "device": str(after.device)}
+        session = _new_session(self.env, self.settings, build_settings)
         with torch.no_grad():
             for name, parameter in session.parameters():
                 parameter.copy_(values[name])
-        self._made = made
-        self._take(session)
+        self._build_settings = build_settings
+        self._show_parameters(session)
         _freeze(self, frozen)
         return self
 
-    def _frozen(self) -> list[str]:
+    def _frozen_names(self) -> list[str]:
         return [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
 
     def share_memory(self) -> Network:
@@ -245,17 +248,17 @@ class Network(torch.nn.Module):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         values = {name: value.detach().cpu() for name, value in self.state_dict().items()}
-        return _again, (self.env, self.settings, self._made, values, self._frozen(), self.training)
+        return _restore_network, (self.env, self.settings, self._build_settings, values, self._frozen_names(), self.training)
 
     def extra_repr(self) -> str:
         return f"{self.settings!r}, {self.env!r}"
 
 
-def _again(
-    env: Environment, settings: Policy, made: dict[str, Any], values: dict[str, torch.Tensor], frozen: list[str], training: bool
+def _restore_network(
+    env: Environment, settings: Policy, build_settings: dict[str, Any], values: dict[str, torch.Tensor], frozen: list[str], training: bool
 ) -> Network:
-    """A network that was pickled or copied."""
-    network = Network(env, settings, _session(env, settings, made), made)
+    """Restores a network that was pickled or copied."""
+    network = Network(env, settings, _new_session(env, settings, build_settings), build_settings)
     network.load_state_dict(values)
     _freeze(network, frozen)
     network.training = training
@@ -267,34 +270,31 @@ def _freeze(network: Network, names: list[str]) -> None:
         network.get_parameter(name).requires_grad_(False)
 
 
-def _nothing(states: Any, conditions: Any = None) -> Any:
-    """log R of whoever has no reward."""
+def _no_reward(states: Any, conditions: Any = None) -> Any:
+    """Returns a log R of 0 for each state."""
     return np.zeros(len(states))
 
 
-def _session(env: Environment, settings: Policy, made: dict[str, Any]) -> _gfn.Session:
-    """A policy on its own: nothing trains it, and its reward is never asked for more than a look."""
-    backward: Any = "maximum_entropy" if made.get("paths") else None
-    objective: Objective = DetailedBalance(backward=backward) if made["flow"] else TrajectoryBalance(backward=backward)
+def _new_session(env: Environment, settings: Policy, build_settings: dict[str, Any]) -> _gfn.Session:
+    """Returns a session for a policy alone: nothing trains it, and its reward is only checked."""
+    backward: Any = "maximum_entropy" if build_settings.get("paths") else None
+    objective: Objective = DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
     if isinstance(settings, Uniform):
         # It has no log Z.
         objective = LogPartitionVariance()
-    nobody = {name: None for name in ("data", "source", "fresh", "replay", "teacher", "search", "hindsight", "average", "thompson")}
-    return _gfn.Session(
-        env._env,
-        rewards=[(None, _nothing, None)],
-        policy=settings._text(),
-        module=settings._module(),
-        objective=objective._text(),
-        loss=None,
-        conditions=None,
-        n_conditions=made["n_conditions"],
-        training="{}",
-        description="{}",
-        note="null",
-        parts=parts(env, settings, objective, made["n_conditions"], **nobody),
-        replay=None,
-        seed=made["seed"],
-        device=made["device"],
-        double=made["double"],
-    )
+    session: dict[str, Any] = {
+        "rewards": [(None, _no_reward, None)],
+        "policy": settings,
+        "objective": (objective._by_class(), None),
+        "conditions": None,
+        "n_conditions": build_settings["n_conditions"],
+        "training": {},
+        "replay": None,
+        "parts": parts(env, settings, objective, build_settings["n_conditions"], {}),
+        "description": {},
+        "note": None,
+        "seed": build_settings["seed"],
+        "device": build_settings["device"],
+        "double": build_settings["double"],
+    }
+    return _gfn.Session(env._env, session)

@@ -1,4 +1,4 @@
-"""Objectives: losses that are least where the policy samples in proportion to the reward."""
+"""Objectives: losses that are smallest if the policy samples in proportion to the reward."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, Callable, Literal, Sequence
 import torch
 
 from . import _gfn
-from ._settings import Settings, plain, variant
-from .schedules import Number, schedule
+from ._settings import Settings, kind_name, needs, plain, variant
+from .schedules import Number, schedule_json
 
 Backward = Literal["trajectory_likelihood", "maximum_entropy"]
+Regression = Literal["squared", "half_squared", "shifted_cosh", "absolute"]
 Advantage = Literal["total", "reward_to_go", "baseline", "gae"]
 
 
@@ -20,42 +21,69 @@ def _advantage(name: Advantage, lambda_: float) -> Any:
 
 
 class Objective(Settings):
-    """What the objectives share."""
+    """The base class of objectives."""
+
+    regression: Regression = "squared"
 
     def _loss(self) -> Any:
-        """An objective that is a function of Python."""
+        """Returns the function of a custom objective."""
         return None
 
     def _prior(self) -> Any:
-        """The trainer, or the policy without parameters, that it is relative to."""
+        """Returns the trainer, or the policy without parameters, that the objective is relative to."""
         return None
 
     def _parts(self) -> dict[str, Any]:
-        """What a trainer must have for it."""
+        """Returns the settings of what a trainer must have for the objective."""
         return {}
 
     def _novelty(self) -> Any:
-        """What says of states how new they are: settings, or a function."""
+        """Returns the settings or the function that gives intrinsic rewards."""
         return None
 
 
 @dataclass(frozen=True)
-class TrajectoryBalance(Objective):
-    """Trajectory balance (Malkin et al. 2022). `backward` trains P_B, too, by an objective of its own: that of the paths which P_F
-    takes (Gritsaev et al. 2025), or that which makes all paths to an object alike (Mohammadpour et al. 2024)."""
+class _Regression(Objective):
+    """The base class of objectives with residuals.
+
+    regression
+        The loss of a residual. For policy gradients, it is that of log F against the returns.
+    """
+
+    regression: Regression = field(default="squared", kw_only=True)
+
+    def _values(self) -> dict[str, Any]:
+        values = super()._values()
+        # The trainer reads it.
+        del values["regression"]
+        return values
+
+
+@dataclass(frozen=True)
+class TrajectoryBalance(_Regression):
+    """Trajectory balance (Malkin et al. 2022).
+
+    backward
+        The objective by which P_B is trained: `trajectory_likelihood`, that of the paths that P_F takes
+        (Gritsaev et al. 2025), or `maximum_entropy`, under which all paths to an object are equally likely
+        (Mohammadpour et al. 2024). None trains it by trajectory balance, too.
+    regression
+        The loss of a residual.
+    """
 
     backward: Backward | None = None
 
 
 @dataclass(frozen=True)
-class LogPartitionVariance(Objective):
-    """The variance of what trajectory balance makes equal (VarGrad; Zhang et al. 2023). No log Z is learned."""
+class LogPartitionVariance(_Regression):
+    """The variance of the quantity that trajectory balance makes constant (VarGrad; Zhang et al. 2023). No
+    log Z is learned."""
 
     backward: Backward | None = None
 
 
-class _Relative(Objective):
-    """What is relative to a prior."""
+class _Relative(_Regression):
+    """The base class of objectives relative to a prior."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,8 +92,7 @@ class _Relative(Objective):
 
         prior = self._prior()
         if not isinstance(prior, (Trainer, Uniform)):
-            kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
-            raise TypeError(f"prior is {kind}: expected a trainer of the same environment, or Uniform()")
+            raise TypeError(f"prior is {kind_name(prior)}: expected a trainer of the same environment, or Uniform()")
 
     def _prior(self) -> Any:
         return getattr(self, "prior")
@@ -76,10 +103,11 @@ class _Relative(Objective):
 
 @dataclass(frozen=True)
 class RelativeTrajectoryBalance(_Relative):
-    """Relative trajectory balance (Venkatraman et al. 2024): the posterior of a prior, x in proportion to prior(x) R(x)^`beta`.
+    """Relative trajectory balance (Venkatraman et al. 2024): the posterior of a prior, x in proportion to
+    prior(x) R(x)^`beta`.
 
-    `prior` is a trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is made and stays as it is
-    then, whatever becomes of that trainer. The new policy starts anywhere; to start at the prior, give it a copy:
+    `prior` is a trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is
+    made, and the copy never changes. The new policy starts anywhere; to start at the prior, give it a copy:
 
     >>> import copy
     >>> import gfn_rs as gfn
@@ -96,7 +124,7 @@ class RelativeTrajectoryBalance(_Relative):
 
 @dataclass(frozen=True)
 class RelativeLogPartitionVariance(_Relative):
-    """The variance form of `RelativeTrajectoryBalance`: the mean of a batch takes the place of log Z."""
+    """The variance form of `RelativeTrajectoryBalance`: the mean over a batch replaces log Z."""
 
     prior: Any
     beta: float = 1.0
@@ -104,25 +132,42 @@ class RelativeLogPartitionVariance(_Relative):
 
 @dataclass(frozen=True)
 class TrustPcl(_Relative):
-    """Path consistency of reinforcement learning within a trust region (Nachum et al. 2018), of temperature `alpha`, around the policy of
-    `prior`: that of `RelativeTrajectoryBalance` with beta = 1 / alpha."""
+    """Path consistency of reinforcement learning within a trust region (Nachum et al. 2018), of temperature
+    `alpha`, around the policy of `prior`: the target is that of `RelativeTrajectoryBalance` with beta = 1 /
+    alpha.
+    """
 
     prior: Any
     alpha: float = 1.0
 
 
 @dataclass(frozen=True)
-class DetailedBalance(Objective):
-    """Detailed balance (Bengio et al. 2023). Forward-looking, flows learn what is left of partial rewards (Pan et al. 2023)."""
+class DetailedBalance(_Regression):
+    """Detailed balance (Bengio et al. 2023).
+
+    forward_looking
+        True if flows learn what remains of the reward after a state's partial reward (Pan et al. 2023).
+    backward
+        The objective of P_B, as in `TrajectoryBalance`.
+    regression
+        The loss of a residual.
+    """
 
     forward_looking: bool = False
     backward: Backward | None = None
 
 
 @dataclass(frozen=True)
-class ModifiedDetailedBalance(Objective):
-    """Detailed balance without state flows, where every state can be finished (Deleu et al. 2022). With `target_network`, the exit after
-    a step is that of a copy of the network which takes its parameters over every so many steps."""
+class ModifiedDetailedBalance(_Regression):
+    """Detailed balance without state flows, for environments whose states can all be finished (Deleu et al.
+    2022).
+
+    target_network
+        The number of steps after which a copy of the network takes over its parameters; the copy's exit is
+        the one that the loss uses after a step. None uses the network itself.
+    regression
+        The loss of a residual.
+    """
 
     target_network: int | None = None
 
@@ -131,11 +176,19 @@ class ModifiedDetailedBalance(Objective):
 
 
 @dataclass(frozen=True)
-class SubTrajectoryBalance(Objective):
-    """Sub-trajectory balance (Madan et al. 2023), with geometric weights of `lambda_` within each trajectory by default."""
+class SubTrajectoryBalance(_Regression):
+    """Sub-trajectory balance (Madan et al. 2023).
+
+    weighting
+        The weights of sub-trajectories; by default geometric ones of `lambda_` within each trajectory.
+    lambda_
+        The base of geometric weights, above 0 and at most 1.
+    forward_looking, backward, regression
+        As in `DetailedBalance`.
+    """
 
     weighting: Literal["geometric_within", "geometric", "equal", "equal_within", "tb", "db", "modified_db"] = "geometric_within"
-    lambda_: float = 0.9
+    lambda_: float = field(default=0.9, metadata=needs("weighting", "geometric_within", "geometric"))
     forward_looking: bool = False
     backward: Backward | None = None
 
@@ -147,26 +200,28 @@ class SubTrajectoryBalance(Objective):
 
 @dataclass(frozen=True)
 class RandomDistillation(Settings):
-    """How new a state is, as the error of a network that learns what a random one says of states (Burda et al. 2019). For vectors,
-    acyclic graphs and points."""
+    """The novelty of a state: the error of a network that learns the output of a random one (Burda et al.
+    2019). For vectors, acyclic graphs and points.
+
+    hidden, outputs
+        The hidden layers and the number of outputs of both networks.
+    lr
+        The learning rate.
+    """
 
     hidden: Sequence[int] = (256, 256)
     outputs: int = 128
     lr: float = 1e-3
 
-    def _values(self) -> dict[str, Any]:
-        return {"mlp": {"hidden": plain(self.hidden, "hidden")}, "outputs": self.outputs, "adam": {"lr": plain(self.lr, "lr")}}
 
-
-class _Augmented(Objective):
-    """What has intrinsic rewards."""
+class _Augmented(_Regression):
+    """The base class of objectives with intrinsic rewards."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         novelty = self._novelty()
         if isinstance(novelty, type) or not (isinstance(novelty, RandomDistillation) or callable(novelty)):
-            kind = novelty.__name__ if isinstance(novelty, type) else type(novelty).__name__
-            raise TypeError(f"novelty is {kind}: expected RandomDistillation(), or a function of states")
+            raise TypeError(f"novelty is {kind_name(novelty)}: expected RandomDistillation(), or a function of states")
 
     def _novelty(self) -> Any:
         return getattr(self, "novelty")
@@ -177,17 +232,22 @@ class _Augmented(Objective):
     def _parts(self) -> dict[str, Any]:
         novelty = self._novelty()
         distillation = novelty._values() if isinstance(novelty, RandomDistillation) else None
-        coefficients = {name: schedule(getattr(self, name)) for name in ("edges", "terminal")}
+        coefficients = {name: schedule_json(getattr(self, name)) for name in ("edges", "terminal")}
         return {"intrinsic": {**coefficients, "distillation": distillation}}
 
 
 @dataclass(frozen=True)
 class AugmentedTrajectoryBalance(_Augmented):
-    """Trajectory balance with intrinsic rewards (Pan et al. 2023): `edges` times how new the state is that a move leads to, `terminal`
-    times how new the object is. `novelty` says how new, a function of states that gives a number of at least 0 for each, or
-    `RandomDistillation()`.
+    """Trajectory balance with intrinsic rewards (Pan et al. 2023).
 
-    Both numbers change what is trained while they aren't 0: let them fall, `Linear(0.1, 0, 500)`. `exact` compares with the reward alone.
+    edges, terminal
+        Factors on the novelty of the state that a transition leads to, and of the finished object. While they
+        aren't 0 they change the target, so let them fall: `Linear(0.1, 0, 500)`. `exact` compares with the
+        reward alone.
+    novelty
+        `RandomDistillation()`, or a function of states that returns a number of at least 0 for each.
+    regression
+        The loss of a residual.
     """
 
     edges: Number
@@ -197,7 +257,7 @@ class AugmentedTrajectoryBalance(_Augmented):
 
 @dataclass(frozen=True)
 class AugmentedDetailedBalance(_Augmented):
-    """The same with detailed balance."""
+    """Detailed balance with intrinsic rewards, as `AugmentedTrajectoryBalance` has them."""
 
     edges: Number
     terminal: Number = 0.0
@@ -206,32 +266,50 @@ class AugmentedDetailedBalance(_Augmented):
 
 @dataclass(frozen=True)
 class MaximumLikelihood(Objective):
-    """The likelihood of given trajectories: the policy learns the distribution of the objects of `Data(objects, share=1.0)`, and nothing
-    of the reward."""
+    """The likelihood of given trajectories: the policy learns the distribution of the objects of
+    `Data(objects, share=1.0)`, and nothing about the reward.
+    """
 
 
 @dataclass(frozen=True)
-class FlowMatching(Objective):
-    """Flow matching (Bengio et al. 2021): what flows into a state flows out of it."""
+class FlowMatching(_Regression):
+    """Flow matching (Bengio et al. 2021): the flow into a state equals the flow out of it."""
 
 
 @dataclass(frozen=True)
-class PolicyGradient(Objective):
-    """The policy gradient of the soft return."""
+class PolicyGradient(_Regression):
+    """The policy gradient of the soft return.
+
+    advantage
+        The advantage of an action: the `total` return, the `reward_to_go`, this less a `baseline`, or
+        generalised advantage estimation, `gae`, with its parameter `gae_lambda` from 0 to 1.
+    regression
+        The loss of log F against the returns.
+    """
 
     advantage: Advantage = "gae"
-    gae_lambda: float = 0.7
+    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
 
     def _values(self) -> dict[str, Any]:
         return {"advantage": _advantage(self.advantage, self.gae_lambda)}
 
 
 @dataclass(frozen=True)
-class ProximalPolicy(Objective):
-    """Proximal policy optimisation of the soft return."""
+class ProximalPolicy(_Regression):
+    """Proximal policy optimisation of the soft return.
+
+    advantage, gae_lambda, regression
+        As in `PolicyGradient`.
+    clip, kl
+        The range of probability ratios, above 0; the weight of the divergence from the policy that sampled.
+    value_weight
+        The weight of the loss of log F.
+    epochs
+        Passes over each batch, at least 1.
+    """
 
     advantage: Advantage = "gae"
-    gae_lambda: float = 0.7
+    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
     clip: float = 0.2
     kl: float = 0.0
     value_weight: float = 0.5
@@ -244,10 +322,16 @@ class ProximalPolicy(Objective):
 
 @dataclass(frozen=True)
 class OwnObjective(Objective):
-    """An objective of your own: a function from `Scores`, the log-probabilities of a batch, to its loss, a scalar tensor.
+    """A custom objective.
 
-    `log_z` and `flow` say what it reads besides log P_F, log P_B and log R. It learns from any trajectories, explored and replayed
-    ones among them: its loss must be least on each of them where the policy is right. A checkpoint knows it by `name`.
+    function
+        A function of `Scores`, the log-probabilities of a batch, that returns the loss, a scalar tensor. The
+        objective learns from any trajectory, explored and replayed ones among them: its loss must be smallest
+        on each of them if the policy is right.
+    log_z, flow
+        True if the function reads log Z or log F, besides log P_F, log P_B and log R.
+    name
+        The name in checkpoints.
     """
 
     function: Callable[[_gfn.Scores], torch.Tensor]

@@ -1,9 +1,11 @@
-"""Policies: networks, with what they estimate. An objective that needs a state flow gets one without being asked.
+"""Policies: the settings of networks, and of their estimators. An objective that needs a state flow gets one
+by itself.
 
-Under conditions all networks get the condition's vector. With `logit_scale`, the layers of a perceptron, P_F's logits are multiplied by a
-function of it besides, so that one network is sharp at one temperature and flat at another (Kim et al. 2024).
+In a trainer with conditions all networks read the condition's vector. With `logit_scale`, the layers of a
+perceptron, P_F's logits are also multiplied by a function of it, so that one network is sharp at one
+temperature and flat at another (Kim et al. 2024).
 
-`initial_log_z` is where the estimate of log Z starts; without a number it is estimated from the first batch.
+`initial_log_z` is the first estimate of log Z; without a number it is estimated from the first batch.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
 import torch
 
 from . import _gfn
-from ._settings import Settings, plain, variant
+from ._settings import Settings, needs, plain, variant
+from ._suggestions import suggests_names
 
 if TYPE_CHECKING:
     from .envs import Environment
@@ -25,12 +28,13 @@ Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
 
 
 class Policy(Settings):
-    """What the policies share."""
+    """The base class of the settings of networks."""
 
     def _module(self) -> Any:
-        """A network in Python."""
+        """Returns the torch module of a policy around one."""
         return None
 
+    @suggests_names
     def build(
         self,
         env: Environment,
@@ -41,8 +45,17 @@ class Policy(Settings):
         device: str | torch.device = "cpu",
         double: bool = False,
     ) -> Network:
-        """The network of these settings for an environment: a `torch.nn.Module`. With `flow` it estimates log F of states, too; with
-        `n_conditions` it is told of so many numbers; `double` is double precision."""
+        """Builds the network for an environment, a `torch.nn.Module`.
+
+        seed
+            The seed of the first parameters.
+        flow
+            True if the network is to estimate log F of states.
+        n_conditions
+            The number of numbers in a condition; 0 without conditions.
+        device, double
+            The device, and True for double precision.
+        """
         from .networks import Network
 
         return Network.build(env, self, seed, flow=flow, n_conditions=n_conditions, device=device, double=double)
@@ -67,7 +80,7 @@ def _perceptron(policy: Any) -> dict[str, Any]:
 
 
 class _Graphs(Policy):
-    """What the networks of graphs share."""
+    """The base class of networks of graphs."""
 
     def _described(self) -> Any:
         # Checkpoints from before the setting are of networks that aren't told, and name nothing.
@@ -78,25 +91,49 @@ class _Graphs(Policy):
 
 @dataclass(frozen=True)
 class GraphNet(_Graphs):
-    """Messages along edges, then a head for each type of action.
+    """A network of graphs: messages along edges, then a head for each type of action.
 
-    `conv` is chosen by what the environment's graphs are made of, unless named; `transformer`, `gat` (GATv2) and `gps` have `heads` heads
-    of attention along edges, `gps` to the whole graph instead, beside messages along edges. `degrees`: nodes are told their degree and the
-    size of their graph. `norm` after each round: `graph` is GraphNorm, over the nodes of the same graph. `jumping`: the rounds that nodes and
-    pooled graphs read, as in PyTorch Geometric's `JumpingKnowledge` (`concat` with a linear map behind it); `norm` and `jumping` aren't for
-    `transformer`. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
-    many lengths between the two. `global_`: after the last round each node is told of the whole graph. `symmetry`: the network is told
-    how many automorphisms a graph has and how each move changes that, by count (`seen`) or by an upper bound that colour refinement gives
-    in polynomial time (`refined`; `auto`: up to isomorphism, of at most 256 slots of moves, `seen` up to 8 nodes and `refined` beyond).
-    Graphs up to isomorphism are learned many times closer with it. `closed_walks`: nodes are told the numbers of walks back to them of so
-    many lengths from 2. `unit` is a factor of all logits and of log F, for
-    rewards so sharp that their logarithms are in the hundreds.
+    layers, embedding
+        The number of rounds of messages, and the width of embeddings.
+    conv
+        The layer; by default it is chosen by what the environment's graphs are made of. `transformer`, `gat`
+        (GATv2) and `gps` have `heads` heads of attention: along edges, or for `gps` over the whole graph,
+        beside messages along edges.
+    heads
+        The number of heads of attention.
+    identity
+        True if nodes know their label, in environments of labelled graphs.
+    pair_walks
+        The number of walk lengths whose counts between two nodes the heads of pairs are given.
+    global_
+        True if each node is given a summary of the graph after the last round.
+    backward
+        P_B: `uniform`, or learned with the torso of P_F (`shared_torso`) or one of its own (`separate`).
+    symmetry
+        The number of automorphisms of a graph, and how each move changes it, as an input: counted (`seen`),
+        as an upper bound by colour refinement in polynomial time (`refined`), or not at all (`unseen`).
+        `auto`: up to isomorphism, with at most 256 slots of moves, `seen` up to 8 nodes and `refined` beyond.
+        Graphs up to isomorphism are learned many times more closely with it.
+    degrees
+        True if nodes are given their degree and the size of their graph.
+    norm
+        The normalisation after each round; `graph` is GraphNorm, over the nodes of a graph. Not for
+        `transformer`.
+    jumping
+        The rounds that nodes and pooled graphs read, as in PyTorch Geometric's `JumpingKnowledge` (`concat`
+        with a linear map behind it). Not for `transformer`.
+    unit
+        A factor on all logits and on log F, for rewards whose logarithms are in the hundreds.
+    closed_walks
+        The number of lengths, from 2 on, of closed walks whose counts nodes are given.
+    initial_exit_bias
+        A number added to the exit's logit at first.
     """
 
     layers: int = 2
     embedding: int = 128
     conv: Literal["auto", "gin", "gin_virtual", "gine", "directed", "transformer", "gat", "gps"] = "auto"
-    heads: int = 4
+    heads: int = field(default=4, metadata=needs("conv", "transformer", "gat", "gps"))
     identity: bool = True
     pair_walks: int | None = None
     global_: bool = True
@@ -134,7 +171,7 @@ class GraphNet(_Graphs):
 
 @dataclass(frozen=True)
 class EdgeMlp(Policy):
-    """A perceptron on the adjacency matrix: the plain baseline for labelled graphs."""
+    """A perceptron on the adjacency matrix: the baseline for labelled graphs."""
 
     hidden: Sequence[int] = (256, 256)
     activation: Activation = "relu"
@@ -148,7 +185,8 @@ class EdgeMlp(Policy):
 
 
 class _OwnNetwork(Policy):
-    """What policies around a module share: the module is a `torch.nn.Module`, or any function with parameters of its own."""
+    """The base class of policies around a module: a `torch.nn.Module`, or any callable with
+    `named_parameters`."""
 
     _takes: str
 
@@ -164,15 +202,17 @@ class _OwnNetwork(Policy):
 
 @dataclass(frozen=True)
 class GraphModule(_OwnNetwork, _Graphs):
-    """A network of your own: a `torch.nn.Module` (or any function, with `parameters` of its own) from a `GraphBatch` to embeddings of
-    nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains the module's parameters and saves them.
+    """A network around a `torch.nn.Module` (or any callable with `named_parameters`) from a `GraphBatch` to
+    embeddings of nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains
+    the module's parameters and saves them.
 
-    What a state gets must depend neither on its batch mates nor on chance: no batch normalisation in training mode, no dropout. Up to
-    isomorphism the module must not read `node_labels`. A trainer refuses such modules. Buffers of whole numbers aren't saved.
-    `symmetry`: what the library's heads are told, as in `GraphNet`.
+    The output for a state must depend neither on the rest of the batch nor on chance: no batch normalisation
+    in training mode, no dropout. Up to isomorphism the module must not read `node_labels`. A trainer refuses
+    such modules. Buffers of whole numbers aren't saved. `symmetry` is an input of the library's heads, as in
+    `GraphNet`.
 
-    What classes and attributes stand for is the environment's: of molecules and fragments `env.encoding` says it by name. Where graphs
-    without nodes are asked of alone, a graph of one node is asked of with them, and what it gets is left away: no batch is without nodes.
+    `env.encoding` names the classes and attributes of molecules and fragments. A batch always has a node: if
+    all its graphs are empty, a graph with one node is added, and the output for it is dropped.
     """
 
     _takes = "a GraphBatch"
@@ -201,13 +241,14 @@ class GraphModule(_OwnNetwork, _Graphs):
 
 @dataclass(frozen=True)
 class DagModule(_OwnNetwork):
-    """A network of your own for `BayesianStructure`, of `v` variables: a `torch.nn.Module` from adjacency matrices `[n, v, v]`, 1 at
-    `[k, i, j]` where graph `k` has the edge from `i` to `j` and else 0, to embeddings of nodes `[n, v, node_width]` and of graphs
-    `[n, graph_width]`. Under conditions it gets those of each graph, `[n, C]`, as a second argument.
+    """A network for `BayesianStructure` of `v` variables around a `torch.nn.Module` from adjacency matrices
+    `[n, v, v]`, 1 at `[k, i, j]` if graph `k` has the edge from `i` to `j` and else 0, to embeddings of nodes
+    `[n, v, node_width]` and of graphs `[n, graph_width]`. In a trainer with conditions, those of each graph,
+    `[n, width]`, are a second argument.
 
-    The matrices are of the trainer's kind and on its device; the embeddings must be, too. The library adds the heads: an edge's logit is
-    made of the embeddings of both its nodes and of the graph. Otherwise as `GraphModule`; variables aren't alike, so the module may tell
-    them apart.
+    Matrices have the trainer's dtype and device, and so must the embeddings. The library adds the heads: the
+    logit of an edge depends on the embeddings of both nodes and of the graph. Otherwise it is like
+    `GraphModule`; variables are different, so the module may tell them apart.
     """
 
     _takes = "adjacency matrices"
@@ -232,14 +273,18 @@ class DagModule(_OwnNetwork):
 
 @dataclass(frozen=True)
 class VectorModule(_OwnNetwork):
-    """A network of your own for environments of vectors: a `torch.nn.Module` from `n` states to their embeddings `[n, width]`. The
-    library adds the heads, a linear layer, as the last layer of `Mlp` is, trains the module's parameters and saves them.
+    """A network for environments of vectors around a `torch.nn.Module` from `n` states to their embeddings
+    `[n, width]`. The library adds the heads, a linear layer like the last one of `Mlp`, trains the module's
+    parameters and saves them.
 
-    What the module is shown of states is chosen by `inputs`: `one_hot`, for each entry a block of numbers that are 0 but for a 1 at the
-    entry's value, `[n, entries * values]`, in the trainer's kind; `entries`, the entries themselves, `[n, entries]`, as int64, for
-    embeddings. Under conditions it gets those of each state, `[n, C]`, as a second argument.
+    inputs
+        The form of states: `one_hot`, `[n, entries * values]`, a block for each entry with a 1 at its value,
+        in the trainer's dtype; `entries`, `[n, entries]`, the entries themselves as int64, for embeddings.
+    heads
+        The number of heads of P_F, as in `Mlp`.
 
-    What a state gets must depend neither on its batch mates nor on chance, as with `GraphModule`. `heads`: as those of `Mlp`.
+    In a trainer with conditions, those of each state, `[n, width]`, are a second argument. The output for a
+    state must depend neither on the rest of the batch nor on chance, as in `GraphModule`.
     """
 
     _takes = "states"
@@ -264,9 +309,14 @@ class VectorModule(_OwnNetwork):
 
 @dataclass(frozen=True)
 class Mlp(Policy):
-    """A perceptron on the entries of a vector, one-hot; of acyclic graphs, on the adjacency matrix. With several `heads` of P_F, the
-    trainer's `thompson` samples by them. `weight_noise` is the amplitude at first of noise on all weights, which learn how much of it is
-    of use (Fortunato et al. 2018): exploration, which samples and evaluations are without."""
+    """A perceptron on the entries of a vector, one-hot; for acyclic graphs, on the adjacency matrix.
+
+    heads
+        The number of heads of P_F, by which `Thompson` samples.
+    weight_noise
+        The amplitude of noise on all weights at first, for exploration; it is learned how much noise is
+        useful (Fortunato et al. 2018). Samples and evaluations have none.
+    """
 
     hidden: Sequence[int] = (256, 256)
     activation: Activation = "relu"
@@ -283,12 +333,12 @@ class Mlp(Policy):
 
 @dataclass(frozen=True)
 class SequenceNet(Policy):
-    """A network that reads what is written so far, for sequences that are written from left to right."""
+    """A network that reads the tokens written so far, for sequences that are written from left to right."""
 
     kind: Literal["lstm", "gru", "transformer"] = "transformer"
     width: int = 64
     layers: int = 2
-    heads: int = 4
+    heads: int = field(default=4, metadata=needs("kind", "transformer"))
     initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:
@@ -299,12 +349,14 @@ class SequenceNet(Policy):
 
 @dataclass(frozen=True)
 class SequenceModule(_OwnNetwork):
-    """A network of your own for sequences that are written from left to right: a `torch.nn.Module` from tokens `[n, length]`, which are
-    0 where nothing is written yet, and the numbers of tokens that are written `[n]`, both int64, to embeddings `[n, width]` of what is
-    written. Under conditions it gets those of each sequence, `[n, C]`, as a third argument.
+    """A network for sequences that are written from left to right around a `torch.nn.Module` from tokens `[n,
+    length]`, 0 where nothing is written yet, and the numbers of written tokens `[n]`, both int64, to
+    embeddings `[n, width]`. In a trainer with conditions, those of each sequence, `[n, C]`, are a third
+    argument.
 
-    Each state is read from its start: it is `VectorModule` with `inputs="entries"`, told of lengths besides, and `SequenceNet`, which
-    keeps what it has read, is the faster of the two for long sequences. There is one way back from each state, so P_B has nothing to learn.
+    Each state is read from its start, as by `VectorModule` with `inputs="entries"`; `SequenceNet`, which
+    keeps what it has read, is faster for long sequences. There is one backward move from each state, so P_B
+    has nothing to learn.
     """
 
     _takes = "tokens and lengths"
@@ -336,7 +388,7 @@ class EdgeTransformer(Policy):
 
 @dataclass(frozen=True)
 class BoxNet(Policy):
-    """A perceptron that gives mixtures of Beta distributions, for the unit box."""
+    """A perceptron that parametrises mixtures of Beta distributions, for the unit box."""
 
     hidden: Sequence[int] = (128, 128, 128, 128)
     activation: Activation = "relu"
@@ -351,7 +403,7 @@ class BoxNet(Policy):
 
 @dataclass(frozen=True)
 class LineNet(Policy):
-    """A perceptron that gives mixtures of normal distributions, for the line."""
+    """A perceptron that parametrises mixtures of normal distributions, for the line."""
 
     hidden: Sequence[int] = (64, 64, 64)
     activation: Activation = "elu"
@@ -366,10 +418,19 @@ class LineNet(Policy):
 
 @dataclass(frozen=True)
 class DiffusionNet(Policy):
-    """A network of the drift of a diffusion; with `langevin_clip`, led by the target's gradient.
+    """A network of the drift of a diffusion.
 
-    With `log_variance_range` the deviation of steps is learned, too, up to a factor of e to half of it; with `backward_range`, so is P_B,
-    which shifts and scales the process's own by up to so many deviations.
+    langevin_clip
+        The value at which the gradient of the target is cut off; the gradient, times a learned factor of the
+        time, is added to the drift. None doesn't use it.
+    network
+        Sizes of the network by name.
+    log_variance_range
+        The range of the log-variance of steps, which is learned then: the deviation changes by a factor of at
+        most e to half of it.
+    backward_range
+        The range of P_B, which is learned then: it shifts and scales the process's own by at most that many
+        deviations.
     """
 
     langevin_clip: float | None = None
@@ -391,4 +452,4 @@ class DiffusionNet(Policy):
 
 @dataclass(frozen=True)
 class Uniform(Policy):
-    """Every legal action alike, nothing to train."""
+    """The uniform policy over legal actions, without parameters."""

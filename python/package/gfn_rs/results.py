@@ -1,9 +1,8 @@
-"""What evaluations give: values by name, which are compared, copied and pickled as they are."""
+"""Results of evaluations, which can be compared, copied and pickled."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from json import loads
 from typing import Any, Callable
 
 import numpy as np
@@ -21,7 +20,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class _Result:
-    """What the results share: equal ones are of one class and have equal values, arrays entry by entry."""
+    """The base class of results. Results are equal if they have the same class and equal values."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -32,18 +31,18 @@ class _Result:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distances(_Result):
-    """How far the policy's distribution is from the one that the reward asks for."""
+    """Distances between the policy's distribution and the target."""
 
     l1: float
     """The sum of absolute differences."""
     tv: float
-    """Total variation, half of it."""
+    """Total variation, half of `l1`."""
     jsd: float
     """The Jensen-Shannon divergence (natural logarithm)."""
     kl_target_policy: float
-    """The Kullback-Leibler divergence of the policy from the target; infinite where the policy misses something."""
+    """KL(target || policy), the Kullback-Leibler divergence; infinite if the policy misses an object."""
     kl_policy_target: float
-    """The same the other way round."""
+    """KL(policy || target)."""
 
     def __repr__(self) -> str:
         return f"Distances(tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f})"
@@ -51,8 +50,9 @@ class Distances(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exact(Distances):
-    """What a policy samples, exactly, beside what the reward asks for. Not an estimate: every state is looked at. Its own distances are
-    those between the distributions over states."""
+    """The exact distribution of a policy, and the target. It is not an estimate: every state is evaluated.
+    Its own distances are those between distributions over states.
+    """
 
     states: Any
     """All states."""
@@ -61,8 +61,8 @@ class Exact(Distances):
     probs: _Numbers
     """The probability that the policy ends in each, `[states]`."""
     target: _Numbers
-    """The probability that the reward asks for, R(x) / Z, of which states that are one object have equal shares; of an objective that is
-    relative to a prior, that of prior(x) R(x)^beta."""
+    """The probability that the reward asks for, R(x) / Z, of which states that are one object have equal
+    shares; of an objective that is relative to a prior, that of prior(x) R(x)^beta."""
     log_rewards: _Numbers
     """log R of each, as the reward says it of the object; minus infinity where no trajectory can end."""
     log_z: float
@@ -70,7 +70,8 @@ class Exact(Distances):
     mean_len: float
     """The mean number of actions of a trajectory."""
     n_objects: int
-    """The number of objects: fewer than states where several states are one, such as the Kekule forms of a molecule."""
+    """The number of objects: fewer than states where several states are one, such as the Kekule forms of a
+    molecule."""
     groups: _Integers
     """The groups of states that are one object: for each state the place of the first of its group."""
     of_objects: Distances
@@ -82,36 +83,38 @@ class Exact(Distances):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
-    """What samples say of a policy. Figures named `at_least` and `at_most` are bounds, with a known risk of being false. All others are
-    estimates, whose intervals are meant to hold for 95 % of policies that miss nothing. Printed, it is a table."""
+    """Findings about a policy from samples. Values named `at_least` and `at_most` are bounds, with a known
+    risk of being false. All others are estimates, whose intervals are meant to hold for 95 % of policies that
+    miss nothing. Printed, it is a table.
+    """
 
     text: str
-    """The table."""
+    """The table that is printed."""
     findings: list[str]
-    """Reasons not to trust the policy, in words. An empty list says that nothing was found, not that nothing is wrong."""
+    """Reasons not to trust the policy, in words. An empty list says that nothing was found, not that nothing
+    is wrong."""
     limits: list[str]
     """Reasons why figures are missing, in words. They say nothing against the policy."""
     log_z: dict[str, Any]
-    """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is None, as it needs objects drawn
-    from the target. `from_found_objects`, the log of the sum of the rewards of all objects found, is a bound without a risk. `elbo` and
-    `estimate` (by importance, None where a limit speaks against it) are estimates with `low` and `high`."""
+    """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is
+    None, as it needs objects drawn from the target. `from_found_objects`, the log of the sum of the rewards
+    of all objects found, is a bound without a risk. `elbo` and `estimate` (by importance, None where a limit
+    speaks against it) are estimates with `low` and `high`."""
     tv: dict[str, Any]
-    """Bounds on the total variation to the target, each false with a probability of at most 5 %: `at_least` and `at_most`, which is 1
-    without objects drawn from the target. `at_most_by_importance` is an upper bound only if log Z is at most `if_log_z_at_most`, the upper
-    end of its estimate; both are None without one."""
+    """Bounds on the total variation to the target, each false with a probability of at most 5 %: `at_least`
+    and `at_most`, which is 1 without objects drawn from the target. `at_most_by_importance` is an upper bound
+    only if log Z is at most `if_log_z_at_most`, the upper end of its estimate; both are None without one."""
     consistency: dict[str, Any] | None
-    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor` that noise makes. None where P_F builds
-    objects in other orders than P_B takes them apart, or where most probabilities are uncertain."""
+    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor` that noise
+    makes. None where P_F builds objects in other orders than P_B takes them apart, or where most
+    probabilities are uncertain."""
     samples: int
     """The number of the policy's trajectories."""
     effective_samples: float
     """The number of equally weighted trajectories that carry as much information, an estimate."""
     probes: list[dict[str, Any]]
-    """The objects whose probability was estimated: log-probability with its interval (no bound), log-reward, source."""
-
-    @classmethod
-    def read(cls, text: str) -> "Certificate":
-        return cls(**loads(text))
+    """The objects whose probability was estimated: log-probability with its interval (no bound), log-reward,
+    source."""
 
     @property
     def is_clean(self) -> bool:
@@ -127,8 +130,10 @@ class Certificate(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judgement(_Result):
-    """What samples say of their sampler, beside a target that is known exactly. `tv`, `jsd` and the floors have an `estimate`, `low` and
-    `high`: of the samples' own distance the interval is the sampler's, of a floor the range of 95 % of perfect samples."""
+    """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and the floors have an
+    `estimate`, `low` and `high`: for the samples' own distance the interval is the sampler's, for a floor it
+    is the range of 95 % of perfect samples.
+    """
 
     samples: int
     """The number of samples."""
@@ -139,31 +144,29 @@ class Judgement(_Result):
     tv: dict[str, float]
     """Total variation."""
     tv_floor: dict[str, float]
-    """That of as many perfect samples."""
+    """The distance of the same number of perfect samples."""
     jsd: dict[str, float]
     """The Jensen-Shannon divergence."""
     jsd_floor: dict[str, float]
-    """That of as many perfect samples."""
+    """The distance of the same number of perfect samples."""
     consistency: dict[str, Any]
     """Flow consistency on subsets (`fcs`), and the `floor` of perfect samples."""
     modes_found: int
-    """Modes, objects of the largest probability, that are sampled a tenth as often as they should be, or more."""
+    """Modes, objects of the largest probability, that are sampled a tenth as often as they should be, or
+    more."""
     modes: int
     """The number of modes."""
     missing_mass: float
     """The target's mass on objects that were never sampled."""
     missing: list[dict[str, float]]
-    """The heaviest of these: `probability`, and the probability that a perfect sampler misses it, too (`by_chance`)."""
+    """The heaviest of these: `probability`, and the probability that a perfect sampler misses it, too
+    (`by_chance`)."""
     missing_states: Any
-    """Their states."""
+    """The states of `missing`."""
     like_perfect: bool
-    """True if nothing tells the sampler from a perfect one."""
+    """True if nothing distinguishes the sampler from a perfect one."""
     log_z: float
     """The true log Z."""
-
-    @classmethod
-    def read(cls, json: str, states: Any) -> "Judgement":
-        return cls(**loads(json), missing_states=states)
 
     def __repr__(self) -> str:
         return f"Judgement(tv={self.tv['estimate']:.4f}, perfect ones have {self.tv_floor['estimate']:.4f}, {self.samples} samples)"
@@ -184,10 +187,10 @@ class Estimate(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopK(_Result):
-    """The objects of the greatest reward among samples."""
+    """The objects of the largest reward among samples."""
 
     rows: _Integers
-    """Their places among the samples, best first."""
+    """Indices of the objects among the samples, best first."""
     states: Any
     """The objects, best first."""
     mean_reward: float
@@ -203,11 +206,13 @@ class TopK(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sampled(_Result):
-    """Objects that a policy samples, and what they say of log Z. An estimate: `exact` looks at all states, where they can be listed.
+class SampleEvaluation(_Result):
+    """Objects that a policy samples, and estimates of log Z from them. `exact` evaluates all states, if they
+    can be listed.
 
-    With w of a trajectory its object's reward times P_B over P_F, log Z is at least the mean of log w (`elbo`), and the log of the mean
-    of w estimates it (`log_z`). Relative to a prior it is R to the power beta times the prior over P_F, and Z is its mean under the prior.
+    With w the reward of a trajectory's object times P_B over P_F, the mean of log w is a lower bound on log Z
+    (`elbo`), and the log of the mean of w estimates it (`log_z`). Relative to a prior, w is R to the power
+    beta times the prior over P_F, and Z is its mean under the prior.
     """
 
     states: Any
@@ -219,10 +224,11 @@ class Sampled(_Result):
     lengths: _Integers
     """The number of actions of each trajectory, its exit included."""
     groups: _Integers
-    """The groups of equal objects: for each object the place of the first that is equal to it, up to isomorphism where the environment is;
-    Kekule forms of a molecule are one."""
+    """The groups of equal objects: for each object the place of the first that is equal to it, up to
+    isomorphism where the environment is; Kekule forms of a molecule are one."""
     elbo: Estimate
-    """The mean of log w: an estimate of a lower bound on log Z, which an exact policy reaches if P_B fits its P_F."""
+    """The mean of log w: an estimate of a lower bound on log Z, which an exact policy reaches if P_B fits its
+    P_F."""
     log_z: float
     """The log of the mean of w: an estimate of log Z."""
     interval: tuple[float, float]
@@ -240,7 +246,7 @@ class Sampled(_Result):
 
     def __repr__(self) -> str:
         what = f"{len(self)} objects, {self.n_distinct} distinct, log_z={self.log_z:.4f}, elbo={self.elbo.mean:.4f}"
-        return f"Sampled({what}, effective_samples={self.effective_samples:.1f})"
+        return f"SampleEvaluation({what}, effective_samples={self.effective_samples:.1f})"
 
     @property
     def n_distinct(self) -> int:
@@ -253,13 +259,15 @@ class Sampled(_Result):
         return float(np.mean(self.lengths))
 
     def _first(self) -> _Integers:
-        """The place of the first of each group of equal objects."""
+        """Returns the index of the first of each group of equal objects."""
         return np.flatnonzero(self.groups == np.arange(len(self)))
 
     def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
-        """The `k` objects of the greatest reward, one that was sampled twice counting twice.
+        """Returns the `k` objects of the largest reward; an object that was sampled twice counts twice.
 
-        `distance`, a function from k objects to an array `[k, k]` of the distances between them, gives their diversity."""
+        `distance` is a function of k objects that returns the distances between them, `[k, k]`, for their
+        diversity.
+        """
         if not 1 <= (k := count(k, "k")) <= len(self):
             raise ValueError(f"the number of best samples is {k} of {len(self)}: expected at least one, and no more than there are samples")
         rows = np.argsort(-self.log_rewards, kind="stable")[:k]
@@ -270,7 +278,8 @@ class Sampled(_Result):
         return TopK(rows=rows, states=states, mean_reward=mean_reward, mean_log_reward=float(best.mean()), diversity=diversity)
 
     def modes(self, is_mode: Callable[[Any], Any]) -> int:
-        """The number of different objects that are modes: `is_mode` is a function from objects to an array of bool."""
+        """Returns the number of different objects that are modes: `is_mode` is a function of objects that
+        returns an array of bool."""
         first = self._first()
         answers = np.asarray(is_mode(self.states[first]))
         if answers.dtype != bool or answers.ndim != 1:
@@ -282,7 +291,7 @@ class Sampled(_Result):
 
 
 def _mean_distance(answer: Any, k: int) -> float:
-    """The mean distance between two of k objects; 0 of a single one."""
+    """Returns the mean distance between two of k objects; 0 for a single one."""
     try:
         table = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -297,7 +306,7 @@ def _mean_distance(answer: Any, k: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Correlation(_Result):
-    """How two numbers of the same objects go together: 1 where log p(x) is log R(x) less a constant."""
+    """The correlation between two numbers of the same objects; 1 if log p(x) is log R(x) less a constant."""
 
     pearson: float | None
     """Pearson's r; None where one of the numbers is the same for all."""
@@ -310,31 +319,33 @@ class Correlation(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tested(_Result):
-    """What a policy makes of given objects, a test set say."""
+class ObjectEvaluation(_Result):
+    """The log-probabilities of given objects, such as a test set."""
 
     log_probs: _Numbers
-    """log p(x), the log-probability that the policy ends in each (in any of its states, such as the Kekule forms of a molecule), estimated
-    from paths back to the start: never too large on average, and the exact one where P_F and P_B balance."""
+    """log p(x), the log-probability that the policy ends in each (in any of its states, such as the Kekule
+    forms of a molecule), estimated from paths back to the start: never too large on average, and the exact
+    one where P_F and P_B balance."""
     log_rewards: _Numbers
     """log R of each."""
     correlation: Correlation | None
     """That of `log_probs` and `log_rewards`; None of a single object, and relative to a prior."""
     upper_bound: Estimate | None
-    """The mean of log w over the paths (EUBO): an estimate of an upper bound on log Z, if the objects are many and drawn in proportion to
-    their rewards. None relative to a prior."""
+    """The mean of log w over the paths (EUBO): an estimate of an upper bound on log Z, if the objects are
+    many and drawn in proportion to their rewards. None relative to a prior."""
 
     def __len__(self) -> int:
         return len(self.log_probs)
 
     def __repr__(self) -> str:
         pearson = None if self.correlation is None else self.correlation.pearson
-        return f"Tested({len(self)} objects{'' if pearson is None else f', pearson={pearson:.4f}'})"
+        return f"ObjectEvaluation({len(self)} objects{'' if pearson is None else f', pearson={pearson:.4f}'})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseFloor(_Result):
-    """How far the samples of a perfect sampler are from the target: what to see beside distances that come from samples."""
+    """Distances between samples of a perfect sampler and the target: the yardstick for distances that are
+    estimated from samples."""
 
     tv: float
     """The mean total variation."""
@@ -358,6 +369,6 @@ _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
 }
 
 
-def of(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a result by name, of what the extension gave."""
+def from_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Returns the values of a result by name, from those of the extension."""
     return {name: _NESTED[name](**value) if isinstance(value, dict) else value for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""Rewards of the library's. Your own is any function of a batch of states that gives log R of each.
+"""Rewards of the library. A custom reward is any function of a batch of states that returns log R of each.
 
-A reward of your own may have a method `partial_log_reward`, which says the same of states that aren't finished; forward-looking
-objectives need it.
+A custom reward may have a method `partial_log_reward`, which returns log R of unfinished states;
+forward-looking objectives need it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from ._settings import Settings, plain
+from ._settings import COUNT, LARGEST_SEED, Settings, bounds, needs, plain
 from ._tables import check_no_categories, find_levels, named_columns
 from .molecules import MoleculeScore
 
 
 class Reward(Settings):
-    """What the rewards share."""
+    """The base class of the library's rewards."""
 
 
 def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
-    """An array of finite numbers."""
+    """Returns an array of finite numbers."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -60,16 +60,23 @@ class ColoredGraphReward(Reward):
 
 @dataclass(frozen=True)
 class SizeReward(Reward):
-    """log R is `beta` times the size of a solution of `IndependentSet`, `Clique` or `Cut` (the edges that it cuts); minus that of
-    `DominatingSet`, of which the smallest are the best."""
+    """log R is `beta` times the size of a solution of `IndependentSet`, `Clique` or `Cut` (the number of cut
+    edges), and -`beta` times that of `DominatingSet`, of which small ones are sought.
+    """
 
     beta: float = 1.0
 
 
 @dataclass(frozen=True)
 class MoleculeReward(Reward):
-    """A score of molecules to the power `beta`, the score at least `floor`: one by its name, or a `MoleculeScore`, which is computed in Rust: no
-    Python is called while a trainer works.
+    """A score of molecules to the power `beta`. Rust computes it: training calls no Python.
+
+    score
+        The name of a score, or a `MoleculeScore`.
+    beta
+        The exponent.
+    floor
+        The smallest value of the score.
 
     >>> from gfn_rs import Factor
     >>> reward = MoleculeReward(MoleculeScore([Factor("qed"), Factor("log_p", {"window": {"least": 1, "most": 4, "width": 1}})]), beta=8.0)
@@ -82,11 +89,19 @@ class MoleculeReward(Reward):
 
 @dataclass(frozen=True)
 class ExternalReward(Reward):
-    """A score of molecules by a program of your own, to the power `beta`, the score at least `floor`.
+    """A score of molecules by a program, to the power `beta`.
 
-    The program reads one SMILES per line and writes one number of 0 or more per line, in the same order, and flushes it. It is started
-    when it is first needed, and stays; a molecule is asked about once. It is an error if it ends, gives no line for `timeout` seconds,
-    or writes anything else than one number for each molecule.
+    command
+        The program and its arguments. It reads one SMILES per line, and writes and flushes one number of at
+        least 0 per line, in the same order. It is started when it is first needed, and keeps running; each
+        molecule is passed once.
+    timeout
+        The number of seconds without a line after which it is an error. Other output than one number per
+        molecule is an error, too, and so is the end of the program.
+    beta
+        The exponent.
+    floor
+        The smallest value of the score.
     """
 
     command: Sequence[str]
@@ -101,16 +116,19 @@ class ExternalReward(Reward):
 
 @dataclass(frozen=True)
 class CachedReward(Reward):
-    """A reward that is asked about an object once, however often it is drawn: for one that costs something, and says the same of the same
-    object whenever it is asked.
+    """A reward that is computed once per object, for one that is slow and always the same for the same
+    object.
 
-    `reward` is a function of a batch of states, or one of the library's. At most `capacity` answers are kept, at least the last half as
-    many. A batch that it is asked about holds the objects that are new, each once; where all are known, it isn't asked. 16 answers are
-    asked for again, and one that differs is an error.
+    reward
+        A function of a batch of states, or one of the library's rewards. It is called with new objects only,
+        each once, and not at all if there are none. 16 values are computed again, and one that differs is an
+        error.
+    capacity
+        The number of values that are kept, at least 2; at least the newest half of them remains.
     """
 
     reward: Reward | Callable[..., Any]
-    capacity: int = 1_000_000
+    capacity: int = field(default=1_000_000, metadata=COUNT)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +144,7 @@ class CachedReward(Reward):
 
 @dataclass(frozen=True)
 class HyperGridReward(Reward):
-    """A reward of points of a grid, by name, with the settings of a preset."""
+    """A reward of points of a grid by its name, with the settings of a preset."""
 
     kind: Literal[
         "original",
@@ -146,13 +164,16 @@ class HyperGridReward(Reward):
 
 @dataclass(frozen=True)
 class ConditionalGridReward(Reward):
-    """A family of rewards of points of a grid, by a condition c from 0 to 1: R(x | c) goes in a straight line from a flat reward at 0, each
-    point worth as much as a mode, to the original one at 1. Conditions are drawn uniformly, unless the trainer is given others."""
+    """A family of rewards of points of a grid by a condition c from 0 to 1: R(x | c) is linear in c, from a
+    flat reward at 0, as large as that of a mode, to the original one at 1. Conditions are drawn uniformly
+    unless the trainer has `conditions`.
+    """
 
 
 @dataclass(frozen=True)
 class HammingReward(Reward):
-    """log R falls with the distance from the nearest mode, over `temperature`; modes are texts of 0 and 1."""
+    """log R falls with the Hamming distance from the nearest mode, divided by `temperature`; modes are texts
+    of 0 and 1."""
 
     modes: Sequence[str]
     temperature: float = 1.0
@@ -178,7 +199,7 @@ class IsingReward(Reward):
 
 @dataclass(frozen=True)
 class WeightReward(Reward):
-    """R is `base` and the sum of the weights of the items in a set."""
+    """R is `base` plus the sum of the weights of the items in a set."""
 
     base: float
     weights: Sequence[float]
@@ -217,29 +238,33 @@ class ToyReward(Reward):
 
 @dataclass(frozen=True, eq=False)
 class StructureReward(Reward):
-    """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a pandas frame, under a
-    uniform prior.
+    """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a
+    pandas frame, under a uniform prior.
 
-    `score` is "bge" (linear Gaussian, parameters integrated out), "bic" (linear Gaussian, by the Bayesian information criterion), or "bde"
-    (discrete, parameters integrated out). A column with one value in every row is refused: for "bde" at once, for "bge" and "bic" when a
-    trainer is made. Columns with the same name are refused at once.
+    `score` is "bge" (linear Gaussian, parameters integrated out), "bic" (linear Gaussian, by the Bayesian
+    information criterion), or "bde" (discrete, parameters integrated out). A column with one value in every
+    row is refused: for "bde" at once, for "bge" and "bic" when a trainer is made. Columns with the same name
+    are refused at once.
 
-    Numbers, for "bge" and "bic", are standardised first: each column to mean 0 and variance 1. The prior of BGe has the same mean and scale
-    for all variables, so without it, by `standardise=False`, its scores depend on the data's units and origin.
+    Numbers, for "bge" and "bic", are standardised first: each column to mean 0 and variance 1. The prior of
+    BGe has the same mean and scale for all variables, so without it, by `standardise=False`, its scores
+    depend on the data's units and origin.
 
-    Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at most 20 different ones in a
-    column, of which only those that occur count. Categories are never cut. Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of
-    them is cut into that many intervals of about as many observations each. `levels` shows what became of each column.
+    Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at
+    most 20 different ones in a column, of which only those that occur count. Categories are never cut.
+    Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of them is cut into
+    that many intervals of about as many observations each. `levels` shows what became of each column.
 
     bins
         The number of intervals, for "bde".
     standardise
         Whether numbers are standardised, for "bge" and "bic".
     alpha_mu, alpha_w
-        The prior of "bge": the number of observations that its mean is worth, above 0; and its degrees of freedom, above the number of
-        variables plus 1. `None` is the number of variables plus 2.
+        The prior of "bge": the number of observations that its mean is worth, above 0; and its degrees of
+        freedom, above the number of variables plus 1. `None` is the number of variables plus 2.
     nu
-        The prior mean of each variable, for "bge" with `standardise=False`, in the units of the data. `None` is 0.
+        The prior mean of each variable, for "bge" with `standardise=False`, in the units of the data. `None`
+        is 0.
 
     >>> rows = [["low", 1.5], ["high", 2.5], ["low", 3.5], ["high", 9.5]]
     >>> import pandas
@@ -249,16 +274,14 @@ class StructureReward(Reward):
 
     data: Any = field(repr=False)
     score: Literal["bge", "bic", "bde"] = "bge"
-    bins: int | None = None
-    standardise: bool = True
-    alpha_mu: float = 1.0
-    alpha_w: float | None = None
-    nu: Sequence[float] | None = None
+    bins: int | None = field(default=None, metadata=bounds(2, 1000) | needs("score", "bde"))
+    standardise: bool = field(default=True, metadata=needs("score", "bge", "bic"))
+    alpha_mu: float = field(default=1.0, metadata=needs("score", "bge"))
+    alpha_w: float | None = field(default=None, metadata=needs("score", "bge"))
+    nu: Sequence[float] | None = field(default=None, metadata=needs("score", "bge"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bins is not None and not 2 <= self.bins <= 1000:
-            raise ValueError(f"StructureReward.bins is {self.bins}: expected a whole number from 2 to 1000, or None")
         if self.nu is not None and self.standardise:
             raise ValueError("StructureReward.nu is given, and the data are standardised: expected standardise=False, or no prior mean")
         if self.score == "bde":
@@ -271,8 +294,8 @@ class StructureReward(Reward):
 
     @property
     def levels(self) -> dict[str, list[Any]] | None:
-        """The levels of each column for "bde": its values, or the bounds of the intervals that it was cut into; each includes its lower
-        bound. `None` for the other scores."""
+        """The levels of each column for "bde": its values, or the bounds of the intervals that it was cut
+        into; each includes its lower bound. `None` for the other scores."""
         return None if self.score != "bde" else {name: found for name, found, _ in self._encode_columns()}
 
     def _encode_columns(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
@@ -323,7 +346,7 @@ class MixtureTarget(Reward):
     """A mixture of Gaussians in the plane; `seed` draws the means of `forty_modes`."""
 
     name: Literal["two_modes", "nine_modes", "twenty_five_modes", "forty_modes"] = "nine_modes"
-    seed: int = 0
+    seed: int = field(default=0, metadata=bounds(0, LARGEST_SEED) | needs("name", "forty_modes"))
 
 
 @dataclass(frozen=True)
@@ -336,21 +359,24 @@ class FunnelTarget(Reward):
 
 @dataclass(frozen=True)
 class PosteriorTarget(Reward):
-    """The density of nine weighted modes over that of all 25 (`MixtureTarget("nine_modes")`, `"twenty_five_modes"`): as relative trajectory
-    balance fine-tunes a prior of the 25 to them. Its integral doesn't exist, so it has no log Z but relative to a prior."""
+    """The density of nine weighted modes divided by that of all 25 (`MixtureTarget("nine_modes")`,
+    `"twenty_five_modes"`): the reward by which relative trajectory balance fine-tunes a prior of the 25 to
+    the nine. Its integral doesn't exist, so it has a log Z only relative to a prior.
+    """
 
 
 @dataclass(frozen=True)
 class CoxTarget(Reward):
-    """A log-Gaussian Cox process (Moller et al. 1998): the posterior of log-intensities on a grid of `side` times `side` cells, given points
-    that were drawn by `seed`; of `side**2` dimensions."""
+    """A log-Gaussian Cox process (Moller et al. 1998): the posterior of log-intensities on a grid of `side`
+    times `side` cells, given points that `seed` draws. It has `side**2` dimensions.
+    """
 
     side: int = 8
-    seed: int = 0
+    seed: int = field(default=0, metadata=bounds(0, LARGEST_SEED))
 
 
 @dataclass(frozen=True)
 class ManyWellTarget(Reward):
-    """Double wells, in each second coordinate."""
+    """Double wells in every second coordinate."""
 
     dim: int = 32

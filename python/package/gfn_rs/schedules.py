@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
-from ._settings import Settings, plain
+from ._settings import COUNT, Settings, plain
 
 
 class Schedule(Settings):
-    """A number that changes with the step. A plain number stays as it is."""
+    """A number that changes with the step."""
 
     def _json(self) -> Any:
         values = {name.rstrip("_"): value for name, value in self._values().items()}
@@ -18,7 +18,7 @@ class Schedule(Settings):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same number at every step."""
+    """The same number at every step, as a plain number is."""
 
     value: float
 
@@ -28,38 +28,39 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class _Between(Schedule):
-    """What goes from one number to another."""
+    """The base class of schedules from one number to another."""
 
     from_: float
     to: float
-    steps: int
+    steps: int = field(metadata=COUNT)
 
 
 @dataclass(frozen=True)
 class Linear(_Between):
-    """In a straight line over `steps` steps, then constant."""
+    """A straight line over `steps` steps, constant afterwards."""
 
 
 @dataclass(frozen=True)
 class Cosine(_Between):
-    """Along half a wave of the cosine, then constant."""
+    """Half a wave of the cosine over `steps` steps, constant afterwards."""
 
 
 @dataclass(frozen=True)
 class Exponential(_Between):
-    """By the same factor at every step, then constant."""
+    """The same factor at each of `steps` steps, constant afterwards."""
 
 
 @dataclass(frozen=True)
 class InverseRoot(Schedule):
-    """With the square root of the step, from `from_` until step `steps`."""
+    """A number that is `from_` until step `steps`, and then falls with the square root of the step."""
 
     from_: float
-    steps: int
+    steps: int = field(metadata=COUNT)
 
 
 Number = Union[float, Schedule]
 
 
-def schedule(value: Number) -> Any:
+def schedule_json(value: Number) -> Any:
+    """Returns a schedule, or a number as a constant one, as the extension reads it."""
     return value._json() if isinstance(value, Schedule) else Constant(value)._json()

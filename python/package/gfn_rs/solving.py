@@ -8,10 +8,11 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _gfn
-from ._checks import count
-from ._checks import seed as checked_seed
+from ._checks import check_seed, count
+from ._settings import Bounds, check
+from ._suggestions import suggests_names
 from .envs import Cut, GraphProblem
-from .networks import Network, _again
+from .networks import Network, _restore_network
 from .results import _Result
 from .training import Trainer
 from .trajectories import Sampler
@@ -24,9 +25,9 @@ class Progress:
     seconds: float
     """Seconds since the start."""
     size: int
-    """Its size: nodes, or edges that a cut cuts."""
+    """The number of its nodes, or of cut edges."""
     origin: str
-    """"sample" of the policy as it is, or "search"."""
+    """The origin, "sample" (of the policy) or "search"."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,20 +35,20 @@ class Solution(_Result):
     """The best solution that was found."""
 
     nodes: list[Any]
-    """Its nodes: those of the networkx graph, or numbers."""
+    """The nodes: those of the networkx graph, or numbers."""
     size: int
-    """Its size: nodes, or edges that a cut cuts."""
+    """The number of its nodes, or of cut edges."""
     history: list[Progress]
-    """Each solution that was better than all before; the last one is this."""
+    """Each solution that was better than all before; the last one is the best."""
     samples: int
-    """Samples of the policy."""
+    """The number of samples of the policy."""
 
     def __repr__(self) -> str:
         return f"Solution(size={self.size}, after {self.history[-1].seconds:.3f} s by {self.history[-1].origin}, {self.samples} samples)"
 
 
 def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
-    """The nodes of a graph, and its edges `[E, 2]` between their places, each once."""
+    """Returns the nodes of a graph, and its edges `[E, 2]` between their indices, each once."""
     if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
         if graph.is_directed():
             raise ValueError("the graph is directed: expected an undirected one, graph.to_undirected()")
@@ -80,7 +81,8 @@ def _refuse_weights(graph: Any, n_edges: int) -> None:
 
 
 def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs) -> Callable[[int, int], _gfn.Graphs]:
-    """What draws so many finished states on other graphs than the policy's own, by a seed."""
+    """Returns a function of a number and a seed that draws finished states on other graphs than the policy's
+    own."""
     network = policy.network if isinstance(policy, Trainer) else policy
     if not isinstance(network, Network):
         raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")
@@ -88,12 +90,13 @@ def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.
         raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
     if getattr(network.settings, "identity", False):
         raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
-    env = problem(graphs, network.env.for_size)  # type: ignore[call-arg]
+    env = problem(graphs, network.env.for_size)
     values = {name: value.detach().clone() for name, value in network.state_dict().items()}
-    sampler = Sampler(env, _again(env, network.settings, network._made, values, [], False))
+    sampler = Sampler(env, _restore_network(env, network.settings, network._build_settings, values, [], False))
     return lambda n, seed: sampler.sample(n, seed=seed).terminal
 
 
+@suggests_names
 def solve(
     policy: Network | Trainer | None,
     problem: type[GraphProblem],
@@ -104,26 +107,35 @@ def solve(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> Solution:
-    """The best solution of `problem` (`gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`) that is found in so many seconds on one graph: of
-    networkx, or an `edge_index` `[2, E]` of numpy or torch, where an edge may come both ways round (`n_nodes` where the last nodes have none).
-    A cut counts edges: for `Cut`, a graph of networkx with a `weight` other than 1 or with parallel edges is a ValueError; a `weight` of None
-    counts as 1.
+    """Finds the best solution of a problem on one graph within `seconds`.
 
-    `policy` was trained on that problem, on any graphs, with `identity=False`: a `Trainer`, or what `gfn.load` gives. Each of its samples is
-    improved by `rounds` rounds of local search. None is local search alone, which a policy is to be compared with. Ctrl-C is heard between
-    batches of samples; local search alone goes on until its time is over.
+    policy
+        A policy for that problem that was trained on any graphs with `identity=False`: a `Trainer`, or the
+        result of `gfn.load`. Each of its samples is improved by local search. None is local search alone, the
+        baseline for a policy.
+    problem
+        `gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`. A cut counts edges: a graph of networkx with
+        a `weight` other than 1 or with parallel edges is a `ValueError`; a `weight` of None counts as 1.
+    graph
+        A graph of networkx, or an `edge_index` `[2, E]` of numpy or torch, in which an edge may occur in both
+        directions.
+    n_nodes
+        The number of nodes of an `edge_index`, if the last nodes have no edges.
+    rounds
+        The rounds of local search per sample, at least 1.
+
+    Ctrl-C ends it between batches of samples; local search alone continues until its time is over.
     """
     if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
         raise TypeError(f"problem is {problem!r:.200}: expected gfn.IndependentSet, gfn.Clique, gfn.DominatingSet or gfn.Cut")
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-        raise ValueError(f"seconds is {seconds!r:.200}: expected a number above 0")
+    check(seconds, "seconds", float, Bounds(above=0.0))
     nodes, edges = _edges(graph, n_nodes)
     if issubclass(problem, Cut) and hasattr(graph, "number_of_edges"):
         _refuse_weights(graph, len(edges))
     graphs = _gfn.Graphs.of(np.asarray([len(nodes)]), edges, np.asarray([0, len(edges)]), directed=False)
     draw = None if policy is None else _draws(policy, problem, graphs)
     found, history, samples = _gfn.solve(
-        problem.__name__, graphs, draw, float(seconds), count(rounds, "rounds", least=1), checked_seed(seed)
+        problem.__name__, graphs, draw, float(seconds), count(rounds, "rounds", least=1), check_seed(seed)
     )
     steps = [Progress(seconds=at, size=size, origin=origin) for at, size, origin in history]
     return Solution(nodes=[nodes[a] for a in found], size=steps[-1].size, history=steps, samples=samples)

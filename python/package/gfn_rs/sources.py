@@ -1,52 +1,106 @@
-"""Where trajectories come from, beside the policy: a buffer, given objects, a source of your own, searches, a teacher."""
+"""Sources of a trainer's batches besides the policy's own trajectories: a buffer, data, searches, a teacher."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from typing import Any, Callable, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Callable, ClassVar, Literal
 
 import numpy as np
 import torch
 
-from ._settings import Settings, plain, variant
+from ._settings import COUNT, Settings, needs, plain, variant
 from .policies import Policy
 
 Path = Literal["uniform_backward", "policy_backward", "stored"]
 
 
+class SourceSettings(Settings):
+    """The base class of the entries of a trainer's `sources`."""
+
+    _role: ClassVar[str]
+    """A noun for the source's role in a trainer, which has at most one source of each role."""
+
+    def _described(self) -> dict[str, Any]:
+        """Returns the settings as checkpoints hold them, without functions and objects."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        return {name: plain(value, name) for name, value in values.items() if not (callable(value) or isinstance(value, Settings))}
+
+
+def sort_sources(sources: Any) -> dict[str, Any]:
+    """Returns the sources of a trainer by their role.
+
+    Raises a `TypeError` for anything that isn't a source, and a `ValueError` for two sources of one role.
+    """
+    examples = "expected a list of objects like Replay(), Data(objects) or LocalSearch(3)"
+    if not isinstance(sources, Sequence) or isinstance(sources, str):
+        raise TypeError(f"sources is {sources!r:.200}: {examples}")
+    by_role: dict[str, Any] = {}
+    for source in sources:
+        if not isinstance(source, SourceSettings):
+            raise TypeError(f"sources has {source!r:.200}: {examples}")
+        if source._role in by_role:
+            names = f"{type(by_role[source._role]).__name__} and {type(source).__name__}"
+            expected = f"expected at most one {source._role}, remove one of the two"
+            raise ValueError(f"sources has {names}: {expected}")
+        by_role[source._role] = source
+    return by_role
+
+
 @dataclass(frozen=True)
-class Replay(Settings):
-    """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
+class Replay(SourceSettings):
+    """A buffer of objects that were sampled.
 
-    With `distinct` no object is in it twice; with `diverse`, a full buffer takes only what is further than that from all that it holds,
-    by the `norm` of the difference of vectors (where states are vectors, acyclic graphs or points).
+    capacity
+        The largest number of objects, at least 1.
+    share
+        The share of each batch that is drawn from the buffer.
+    after
+        The number of steps before the first draw.
+    distinct
+        True if an object is in the buffer at most once.
+    eviction
+        The object that a full buffer drops: the oldest (`fifo`), or that of the lowest reward
+        (`best_reward`).
+    draw
+        The rule by which objects are drawn: `uniform`; by reward or loss to the power `exponent`; by rank in
+        the order of `rank_by`, in proportion to 1 / rank^exponent (`rank_prioritised`) or to 1 / (`k` n +
+        rank) of n objects (`weighted_ranks`), which favours about a share k of them. Or a function of an
+        object's log R and of its loss when it was last drawn (None before it was drawn) that returns the log
+        of its weight. It is called often, must depend on nothing else, and a resumed run uses the function
+        that it is given.
+    path
+        The path to an object: drawn anew by uniform backward steps, by P_B, or the one that it was found on
+        (`stored`).
+    diverse, norm
+        A distance: a full buffer takes only objects that are further than it from all others, by the `norm`
+        of the difference of vectors. For environments whose states are vectors, acyclic graphs or points.
+    objects_alone
+        True if no paths are kept, which saves memory; `path` isn't `stored` then.
 
-    `draw` is uniform; by reward or loss to the power `exponent`; or by rank in the order of `rank_by`: in proportion to
-    1 / rank^exponent, or to 1 / (`k` n + rank) of n objects, which favours about a share k of them. A function draws by a rule of your own:
-    it is given an object's log R and its loss when it was last drawn, None if it never was, and gives the log of its weight. It is asked
-    again and again, and must depend on nothing else; a run goes on with the function that it is given.
-
-    Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is asked about up to 8 replayed
-    objects again, and a `TrainingWarning` says if it has changed.
-
-    The path to an object is drawn anew by uniform steps back, by P_B, or is the one on which it was found (`stored`). Without it,
-    `objects_alone` keeps no paths, which saves memory.
+    Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is
+    computed again for up to 8 replayed objects, and a `TrainingWarning` says if it has changed.
     """
 
-    capacity: int = 10_000
+    _role = "replay buffer"
+
+    capacity: int = field(default=10_000, metadata=COUNT)
     share: float = 0.5
-    after: int = 10
+    after: int = field(default=10, metadata=COUNT)
     distinct: bool = False
     eviction: Literal["fifo", "best_reward"] = "fifo"
     draw: (
         Literal["uniform", "reward_prioritised", "loss_prioritised", "rank_prioritised", "weighted_ranks"]
         | Callable[[float, float | None], float]
     ) = "uniform"
-    exponent: float = 1.0
+    exponent: float = field(
+        default=1.0, metadata=needs("draw", "reward_prioritised", "loss_prioritised", "rank_prioritised")
+    )
     path: Path = "uniform_backward"
-    rank_by: Literal["reward", "loss"] = "reward"
-    k: float = 0.01
+    rank_by: Literal["reward", "loss"] = field(
+        default="reward", metadata=needs("draw", "rank_prioritised", "weighted_ranks")
+    )
+    k: float = field(default=0.01, metadata=needs("draw", "weighted_ranks"))
     diverse: float | None = None
     norm: Literal["l1", "l2", "max"] = "l2"
     objects_alone: bool = False
@@ -63,7 +117,7 @@ class Replay(Settings):
     def _priority(self) -> Callable[[float, float | None], float] | None:
         return None if isinstance(self.draw, str) else self.draw
 
-    def _text(self) -> str:
+    def _values(self) -> dict[str, Any]:
         exponent, by = plain(self.exponent, "exponent"), variant(self.rank_by)
         settings: dict[str, Any] = {
             "reward_prioritised": {"exponent": exponent},
@@ -73,7 +127,7 @@ class Replay(Settings):
         }
         named = self.draw if isinstance(self.draw, str) else "own"
         draw: Any = variant(named)
-        values = {
+        return {
             "capacity": plain(self.capacity, "capacity"),
             "distinct": plain(self.distinct, "distinct"),
             "diverse": None if self.diverse is None else {"cutoff": plain(self.diverse, "diverse"), "norm": variant(self.norm)},
@@ -81,14 +135,24 @@ class Replay(Settings):
             "eviction": variant(self.eviction),
             "draw": {draw: settings[named]} if named in settings else draw,
         }
-        return json.dumps(values, allow_nan=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Data(Settings):
-    """Given objects, as `sample` shows them (of molecules SMILES, too): `share` of each batch is paths to them, drawn back by uniform
-    steps or by P_B. A molecule that is several trees of `Fragments` is all of them, ten at most, and counts as often as any other. They must be finished objects of the environment. The reward is asked for theirs; under conditions, those of each
-    object are given, `[n, n_conditions]`."""
+class Data(SourceSettings):
+    """Objects that you have, as `sample` returns those of the environment (of molecules SMILES, too).
+
+    objects
+        Finished objects of the environment. The reward is computed for them. A molecule that is several trees
+        of `Fragments` is all of them, ten at most, and counts as often as any other.
+    share
+        The share of each batch that is drawn from them.
+    path
+        The path to an object: drawn by uniform backward steps, or by P_B.
+    conditions
+        The condition of each object, `[n, width]`, in a trainer with conditions.
+    """
+
+    _role = "data set"
 
     objects: Any = field(repr=False)
     share: float = 0.5
@@ -97,9 +161,17 @@ class Data(Settings):
 
 
 @dataclass(frozen=True)
-class Source(Settings):
-    """Objects of your own, anew for each batch: `function(n, rng)` is given their number, `share` of the batch, and a generator of numpy,
-    and gives so many finished objects. Paths to them are drawn back by P_B; the reward is asked for them, and a replay buffer takes them."""
+class Source(SourceSettings):
+    """Objects that a function returns for each batch. Paths to them are drawn by P_B, their reward is
+    computed, and a replay buffer takes them.
+
+    function
+        A function of a number and a generator of numpy that returns that number of finished objects.
+    share
+        The share of each batch that the function supplies.
+    """
+
+    _role = "source of objects"
 
     function: Callable[[int, np.random.Generator], Any]
     share: float = 0.5
@@ -110,22 +182,29 @@ class Source(Settings):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How many objects a trainer wants of a `FreshSource`."""
+class BatchRequest:
+    """The number of objects that a trainer wants from a `FreshSource`."""
 
-    least: int
-    """It can't do with fewer. 0 once the replay buffer can fill the batch in place of what isn't there yet."""
-    most: int
-    """So many go into the batch."""
-    more: bool
-    """Whether there may be more: those in front go into the replay buffer alone."""
+    min: int
+    """The smallest number; 0 if the replay buffer can fill the batch instead."""
+    max: int
+    """The number that enters the batch."""
+    allow_more: bool
+    """True if there may be more than `max`: the first ones enter the replay buffer only."""
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """What a `FreshSource` gives: objects, log R of each where it is known (else the reward is asked), and in a trainer with conditions
-    those that they were found under, `[n, n_conditions]`. In place of objects there may be `Trajectories`, which know both: the way that was
-    taken is learned from then, and none drawn."""
+class FreshObjects:
+    """The answer of a `FreshSource`.
+
+    objects
+        Finished objects, or `Trajectories`, which know log R and conditions themselves; the trainer then
+        learns from their actions, and no path is drawn.
+    log_rewards
+        log R of each object; None if the reward is to be computed.
+    conditions
+        The condition that each object was found under, `[n, width]`, in a trainer with conditions.
+    """
 
     objects: Any
     log_rewards: Any = None
@@ -133,38 +212,43 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class FreshSource(Settings):
-    """Fresh objects from elsewhere, in place of the policy's own: of other processes that sample with a copy of it, of an experiment.
-    `function(wanted, rng)` is given a `Wanted` and a generator of numpy, and gives finished objects, or `Drawn(objects, log_rewards)`, or
-    None for none yet. They count as new objects and go into the replay buffer. Paths to them are drawn back by P_B, so the objective must
-    learn from any trajectory.
+class FreshSource(SourceSettings):
+    """Objects from elsewhere that replace the policy's own trajectories: from other processes that sample
+    with a copy of the policy, or from an experiment. They count as new objects and enter the replay buffer.
+    Paths to them are drawn by P_B, so the objective must learn from any trajectory.
 
-    The trainer is at work while the function runs; the tensors of `trainer.named_parameters()`, taken before, are as they are then.
+    function
+        A function of a `BatchRequest` and a generator of numpy that returns finished objects; or `FreshObjects(objects,
+        log_rewards)`; or None if there are none yet.
+
+    The trainer can't be used while the function runs. Tensors of `trainer.named_parameters()` that were taken
+    before have their current values.
     """
 
-    function: Callable[[Wanted, np.random.Generator], Any]
+    _role = "source of fresh trajectories"
+
+    function: Callable[[BatchRequest, np.random.Generator], Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_function(self, "a `Wanted` and a generator")
+        _check_function(self, "a `BatchRequest` and a generator")
 
 
 @dataclass(frozen=True)
-class TransitionBatches(Settings):
-    """`updates` updates a step, each on `size` single transitions of the batch's trajectories: for detailed balance, modified or
-    forward-looking among it."""
+class LocalSearch(SourceSettings):
+    """Local search from each new object: backward steps by P_B, then forward steps by P_F (Kim et al. 2024).
+    What is found joins the batch.
 
-    size: int
-    updates: int = 1
+    max_back
+        The largest number of backward steps, at least 1.
+    rounds
+        Searches one after another from the same object, at least 1.
+    acceptance
+        The rule by which a proposal replaces the object: that of Metropolis and Hastings, or `greedy`, only
+        if it is better.
+    """
 
-    def _json(self) -> Any:
-        return {"size": self.size, "updates_per_draw": self.updates}
-
-
-@dataclass(frozen=True)
-class LocalSearch(Settings):
-    """Local search (Kim et al. 2024): from each fresh object up to `max_back` steps back by P_B and forwards again by P_F, `rounds` times
-    one after another. What is found joins the batch; a proposal is taken by the rule of Metropolis and Hastings, or if it is better."""
+    _role = "local search"
 
     max_back: int
     rounds: int = 1
@@ -175,10 +259,23 @@ class LocalSearch(Settings):
 
 
 @dataclass(frozen=True)
-class Teacher(Settings):
-    """An adaptive teacher (Kim et al. 2025): a second policy that supplies `share` of each batch, and learns to sample where the
-    trainer's own is wrong: in proportion to the squared imbalance, `1 + under_sampled` times as much where that samples too rarely, times
-    R^`alpha`. `epsilon` is added to the square."""
+class Teacher(SourceSettings):
+    """An adaptive teacher: a second policy that learns to sample where the trainer's own policy is wrong (Kim
+    et al. 2025). Its target is the squared imbalance, `1 + under_sampled` times as large if the trainer's
+    policy samples too rarely, times R^`alpha`.
+
+    policy
+        The settings of the teacher's network.
+    share
+        The share of each batch that it supplies, above 0.
+    under_sampled, alpha, epsilon
+        The weight of objects that are sampled too rarely; the exponent of R; a number added to the square,
+        above 0.
+    lr, log_z_lr, max_norm
+        The teacher's learning rates, and the norm that its gradients are clipped to.
+    """
+
+    _role = "teacher"
 
     policy: Policy
     share: float = 0.5
@@ -194,15 +291,34 @@ class Teacher(Settings):
         if type(self.policy) is Policy:
             raise TypeError("Teacher.policy is Policy: expected an object of a class like Mlp()")
 
-    def _values(self) -> dict[str, Any]:
-        numbers = {name: plain(getattr(self, name), name) for name in ("share", "under_sampled", "alpha", "epsilon")}
-        return {**numbers, "adam": {name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "max_norm")}}
+
+@dataclass(frozen=True)
+class Thompson(SourceSettings):
+    """Thompson sampling by the heads of one policy, `Mlp(heads=8)` (Rector-Brooks et al. 2023).
+
+    share
+        The share of a batch that each head learns from, above 0 and at most 1.
+    """
+
+    _role = "source of fresh trajectories"
+
+    share: float
 
 
 @dataclass(frozen=True)
-class Search(Settings):
-    """A search of your own: every `every` steps `function(objects, rng)` is given `objects` objects of the replay buffer and a generator
-    of numpy, and gives other objects, which the reward is asked for and which go into the buffer."""
+class Search(SourceSettings):
+    """A search by a function from objects of the replay buffer. The reward of what it returns is computed,
+    and the buffer takes it.
+
+    function
+        A function of objects and a generator of numpy that returns other objects, any number of them.
+    every
+        Steps between searches, at least 1.
+    objects
+        The number of objects that a search starts from, at least 1.
+    """
+
+    _role = "search"
 
     function: Callable[[Any, np.random.Generator], Any]
     every: int = 100
@@ -212,33 +328,45 @@ class Search(Settings):
         super().__post_init__()
         _check_function(self, "objects and a generator")
 
-    def _search(self) -> dict[str, Any]:
-        return {"every": self.every, "objects": self.objects, "mala": None}
-
 
 @dataclass(frozen=True)
-class Mala(Settings):
-    """The Metropolis-adjusted Langevin algorithm as a search (Sendera et al. 2024), for diffusions with a target of the library's: every
-    `every` steps a chain from each of `objects` objects of the replay buffer, of which every `thin`-th point behind `burn_in` is kept."""
+class Mala(SourceSettings):
+    """A search by the Metropolis-adjusted Langevin algorithm, for diffusions with a target of the library's
+    (Sendera et al. 2024).
+
+    every
+        Steps between searches.
+    objects
+        The number of objects of the replay buffer that chains start from.
+    steps, burn_in, thin
+        The steps of a chain; every `thin`-th point after the first `burn_in` steps is kept.
+    step_size, acceptance
+        The first step size, and the share of accepted steps that it is adapted to.
+    """
+
+    _role = "search"
 
     every: int = 100
     objects: int = 300
-    steps: int = 200
+    steps: int = field(default=200, metadata=COUNT)
     burn_in: int = 100
     thin: int = 10
     step_size: float = 0.01
     acceptance: float = 0.574
 
-    def _search(self) -> dict[str, Any]:
-        names = ("steps", "burn_in", "thin", "step_size", "acceptance")
-        mala = {name: plain(getattr(self, name), name) for name in names}
-        return {"every": self.every, "objects": self.objects, "mala": mala}
-
 
 @dataclass(frozen=True)
-class Hindsight(Settings):
-    """Other conditions for what is replayed: each object gets them with probability `share`, from
-    `function(objects, conditions, rng)`, and the reward is asked again. The conditions are a tensor `[n, n_conditions]`."""
+class Hindsight(SourceSettings):
+    """Other conditions for replayed objects, by a function. Their reward is computed again.
+
+    function
+        A function of objects, their conditions `[n, width]`, a tensor, and a generator of numpy, that returns
+        new conditions.
+    share
+        The probability that an object gets a new condition.
+    """
+
+    _role = "relabelling of conditions"
 
     function: Callable[[Any, torch.Tensor, np.random.Generator], Any]
     share: float = 0.5
@@ -249,20 +377,17 @@ class Hindsight(Settings):
 
 
 @dataclass(frozen=True)
-class FocusInHindsight(Settings):
-    """The same where conditions are a `Conditioning` with a focus: with probability `share` the direction of what is replayed becomes that of
-    the object's own rewards, so that it is one that was wanted (Roy et al. 2023)."""
+class FocusInHindsight(SourceSettings):
+    """Other conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus
+    becomes that of the object's own rewards, so that the object is one that was request (Roy et al. 2023).
+
+    share
+        The probability that an object gets a new condition.
+    """
+
+    _role = "relabelling of conditions"
 
     share: float = 0.5
-
-
-@dataclass(frozen=True)
-class Average(Settings):
-    """A moving average of the parameters, which `trainer.take_average()` makes those of the policy. With `sampling`, fresh trajectories
-    are drawn by it."""
-
-    decay: float = 0.999
-    sampling: bool = False
 
 
 def _check_function(settings: Source | Search | Hindsight | FreshSource, of: str) -> None:

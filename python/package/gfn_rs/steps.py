@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _gfn
 from ._checks import chosen, count
+from ._settings import check
 
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -18,36 +19,39 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moves:
-    """Moves of a batch of states, as arrays of one length. `moves[3]`, `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are moves, too."""
+    """Moves of a batch of states, as arrays of one length. `moves[3]`, `moves[2:5]`, `moves[[0, 4]]` and
+    `moves[mask]` are moves, too."""
 
     state: Whole
-    """The place in the batch of the state that each is a move of."""
+    """The index of each move's state in the batch."""
     slot: Whole | None
-    """The number of each among all moves of its state, legal or not: a network gives a logit for each. None where rules are asked, which
-    names say enough to."""
+    """The number of each among all moves of its state, legal or not: a network gives a logit for each. None
+    where rules are asked, which names say enough to."""
     kind: Whole
-    """The place of its type in `types`; `AddNode(attached=True)` is two types, the first node's and the others'."""
+    """The index of the type in `types`; `AddNode(attached=True)` is two types, one for the first node and one
+    for the others."""
     a: Whole
-    """Of graphs the node, or an edge's first one."""
+    """The node, or the first node of an edge, in environments of graphs."""
     b: Whole
     """The second node of an edge; 0 for others."""
     column: Whole
-    """The number of each among the type's moves there: the class of the node or the edge that is added; of an attached node its class times
-    the number of edge classes, plus the class of its edge; of an attribute that is set the value minus 1, plus the numbers of values of
-    all attributes before it. Of vectors it is the slot."""
+    """The number of each among the type's moves there: the class of the node or the edge that is added; of an
+    attached node its class times the number of edge classes, plus the class of its edge; of an attribute that
+    is set the value minus 1, plus the numbers of values of all attributes before it. Of vectors it is the
+    slot."""
     types: tuple[str, ...]
-    """The names of the types of moves."""
+    """Returns the moves of one state of the batch."""
     backward: bool = False
     """True for moves that lead back."""
 
     @property
     def graph(self) -> Whole:
-        """`state`, where states are graphs."""
+        """`state`, in environments of graphs."""
         return self.state
 
     @property
     def is_exit(self) -> Flags:
-        """True for exits, which end a trajectory and leave its state as it is."""
+        """True for exits, which end a trajectory and don't change its state."""
         exits = [kind for kind, name in enumerate(self.types) if name == "exit"]
         return np.isin(self.kind, exits)
 
@@ -56,12 +60,12 @@ class Moves:
         return self[self.state == count(state, "state")]
 
     def draw(self, rng: np.random.Generator) -> Moves:
-        """One move of each state, all of a state's with the same probability. States without a move have none."""
+        """Draws one move per state uniformly. States without moves get none."""
         order = np.lexsort((rng.random(len(self)), self.state))
         return self[order[np.unique(self.state[order], return_index=True)[1]]]
 
     def describe(self) -> list[str]:
-        """Each in words: its type, its nodes, its number among the type's moves there."""
+        """Returns each move as text: its type, its nodes, and its number among the moves of the type there."""
         rows = zip(self.kind.tolist(), self.a.tolist(), self.b.tolist(), self.column.tolist())
         return [f"{self.types[kind]}({a}, {b}, {column})" for kind, a, b, column in rows]
 
@@ -87,10 +91,10 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Which moves are legal: those of state k are `legal[ptr[k]:ptr[k + 1]]`, and a move's place among them is its slot."""
+    """Legal moves: those of state k are `legal[ptr[k]:ptr[k + 1]]`, indexed by slot."""
 
     ptr: Whole
-    """Where the slots of each state begin, `[n + 1]`."""
+    """The first slot of each state, `[n + 1]`."""
     legal: Flags
     """True for each slot that is legal, state by state."""
     has_exit: bool
@@ -107,20 +111,21 @@ class Masks:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What a step led to, a row for each state."""
+    """The result of a step, a row per state."""
 
     states: Any
-    """The states after it; those that took the exit are as they were."""
+    """The states after the step; an exit doesn't change a state."""
     reverse: Whole
-    """The slot of the move that undoes it, among the moves of the other direction of the state after it; -1 for exits, which nothing undoes."""
+    """The slot of the move that undoes it, among the moves of the other direction of the state after it; -1
+    for exits, which nothing undoes."""
     exit: Flags
-    """True where the exit was taken."""
+    """True if the exit was taken."""
     done: Flags
-    """True where no step follows in this direction."""
+    """True if no step follows in this direction."""
 
 
 class Walkable:
-    """What every environment whose moves can be listed does by hand."""
+    """The base class of environments whose moves can be listed, with their steps."""
 
     _env: _gfn.Env
 
@@ -135,7 +140,8 @@ class Walkable:
         return self._env.n_instances()
 
     def initial(self, n: int = 1, instance: int | npt.ArrayLike = 0) -> Any:
-        """`n` initial states; those of an instance, or of one for each, where there are several."""
+        """Returns `n` initial states; `instance` is the instance of all, or one per state, if there are
+        several."""
         n = count(n)
         instances = np.asarray(instance)
         if instances.dtype.kind not in "iu" or instances.shape not in ((), (n,)):
@@ -145,19 +151,21 @@ class Walkable:
         return self._env.initial(np.ascontiguousarray(np.broadcast_to(instances, n), dtype=np.int64))
 
     def moves(self, states: Any, backward: bool = False) -> Moves:
-        """All legal moves of states, or the legal moves back from them: state by state, in the order of their slots."""
+        """Returns all legal moves of states, or all backward moves from them, state by state in the order of
+        slots."""
         return self._moves(self._env.moves(states, _flag(backward)), backward)
 
     def masks(self, states: Any, backward: bool = False) -> Masks:
-        """Which slots are legal."""
+        """Returns which slots are legal."""
         return Masks(*self._env.masks(states, _flag(backward)))
 
     def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """Takes one move of each state; `moves` are those, in the order of the states, or their slots. An illegal one is a ValueError."""
+        """Takes one move per state. `moves` has one per state, in order, or their slots. An illegal move is a
+        `ValueError`."""
         return self._step(states, moves, False)
 
     def backward_step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """The same backwards."""
+        """Takes one backward move per state, as `step` does."""
         return self._step(states, moves, True)
 
     def is_initial(self, states: Any) -> Flags:
@@ -165,12 +173,14 @@ class Walkable:
         return self._env.is_initial(states)
 
     def keys(self, states: Any) -> list[bytes]:
-        """What tells states apart: keys are equal where two states are one, up to isomorphism where labels mean nothing."""
+        """Returns a key per state: keys are equal for equal states, up to isomorphism if labels have no
+        meaning."""
         return [bytes(key) for key in self._env.keys(states)]
 
     def log_automorphisms(self, states: Any) -> npt.NDArray[np.float64]:
-        """log |Aut| of each state, up to isomorphism: the log of the number of relabellings that change nothing, of the nodes that come after
-        the start. 0 where labels mean something."""
+        """Returns log |Aut| of each state, up to isomorphism: the log of the number of relabellings of the
+        nodes after the start that change nothing. It is 0 if labels have a meaning.
+        """
         return self._env.log_automorphisms(states)
 
     def _named(self, states: Any, state: Whole, slot: Whole, backward: bool) -> Moves:
@@ -186,13 +196,12 @@ class Walkable:
 
 
 def _flag(backward: Any) -> bool:
-    if not isinstance(backward, (bool, np.bool_)):
-        raise TypeError(f"backward is {backward!r:.200}: expected True or False")
+    check(backward, "backward", bool)
     return bool(backward)
 
 
 def _slots(moves: Any, n: int, backward: bool) -> Whole:
-    """The slot of one move for each of `n` states."""
+    """Returns the slot of one move for each of `n` states."""
     if isinstance(moves, Moves):
         if moves.backward != backward:
             way, other = ("backward", "forward") if backward else ("forward", "backward")

@@ -1,53 +1,48 @@
-"""The trainer, its settings, and what it reports."""
+"""The trainer and its figures."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
 import warnings as _warnings
 import weakref
-from typing import Any, Callable, Iterator, Literal, NamedTuple, Sequence, get_type_hints
+from dataclasses import replace
+from inspect import signature
+from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from . import _gfn, results
-from ._checks import conditions as checked_source
-from ._checks import count, described, example, rewards, there
-from ._checks import seed as checked_seed
+from ._checks import check_kind, check_seed, condition_source, count, describe, existing_path, reward_arguments
+from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
-from ._made import Made
 from ._parts import parts, shares
 from ._progress import Line
-from ._settings import AT_ONCE, checked, plain, variant
-from .conditioning import Conditioning
+from ._settings import AT_ONCE, check, plain, variant
+from ._suggestions import suggests_names
+from .conditioning import Conditioning, Conditions
 from .envs import Environment
 from .executors import Actors
-from .loading import noted
+from .exploration import Exploration
+from .loading import note_settings
 from .networks import Network
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import Reward, SizeReward
-from .schedules import InverseRoot, Linear, Number, schedule
+from .sources import FreshSource, SourceSettings, sort_sources
 from .trajectories import Trajectories, paths_of
-from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher, TransitionBatches
+from .updates import Adam
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
 
 
-LR_SCALE = InverseRoot(1.0, 1_000)
-"""The factor on learning rates unless another is chosen."""
-EPSILON = Linear(0.1, 0.01, 2_000)
-"""The share of uniform actions unless another is chosen."""
-
-
 class TrainingWarning(UserWarning):
-    """A sign that training goes wrong without an error."""
+    """A sign that training goes wrong, without an error."""
 
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -58,7 +53,7 @@ _DETACHED_WORDS = "the module's embeddings have no gradients (are they detached,
 
 
 def _warn_of_detached(module: Any) -> None:
-    """Warns of a module that is to be trained and gives embeddings that no gradient leads away from; the extension calls it."""
+    """Warns of a module whose embeddings have no gradients, so that it isn't trained. The extension calls it."""
     _DETACHED[:] = [one for one in _DETACHED if one() is not None]
     with contextlib.suppress(TypeError):
         _DETACHED.append(weakref.ref(module))
@@ -69,94 +64,89 @@ def _warn_of_detached(module: Any) -> None:
 _NEVER_ADVANCED = 3
 
 
-class Stored(NamedTuple):
-    """What a replay buffer holds."""
+class BufferContents(NamedTuple):
+    """The contents of a replay buffer."""
 
     objects: States
-    """The objects, as `Trainer.sample` shows them."""
+    """The objects, as `Trainer.sample` returns them."""
     log_rewards: npt.NDArray[np.float64]
     """log R of each."""
     conditions: torch.Tensor | None
     """The condition of each, `[n, C]`; None without conditions."""
 
 
-
-
-def _placed(device: str) -> torch.device:
-    """A device with its number."""
+def _numbered_device(device: str) -> torch.device:
+    """Returns a device with its number."""
     placed = torch.device(device)
     return torch.device(placed.type, 0) if placed.type == "cuda" and placed.index is None else placed
 
 
 def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
-    """Refuses a network that was built for something else, and one that is trained already."""
+    """Refuses a network that was built for other settings, or that is trained already."""
     if network._trained:
         raise ValueError("policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)")
     if network.env is not env and network.env != env:
         raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
     for name, built, asked in (
         ("n_conditions", network.n_conditions, n_conditions),
-        ("device", torch.device(network._made["device"]), _placed(device)),
-        ("double", network._made["double"], double),
+        ("device", torch.device(network._build_settings["device"]), _numbered_device(device)),
+        ("double", network._build_settings["double"], double),
     ):
-        if _placed(str(built)) != asked if name == "device" else built != asked:
+        if _numbered_device(str(built)) != asked if name == "device" else built != asked:
             raise ValueError(f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same")
-    if heads["paths"] and not network._made.get("paths"):
+    if heads["paths"] and not network._build_settings.get("paths"):
         raise ValueError("the objective estimates numbers of paths, for which a policy that is built before has no head: expected its settings")
     if heads["flow"] and not network.has_flow:
         raise ValueError("the objective learns from state flows, and the policy was built without: expected build(env, flow=True)")
 
 
-class Trainer(Made):
+class Trainer:
     """Trains a policy: samples, replays, scores, differentiates, updates.
 
-    `reward` is one of the library's (`RingReward()`), or a function of a batch of states that gives log R of each. `policy` is a
-    class of settings (`GraphNet()`); `objective` trajectory balance, unless another is given.
-
+    env
+        The environment, `Ring(4)`.
+    reward
+        A reward of the library's, `RingReward()`, or a function of a batch of states that returns log R of
+        each. With a `Conditioning` it may be a list of them.
+    policy
+        The settings of a network, `GraphNet()`, or a network that was built from them.
+    objective
+        The loss, `TrajectoryBalance()` by default.
     batch
-        Trajectories per step.
-    lr, log_z_lr
-        Learning rates of the network and of log Z.
-    lr_scale
-        A factor on both. It falls with the square root of the step by default; where the number of steps is known, `Linear(1, 0, n)`
-        ends closer to the target. `None`: the rates stay as they are.
-    max_norm
-        The norm that gradients are clipped to.
-    epsilon
-        The share of uniform actions in sampling. The default, `gfn_rs.EPSILON`, is 0 where the objective learns from the policy's own
-        trajectories alone and where actions can't be mixed with uniform ones; any other schedule is refused there. `None` is 0: nothing explores.
-    temperature, exit_bias, noise
-        What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
-    replay, data, source, fresh
-        A buffer, `Replay()`; given objects, `Data(objects)`; objects of your own for each batch, `Source(function)`; objects from elsewhere
-        in place of the policy's own, `FreshSource(function)`.
-    local_search, teacher, thompson, search
-        Further exploration: `LocalSearch(3)`; a second policy, `Teacher(Mlp())`; heads of one policy, `Mlp(heads=8)`, of which each learns
-        from such a share of a batch (Rector-Brooks et al. 2023); a search from the objects of the buffer, `Search(function)` or `Mala()`.
-    average
-        A moving average of the parameters, `Average()`.
-    hindsight
-        Other conditions for what is replayed, `Hindsight(function)` or `FocusInHindsight()`.
-    regression
-        The loss of a residual.
-    chunk
-        Transitions that are scored at once, where a whole batch takes too much memory.
-    transitions
-        Updates on single transitions, `TransitionBatches(64, updates=8)`, in place of one on whole trajectories.
-    reward_exponent
-        A schedule of the exponent of R in training that ends at 1, `Linear(0.1, 1, n)`: a reward that is flat at first. Buffers and exact
-        distances are of R itself, loss and log Z of a step of its own target.
-    conditions, n_conditions
-        One policy for a family of rewards: a function of a number n and a generator of numpy that gives an array `[n, n_conditions]`. The
-        reward is then a function of states and conditions, a tensor. Or a `Conditioning`: temperatures, preferences among several rewards
-        (`reward` is a list of them then, each of states alone), directions of focus.
-    device, double
-        "cpu", "cuda" or "cuda:1", or a `torch.device`; double precision in place of single.
+        Trajectories per step, at least 1.
+    adam
+        The updates of parameters, `Adam(lr=1e-3)`.
+    exploration
+        The sampling of trajectories, `Exploration(epsilon=0.1)`.
+    sources
+        The sources of a batch besides the policy's own trajectories, a list with at most one of each kind:
 
-    The library works on one thread, which is fastest for small networks, and its first trainer sets torch to one, unless a number was
-    chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
+        * `Replay()`, a buffer of objects;
+        * `Data(objects)`, objects that you have, or `Source(function)`, objects that a function returns for
+          each batch;
+        * `FreshSource(function)` or `Thompson(share)`, which replace the policy's own trajectories;
+        * `LocalSearch(max_back)`, a search from each new object;
+        * `Teacher(policy)`, a second policy that explores;
+        * `Search(function)` or `Mala()`, a search from objects of the buffer;
+        * `Hindsight(function)` or `FocusInHindsight()`, other conditions for replayed objects.
+    conditions
+        The conditions of a family of rewards that one policy learns: `Conditions(function, width)`, with a
+        reward that is a function of states and conditions; or a `Conditioning`: temperatures, preferences
+        among several rewards (each of states alone), directions of focus.
+    seed
+        The seed of all random numbers, from 0 to 2**64 - 1.
+    device
+        "cpu", "cuda" or "cuda:1", or a `torch.device`.
+    double
+        True for numbers of double precision.
+
+    These settings are attributes of the trainer; `batch` is called `batch_size`. They can't be changed.
+
+    The library works on one thread, which is fastest for small networks, and its first trainer sets torch to
+    one, unless a number was chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
     """
 
+    @suggests_names
     def __init__(
         self,
         env: Environment,
@@ -165,32 +155,10 @@ class Trainer(Made):
         objective: Objective | None = None,
         *,
         batch: int = 128,
-        lr: float = 1e-3,
-        log_z_lr: float = 1e-1,
-        lr_scale: Number | None = LR_SCALE,
-        weight_decay: float = 0.0,
-        max_norm: float | None = None,
-        epsilon: Number | None = EPSILON,
-        temperature: Number = 1.0,
-        exit_bias: Number = 0.0,
-        noise: Number = 0.0,
-        replay: Replay | None = None,
-        data: Data | None = None,
-        source: Source | None = None,
-        fresh: FreshSource | None = None,
-        local_search: LocalSearch | None = None,
-        teacher: Teacher | None = None,
-        thompson: float | None = None,
-        search: Search | Mala | None = None,
-        average: Average | None = None,
-        hindsight: Hindsight | FocusInHindsight | None = None,
-        regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
-        chunk: int | None = None,
-        transitions: TransitionBatches | None = None,
-        reward_exponent: Number = 1.0,
-        max_steps: int = 100_000,
-        conditions: Callable[[int, np.random.Generator], Any] | Conditioning | None = None,
-        n_conditions: int = 0,
+        adam: Adam = Adam(),
+        exploration: Exploration = Exploration(),
+        sources: Sequence[SourceSettings] = (),
+        conditions: Conditions | Conditioning | None = None,
         seed: int = 0,
         device: str | torch.device = "cpu",
         double: bool = False,
@@ -198,112 +166,115 @@ class Trainer(Made):
         objective = TrajectoryBalance() if objective is None else objective
         built = policy if isinstance(policy, Network) else None
         policy = policy.settings if isinstance(policy, Network) else policy
-        for what, value, expected in (
-            ("env", env, Environment),
-            ("policy", policy, Policy),
-            ("objective", objective, Objective),
-        ):
-            if not isinstance(value, expected) or type(value) is expected:
-                kind = value.__name__ if isinstance(value, type) else type(value).__name__
-                wrap = ""
-                if what == "policy" and isinstance(value, torch.nn.Module):
-                    wrap = "; wrap your own torch module in VectorModule or GraphModule"
-                raise TypeError(f"{what} is {kind}: expected an object of a class of the library, such as {example(expected)}{wrap}")
-        of_rewards = rewards(reward)
+        check_kind("env", env, Environment, "Ring(4)")
+        check_kind("policy", policy, Policy, "GraphNet()")
+        check_kind("objective", objective, Objective, "TrajectoryBalance()")
+        of_rewards = reward_arguments(reward)
         of_sizes = all(isinstance(one, SizeReward) for one in (reward if isinstance(reward, (list, tuple)) else [reward]))
         if getattr(env, "for_size", False) and not of_sizes:
             raise ValueError(f"{type(env).__name__}(for_size=True) shows networks what a SizeReward depends on: expected one, or for_size=False")
-        hints = get_type_hints(Trainer.__init__)
-        given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
-        given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
-        given |= {"data": data, "source": source, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
-        given |= {"transitions": transitions, "reward_exponent": reward_exponent}
-        given |= {"average": average, "hindsight": hindsight, "fresh": fresh}
-        given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
-        for name, setting in given.items():
-            checked(setting, name, hints[name])
-        seed = checked_seed(seed)
-        drawn_from, n_conditions = checked_source(conditions, n_conditions, reward)
+        for name, value, hint in (
+            ("batch", batch, int),
+            ("adam", adam, Adam),
+            ("exploration", exploration, Exploration),
+            ("device", device, str | torch.device),
+            ("double", double, bool),
+        ):
+            check(value, name, hint)
+        seed = check_seed(seed)
+        by_role = sort_sources(sources)
+        replay, data = by_role.get("replay buffer"), by_role.get("data set")
+        local_search, fresh = by_role.get("local search"), by_role.get("source of fresh trajectories")
+        function = fresh.function if isinstance(fresh, FreshSource) else None
+        actors = function if isinstance(function, Actors) else None
+        drawn_from, n_conditions = condition_source(conditions, reward)
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
-            "adam": {
-                "lr": plain(lr, "lr"),
-                "log_z_lr": plain(log_z_lr, "log_z_lr"),
-                "weight_decay": plain(weight_decay, "weight_decay"),
-                "max_norm": plain(max_norm, "max_norm"),
-            },
-            "temperature": schedule(temperature),
-            "exit_bias": schedule(exit_bias),
-            "noise": schedule(noise),
-            "regression": variant(regression),
-            "chunk": plain(chunk, "chunk"),
-            "transitions": None if transitions is None else transitions._json(),
-            "reward_exponent": schedule(reward_exponent),
-            "max_steps": plain(max_steps, "max_steps"),
-            "lr_scale": schedule(1.0 if lr_scale is None else lr_scale),
+            "regression": variant(objective.regression),
+            **adam._training(),
+            **exploration._training(),
+            **shares(replay, data),
         }
-        if epsilon is not EPSILON:
-            training["epsilon"] = schedule(0.0 if epsilon is None else epsilon)
         if local_search is not None:
             training["local_search"] = local_search._json()
-        where = shares(replay, data)
-        training |= where
-        if where:
-            training["replay_path"] = variant(where["replay_path"])
-        others = parts(
-            env,
-            policy,
-            objective,
-            n_conditions,
-            data=data,
-            source=source,
-            fresh=fresh,
-            replay=replay,
-            teacher=teacher,
-            search=search,
-            hindsight=hindsight,
-            average=average,
-            thompson=thompson,
-        )
-        description: dict[str, Any] = {"gfn_rs": described(env, policy, reward)}
+        others = parts(env, policy, objective, n_conditions, by_role, adam.average)
+        description: dict[str, Any] = {"gfn_rs": describe(env, policy, reward)}
         if others.description:
             description["parts"] = others.description
-        # `batch` is what draws one.
-        vars(self).update({name: value for name, value in given.items() if name != "batch"}, batch_size=batch)
-        vars(self).update(env=env, reward=reward, policy=policy, objective=objective, conditions=conditions, seed=seed)
+        self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
+        # `batch` is a method.
+        self.batch_size = batch
+        self.adam, self.exploration, self.sources, self.conditions = adam, exploration, tuple(sources), conditions
+        self.seed, self.device, self.double = seed, device, double
         self._warned = 0
         # Warnings that the session doesn't know.
         self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
-        session: dict[str, Any] = {"rewards": of_rewards, "policy": policy._text(), "module": policy._module()}
-        session |= {"objective": objective._text(), "loss": objective._loss(), "conditions": drawn_from, "n_conditions": n_conditions}
-        session |= {"training": json.dumps(training, allow_nan=False), "description": json.dumps(description, allow_nan=False)}
         made = {"seed": seed, "n_conditions": n_conditions, "double": bool(double)}
-        session |= {"parts": others, "replay": None if replay is None else replay._text()}
-        session |= {"seed": seed, "device": str(device), "double": bool(double)}
-        # Which heads the objective asks for, the extension adds.
-        session |= {"note": json.dumps({"env": noted(env), "policy": noted(policy), "made": made}, allow_nan=False)}
-        self._session = _gfn.Session(env._env, **session)
+        session: dict[str, Any] = {
+            "rewards": of_rewards,
+            "policy": policy,
+            "objective": (objective._by_class(), objective._loss()),
+            "conditions": drawn_from,
+            "n_conditions": n_conditions,
+            "training": training,
+            "replay": None if replay is None else replay._values(),
+            "parts": others,
+            "description": description,
+            # The extension adds the heads that the objective needs.
+            "note": {"env": note_settings(env), "policy": note_settings(policy), "made": made},
+            "seed": seed,
+            "device": str(device),
+            "double": bool(double),
+        }
+        new_session = _gfn.Session(env._env, session)
         self._network: Network | None = None
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
             # Settings that don't fit were refused above, before the policy is taken from whoever has it.
-            _check_built(built, env, n_conditions, str(device), bool(double), self._session.heads())
-            if fresh is not None and isinstance(fresh.function, Actors):
-                fresh.function._check_free(n_conditions, conditions)
-            self._session = built._given(lambda policy: _gfn.Session(env._env, **session, built=policy))
-            built._take(self._session)
+            _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
+            if actors is not None:
+                actors._check_free(n_conditions, conditions)
+            new_session = built._lend_policy(lambda policy: _gfn.Session(env._env, session, policy))
+            built._show_parameters(new_session)
             built._trained = True
             self._network = built
-        if not self._session.explores():
-            vars(self)["epsilon"] = 0.0
-        if fresh is not None and isinstance(fresh.function, Actors):
-            fresh.function._of(self, batch, n_conditions, conditions)
+        if not new_session.explores():
+            self.exploration = replace(exploration, epsilon=0.0)
+        # From here on the settings can't be changed.
+        self._session = new_session
+        if actors is not None:
+            actors._attach(self, batch, n_conditions, conditions)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_session" in vars(self) and not name.startswith("_"):
+            if name in vars(self) and (name == "batch_size" or name in signature(Trainer).parameters):
+                raise AttributeError(
+                    f"{name} of a trainer is settled when it is made, and setting it would change nothing: make a "
+                    "new trainer of other settings, which takes the parameters over from a checkpoint by `restore`"
+                )
+            # A subclass has attributes of its own.
+            ours = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] == __package__]
+            if type(self) in ours or any(name in vars(kind) for kind in ours):
+                raise AttributeError(
+                    f"a trainer has no {name} that can be set: its settings are given when it is made"
+                )
+        super().__setattr__(name, value)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "a trainer isn't copied or pickled: `save(path)` writes a checkpoint, from which a trainer of the same "
+            "settings goes on by `resume(path)`; what `exact` and the evaluations give can be pickled"
+        )
+
+    def __repr__(self) -> str:
+        parts = f"{self.env!r}, {self.objective!r}, {self.policy!r}, batch={self.batch_size!r}"
+        return f"{type(self).__name__}({parts}, adam={self.adam!r}, exploration={self.exploration!r})"
 
     def step(self) -> dict[str, Any]:
-        """One step: what it was like, by name."""
+        """Makes one step. Returns its figures by name, those of `history`."""
         self._check_learning()
         columns, failed = self._session.advance(1)
         self._keep(columns, warn=failed is None)
@@ -319,16 +290,18 @@ class Trainer(Made):
         every: int = 100,
         progress: bool | None = None,
     ) -> "Trainer":
-        """Makes `steps` more steps.
+        """Makes `steps` more steps and returns the trainer.
 
-        `callback(trainer, record)` is called after every `every` steps and at the end, with what the last step was like; if it gives True
-        the run ends there. The trainer can be used in it: sampled, evaluated, saved. `progress` shows a line on a terminal.
+        callback, every
+            `callback(trainer, record)` is called after every `every` steps and at the end, with the figures
+            of the last step. It may use the trainer: sample, evaluate, save. The run ends if it returns True.
+        progress
+            True shows a line of progress; None does so on a terminal.
         """
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
-        if progress is not None and not isinstance(progress, bool):
-            raise TypeError(f"progress is {progress!r:.200}: expected True, False or None")
+        check(progress, "progress", bool | None)
         self._check_learning()
         line = Line(steps, sys.stderr.isatty() if progress is None else progress)
         left = steps
@@ -376,70 +349,97 @@ class Trainer(Made):
 
     @property
     def history(self) -> Columns:
-        """What each step was like: arrays by name (step, loss, log_z, mean_len, grad_norm, seconds, reward_calls)."""
+        """The figures of all steps, an array for each name: step, loss, log_z, mean_len, grad_norm, seconds,
+        reward_calls."""
         return {name: np.asarray(values) for name, values in self._history.items()}
 
     def frame(self) -> Any:
-        """The same as a pandas frame, a row per step."""
+        """Returns `history` as a pandas frame with a row per step."""
         import pandas
 
         return pandas.DataFrame(self.history).set_index("step") if self._history else pandas.DataFrame()
 
     def sample(self, n: int, conditions: Any = None) -> States:
-        """Draws `n` finished objects from the policy, without exploration; each call draws new ones. Under conditions, `[n, C]`, where
-        the trainer has them."""
+        """Draws `n` finished objects from the policy, without exploration. Each call draws new ones.
+
+        In a trainer with conditions, `conditions` has one for each object, `[n, width]`.
+        """
         return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
-        """The same, and log R of each."""
+        """Draws `n` finished objects as `sample` does, and returns them with log R of each."""
         states, log_rewards = self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> results.Exact:
-        """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
-        condition, `[C]`, where the trainer has them."""
-        return results.Exact(**results.of(self._session.exact(count(limit, "limit"), self._condition(condition))))
+        """Computes the policy's distribution over all states, and compares it with the reward's. More than
+        `limit` states are refused.
 
-    def evaluate(self, n: int = 1000, condition: Any = None) -> results.Sampled:
-        """Estimates from `n` samples, where states can't be listed: bounds on log Z, the best objects, modes. Under one condition, `[C]`,
-        where the trainer has them."""
-        return results.Sampled(**results.of(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
+        In a trainer with conditions, `condition` is one of them, `[width]`.
+        """
+        return results.Exact(**results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition))))
 
-    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.Tested:
-        """What the policy makes of given objects, a test set say: their log-probabilities, from `paths` paths back to the start each, and
-        how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
-        return results.Tested(**results.of(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
+    def evaluate(self, n: int = 1000, condition: Any = None) -> results.SampleEvaluation:
+        """Estimates from `n` samples, for environments whose states can't be listed: bounds on log Z, the
+        best objects, modes.
+
+        In a trainer with conditions, `condition` is one of them, `[width]`.
+        """
+        return results.SampleEvaluation(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
+
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.ObjectEvaluation:
+        """Estimates the log-probability of given objects, such as a test set, and its correlation with the
+        reward.
+
+        objects
+            Objects as `sample` returns them; of molecules SMILES, too.
+        paths
+            The number of backward paths per object.
+        condition
+            One condition, `[width]`, in a trainer with conditions.
+        """
+        return results.ObjectEvaluation(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
 
     def certify(self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64) -> results.Certificate:
-        """Certifies the policy by samples, where states can't be listed: bounds on log Z and on the total variation to the target, an
-        estimate of flow consistency on subsets of objects, and what speaks against the policy.
+        """Certifies the policy by samples, for environments whose states can't be listed. Print the result
+        for a table.
 
-        The lower bounds hold whatever the policy is. Samples of the policy have no upper bound: they can't show what it misses.
+        It has bounds on log Z and on the total variation to the target, an estimate of flow consistency on
+        subsets of objects, and reasons not to trust the policy. The lower bounds hold for any policy. Samples
+        of the policy give no upper bound: they can't show what it misses.
 
-        `samples` are trajectories of the policy, and as many uniform random walks; each of `subsets` has `size` objects, a third from the
-        policy, from random walks, and from a local search for rewards; `paths` lead back from each. Print it for a table."""
+        samples
+            The number of trajectories of the policy, and of uniform random walks, at least 2.
+        subsets, size
+            The number of subsets, at least 2, and their size, at least 3. A third of each comes from the
+            policy, from random walks, and from a local search for rewards.
+        paths
+            The number of backward paths per object, at least 8.
+        """
         given = (
             count(samples, "samples", least=2, most=AT_ONCE),
             count(subsets, "subsets", least=2, most=AT_ONCE),
             count(size, "size", least=3, most=AT_ONCE),
             count(paths, "paths", least=8, most=AT_ONCE),
         )
-        return results.Certificate.read(self._session.certified(*given))
+        return results.Certificate(**self._session.certified(*given))
 
     def judge(self, objects: Any, limit: int = 1_000_000) -> results.Judgement:
-        """What samples of any sampler say of it, beside the exact target of this trainer's reward: the policy isn't asked. Objects are as
-        `sample` shows them; of molecules SMILES, too. More than `limit` states are refused."""
-        return results.Judgement.read(**self._session.judged(objects, count(limit, "limit")))
+        """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
+        used.
+
+        Objects are as `sample` returns them; of molecules SMILES, too. More than `limit` states are refused.
+        """
+        figures, missing = self._session.judged(objects, count(limit, "limit"))
+        return results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
-        """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
+        """Replaces the policy's parameters by their average (`Adam(average=Average())`), for after training."""
         self._session.take_average()
         return self
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
-        if (conditions is None) != (self._n_conditions == 0):
-            there = "no conditions" if conditions is None else "conditions"
-            raise ValueError(f"{there} for a trainer with {self._n_conditions} numbers of them: expected them where it has some")
+        check_presence(conditions, self._n_conditions, "{} for a trainer")
         return None if conditions is None else checked_conditions(conditions, n, self._n_conditions, "conditions is")
 
     def _condition(self, condition: Any) -> torch.Tensor | None:
@@ -448,12 +448,13 @@ class Trainer(Made):
         return self._conditions(None if condition is None else np.reshape(condition, (1, -1)), 1)
 
     def prefill(self, n: int) -> int:
-        """Fills the buffer with `n` uniform random walks; how many stayed."""
+        """Offers `n` uniform random walks to the replay buffer, and returns the number that it kept."""
         return self._session.prefill(count(n, most=AT_ONCE))
 
     @property
     def network(self) -> Network:
-        """The policy as a module of torch: called with states it says what it makes of them, and a `Sampler` draws of it."""
+        """The policy as a torch module, which computes log-probabilities of states and which a `Sampler`
+        draws from."""
         if self._network is None:
             made = {"seed": self.seed, "n_conditions": self._n_conditions, "device": str(self.device), "double": bool(self.double)}
             made |= self._session.heads()
@@ -462,8 +463,10 @@ class Trainer(Made):
         return self._network
 
     def batch(self) -> Trajectories:
-        """The batch of the next step, of all that the trainer draws from: fresh trajectories, replayed, given, searched ones. With `score`,
-        `loss` and `advance` it is what `step` does, for a loop and an optimizer of your own:
+        """Draws the batch of the next step from all sources: fresh, replayed, given and searched
+        trajectories.
+
+        With `score`, `loss` and `advance` it makes up a step, for a custom loop and optimizer:
 
             batch = trainer.batch()
             scores = trainer.score(batch)
@@ -471,8 +474,8 @@ class Trainer(Made):
             optimizer.zero_grad(); loss.backward(); optimizer.step()
             trainer.advance(batch, scores)
 
-        What an optimizer does is your own business then: clipping, decay of weights, `lr_factor`. Where each head of a policy learns from a share of
-        the batch (`thompson`), the scores are those of all shares, one after the other.
+        Clipping, weight decay and learning rates (`lr_factor`) belong to the optimizer then. With `Thompson`,
+        the scores are those of each head's share of the batch, one after another.
         """
         self._check_learning()
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
@@ -482,12 +485,14 @@ class Trainer(Made):
         return Trajectories(self.env, self._session.draw_batch())
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
-        """What policy and reward say of trajectories, with gradients: a batch of the trainer's, a part of one, or any others of the
-        environment. All that the objective asks for is in it."""
+        """Computes log-probabilities and rewards of trajectories, with gradients: all that the objective
+        reads. The trajectories are a batch of the trainer, a part of one, or others of the environment.
+        """
         return self._session.score(paths_of(trajectories, self.env), torch.is_grad_enabled())
 
     def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
-        """The loss of scores by the objective, with gradients; of the batch of the next step without any, for whoever needs no more."""
+        """Computes the objective's loss of scores, with gradients; without scores, of the batch of the next
+        step."""
         if scores is None:
             scores = self.score(self.batch())
         if not isinstance(scores, _gfn.Scores):
@@ -497,9 +502,12 @@ class Trainer(Made):
         return loss
 
     def advance(self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None) -> dict[str, Any]:
-        """Ends a step that your own loop made: priorities and a teacher learn of the scores, averages follow, schedules move on, and the
-        step is counted and kept in `history` and the record. `loss` is the number that `history` has; without it the one that `loss(scores)` gave.
-        What the step was like, by name."""
+        """Ends a step of a custom loop: counts it, updates priorities, the teacher and averages, and moves
+        schedules on.
+
+        `loss` is the number for `history`; by default the one that `loss(scores)` returned. Returns the
+        figures of the step.
+        """
         if not isinstance(scores, _gfn.Scores):
             raise TypeError(f"scores is a {type(scores).__name__}: expected what `score(batch)` gave")
         if loss is None:
@@ -516,71 +524,74 @@ class Trainer(Made):
         return {name: values[-1] for name, values in columns.items()}
 
     def rewarded(self, trajectories: Trajectories) -> Trajectories:
-        """The same trajectories with what the reward says of their objects. These calls aren't counted."""
+        """Returns the trajectories with log R of their objects. These calls of the reward aren't counted."""
         return Trajectories(self.env, self._session.rewarded(paths_of(trajectories, self.env)))
 
     @property
     def lr_factor(self) -> float:
-        """The factor on learning rates that `lr_scale` has for the next step, for an optimizer of your own."""
+        """The value of `Adam.schedule` at the next step, for a custom optimizer."""
         return self._session.lr_factor()
 
     @property
-    def buffer(self) -> Stored | None:
-        """What the replay buffer holds, oldest first; None without one."""
+    def buffer(self) -> BufferContents | None:
+        """The contents of the replay buffer, oldest first; None without a buffer."""
         stored = self._session.stored()
-        return None if stored is None else Stored(*stored)
+        return None if stored is None else BufferContents(*stored)
 
     def remember(self, trajectories: Trajectories) -> int:
-        """Offers trajectories to the replay buffer; how many stayed. Those without log R are asked the reward."""
+        """Offers trajectories to the replay buffer, and returns the number that it kept. The reward is
+        computed for those without log R."""
         return self._session.remember(paths_of(trajectories, self.env))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """The policy's parameters by name: the tensors themselves, not copies. While another thread trains, leave them and their gradients
-        alone: torch has no lock for them."""
+        """Yields the policy's parameters by name: the tensors themselves, not copies. Don't use them or their
+        gradients while another thread trains: torch has no lock for them.
+        """
         yield from self._session.parameters()
 
     def parameters(self) -> Iterator[torch.Tensor]:
-        """Those that are trained, for an optimizer."""
+        """Yields the parameters that are trained, for an optimizer."""
         return (tensor for _, tensor in self.named_parameters() if tensor.requires_grad)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint, a folder that `resume` goes on from bit for bit."""
+        """Writes a checkpoint, a folder from which `resume` continues bit for bit."""
         self._session.save(os.fsdecode(path))
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
-        """Goes on from a checkpoint of a trainer of the same settings."""
-        self._session.resume(there(path))
+        """Continues from a checkpoint of a trainer with the same settings."""
+        self._session.resume(existing_path(path))
         return self
 
     def restore(self, path: str | os.PathLike[str]) -> "Trainer":
-        """Takes the parameters of a checkpoint over, and nothing else: one of Rust's, or of a trainer of other settings but the same
-        network."""
-        self._session.restore(there(path))
+        """Takes over the parameters of a checkpoint, and nothing else. The checkpoint may be one of Rust, or
+        of a trainer with other settings but the same network.
+        """
+        self._session.restore(existing_path(path))
         return self
 
     @property
     def steps_done(self) -> int:
-        """Steps made."""
+        """The number of steps that were made."""
         return self._session.steps_done()
 
     @property
     def reward_calls(self) -> int:
-        """New objects that the reward was asked for."""
+        """The number of new objects that the reward was computed for."""
         return self._session.reward_calls()
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that are trained."""
+        """The number of numbers that are trained."""
         return self._session.n_parameters()
 
     @property
     def warnings(self) -> Sequence[str]:
-        """Signs of trouble so far: all that this trainer warned of."""
+        """The warnings of this trainer so far."""
         module = self.policy._module()
         detached = module is not None and any(one() is module for one in _DETACHED)
         return [*self._session.warnings(), *self._own_warnings, *([_DETACHED_WORDS] if detached else [])]
 
     @property
     def replay_len(self) -> int | None:
-        """Objects in the buffer; None without one."""
+        """The number of objects in the buffer; None without a buffer."""
         return self._session.replay_len()

@@ -1,4 +1,4 @@
-"""Trajectories: ways from the initial state to finished objects, and what draws them."""
+"""Trajectories, and the sampler that draws them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._checks import chosen, count
-from ._checks import seed as checked_seed
+from ._checks import check_seed, chosen, count
 from ._conditions import checked as checked_conditions
-from ._settings import AT_ONCE
+from ._settings import AT_ONCE, check, kind_name
+from ._suggestions import suggests_names
 from .steps import Flags, Moves, Whole
 
 if TYPE_CHECKING:
@@ -27,15 +27,19 @@ _COLD = 1e-9
 
 
 class Trajectories:
-    """A batch of whole trajectories. The T transitions of all of them stand one after the other, trajectory by trajectory; an exit is the
-    last transition of its own. `trajectories[3]`, `trajectories[2:5]`, `trajectories[mask]` are trajectories, and `+` joins two batches.
-    They can be pickled: who reads them walks each again from the start, and refuses moves that its environment forbids.
+    """A batch of whole trajectories. Their T transitions are stored trajectory by trajectory; an exit is the
+    last transition.
+
+    `trajectories[3]`, `trajectories[2:5]` and `trajectories[mask]` are trajectories, and `+` joins two
+    batches. Pickled trajectories are replayed from the start when they are read, and actions that the
+    environment forbids are refused.
     """
 
     def __init__(self, env: Environment, paths: _gfn.Paths) -> None:
         self._env, self._paths = env, paths
 
     @staticmethod
+    @suggests_names
     def of(
         env: Environment,
         moves: npt.ArrayLike,
@@ -45,8 +49,19 @@ class Trajectories:
         log_rewards: npt.ArrayLike | None = None,
         conditions: Any = None,
     ) -> Trajectories:
-        """Trajectories of moves from anywhere: the slots of all of them, one after the other, and where each trajectory begins, `[n + 1]`.
-        Each move is checked. Of points a move is a row of numbers, as `actions` has them."""
+        """Builds trajectories from moves, each of which is checked.
+
+        moves
+            The slots of all moves, trajectory by trajectory, `[T]`; for points a row of numbers each, as in
+            `actions`.
+        offsets
+            The first move of each trajectory, and the number of moves, `[n + 1]`.
+        instance
+            The initial state of each trajectory, or of all.
+        log_rewards, conditions
+            log R of each object, `[n]`, and the condition of each trajectory, `[n, width]`, if they are
+            known.
+        """
         at, of_moves = np.asarray(offsets), np.asarray(moves)
         if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) == 0 or at.min() < 0:
             raise ValueError(f"offsets is {offsets!r:.200}: expected whole numbers that rise from 0 to the number of moves, one more than trajectories")
@@ -82,22 +97,22 @@ class Trajectories:
 
     @property
     def env(self) -> Environment:
-        """The environment that they are of."""
+        """The environment of the trajectories."""
         return self._env
 
     @cached_property
     def offsets(self) -> Whole:
-        """The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[n + 1]`."""
+        """The transitions of trajectory k are those from `offsets[k]` to `offsets[k + 1] - 1`, `[n + 1]`."""
         return self._paths.offsets()
 
     @property
     def lengths(self) -> Whole:
-        """Transitions of each trajectory, the exit among them, `[n]`."""
+        """The number of transitions of each trajectory, its exit included, `[n]`."""
         return np.diff(self.offsets)
 
     @cached_property
     def trajectory(self) -> Whole:
-        """The trajectory of each transition, `[T]`."""
+        """The index of the trajectory of each transition, `[T]`."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @cached_property
@@ -107,7 +122,7 @@ class Trajectories:
 
     @cached_property
     def next_states(self) -> Any:
-        """The state after each transition, `[T]`; an exit leaves it as it is."""
+        """The state after each transition, `[T]`; an exit doesn't change the state."""
         return self._paths.next_states()
 
     @cached_property
@@ -117,12 +132,13 @@ class Trajectories:
 
     @cached_property
     def actions(self) -> torch.Tensor:
-        """The forward actions: slots, `[T]`; of points rows of numbers, `[T, k]`."""
+        """The forward actions: slots, `[T]`; for points rows of numbers, `[T, k]`."""
         return self._paths.actions(False)
 
     @cached_property
     def moves(self) -> Moves:
-        """The forward moves by name; `state` is the place in `states`. Of environments whose moves can be listed."""
+        """The forward moves; `state` is an index into `states`. Only for environments whose moves can be
+        listed."""
         slots = self.actions.numpy()
         if slots.ndim > 1:
             raise ValueError("moves of points have no names: expected `actions`, a row of numbers each")
@@ -130,7 +146,8 @@ class Trajectories:
 
     @cached_property
     def reverse(self) -> Whole:
-        """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for exits."""
+        """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for
+        exits."""
         slots = self._paths.actions(True).numpy()
         if slots.ndim > 1:
             raise ValueError("moves back of points have no slots, and aren't told")
@@ -147,7 +164,7 @@ class Trajectories:
 
     @property
     def log_pf(self) -> torch.Tensor:
-        """log P_F of each transition under the policy that drew it, without exploration and without gradient, `[T]`."""
+        """log P_F of each transition under the policy that drew it, without exploration and gradient, `[T]`."""
         return self._of_policy()[0]
 
     @property
@@ -162,11 +179,11 @@ class Trajectories:
 
     @cached_property
     def log_rewards(self) -> npt.NDArray[np.float64] | None:
-        """log R of each object where it is known, `[n]`; None where nobody has asked a reward."""
+        """log R of each object, `[n]`; None if it is unknown."""
         return self._paths.log_rewards()
 
     def with_log_rewards(self, log_rewards: npt.ArrayLike | torch.Tensor) -> Trajectories:
-        """The same trajectories with log R of each object, `[n]`."""
+        """Returns the trajectories with log R of each object, `[n]`."""
         if isinstance(log_rewards, torch.Tensor):
             log_rewards = log_rewards.detach().cpu().numpy()
         known = np.asarray(log_rewards, dtype=np.float64)
@@ -181,11 +198,11 @@ class Trajectories:
 
     @cached_property
     def n_fresh(self) -> int:
-        """Of a trainer's batch, how many were drawn in this step: they come first, those replayed or given behind them."""
+        """The number of trajectories of a trainer's batch that were drawn in this step. They come first."""
         return self._paths.n_fresh()
 
     def to_transitions(self) -> Transitions:
-        """Each transition by itself."""
+        """Returns all transitions."""
         last = np.zeros(len(self.trajectory), dtype=bool)
         last[self.offsets[1:] - 1] = True
         log_rewards = np.full(len(last), np.nan)
@@ -209,7 +226,7 @@ class Trajectories:
 
 
 def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
-    """What the extension has of trajectories, which must be of this environment."""
+    """Returns the extension's part of trajectories, which must be of this environment."""
     if not isinstance(trajectories, Trajectories):
         raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
     if trajectories.env is not env and trajectories.env != env:
@@ -219,25 +236,26 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
-    """Single transitions of trajectories, which can be chosen from as arrays can."""
+    """Single transitions of trajectories, which can be indexed as arrays can."""
 
     trajectories: Trajectories
-    """What they are transitions of."""
+    """The trajectories that contain them."""
     rows: Whole
-    """The place of each among the transitions of these, `[T]`."""
+    """The index of each among the transitions of `trajectories`, `[T]`."""
     is_last: Flags
-    """True for those that end a trajectory, `[T]`."""
+    """True for the last transition of each trajectory, `[T]`."""
     log_rewards: npt.NDArray[np.float64]
-    """log R of the object that each finishes; not a number where it finishes none, or nobody has asked a reward, `[T]`."""
+    """log R of the object that each transition finishes, `[T]`; NaN if it finishes none, or if log R is
+    unknown."""
 
     @cached_property
     def states(self) -> Any:
-        """The states before."""
+        """The state before each transition."""
         return self.trajectories.states[self.rows]
 
     @cached_property
     def next_states(self) -> Any:
-        """The states after."""
+        """The state after each transition."""
         return self.trajectories.next_states[self.rows]
 
     @cached_property
@@ -247,12 +265,12 @@ class Transitions:
 
     @cached_property
     def is_exit(self) -> Flags:
-        """True for exits."""
+        """True for each exit."""
         return self.trajectories.is_exit[self.rows]
 
     @cached_property
     def trajectory(self) -> Whole:
-        """The trajectory of each."""
+        """The index of the trajectory of each transition."""
         return self.trajectories.trajectory[self.rows]
 
     def __len__(self) -> int:
@@ -267,12 +285,22 @@ class Transitions:
 
 
 class Sampler:
-    """Draws trajectories of a policy: `policy` is a network that was built (`GraphNet().build(env)`), or a trainer, whose own it is.
+    """Draws trajectories from a policy. Its settings change the actions that are drawn, not `log_pf` of the
+    trajectories, which is the policy's own.
 
-    `epsilon` is the share of uniform moves, `temperature` divides logits, `exit_bias` is added to the exit's, `noise` to the deviation of
-    Gaussian steps. They change what is drawn, not what the trajectories' `log_pf` says, which is the policy's own.
+    policy
+        A network that was built (`GraphNet().build(env)`), or a trainer.
+    epsilon
+        The share of uniform actions, from 0 to 1.
+    temperature
+        A divisor of logits, above 0.
+    exit_bias
+        A number added to the exit's logit.
+    noise
+        A standard deviation added to Gaussian steps, at least 0.
     """
 
+    @suggests_names
     def __init__(
         self,
         env: Environment,
@@ -288,17 +316,16 @@ class Sampler:
 
         network = policy.network if isinstance(policy, Trainer) else policy
         if not isinstance(network, Network):
-            kind = policy.__name__ if isinstance(policy, type) else type(policy).__name__
-            raise TypeError(f"policy is {kind}: expected a network that was built, like GraphNet().build(env), or a Trainer")
+            raise TypeError(f"policy is {kind_name(policy)}: expected a network that was built, like GraphNet().build(env), or a Trainer")
         if env is not network.env and env != network.env:
             raise ValueError(f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one environment")
         self.env, self.policy = network.env, network
         given = {"epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
         for name, value in given.items():
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-                raise TypeError(f"{name} is {value!r:.200}: expected a number")
+            check(value, name, float)
         self._explored = _Explored(**{name: float(value) for name, value in given.items()})
 
+    @suggests_names
     def sample(
         self,
         n: int,
@@ -308,13 +335,21 @@ class Sampler:
         greedy: bool = False,
         seed: int | None = None,
     ) -> Trajectories:
-        """Draws `n` trajectories; under a condition each, `[n, C]`, where the policy has conditions, from an initial state each, where the
-        environment has several instances (drawn uniformly unless named). `greedy` takes the most probable move of each state, and any of
-        those that are. A `seed` gives the same trajectories again; else each call draws new ones."""
+        """Draws `n` trajectories.
+
+        conditions
+            The condition of each trajectory, `[n, width]`, if the policy has conditions.
+        instances
+            The initial state of each trajectory, if the environment has several; by default they are drawn
+            uniformly.
+        greedy
+            True takes the most probable action of each state, or any of several.
+        seed
+            A seed gives the same trajectories again; without it each call draws new ones.
+        """
         n = count(n, least=1, most=AT_ONCE)
         explored = self._explored
-        if not isinstance(greedy, (bool, np.bool_)):
-            raise TypeError(f"greedy is {greedy!r:.200}: expected True or False")
+        check(greedy, "greedy", bool)
         if greedy:
             # Points have no most probable move: this refuses them.
             self.env.move_types
@@ -324,12 +359,12 @@ class Sampler:
         of = None if instances is None else [count(instance, "instances", most=2**32 - 1) for instance in instances]
         if of is not None and len(of) != n:
             raise ValueError(f"{len(of)} instances for {n} trajectories: expected one for each")
-        under, stream = self.policy._conditions(conditions, n), None if seed is None else checked_seed(seed)
+        under, stream = self.policy._conditions(conditions, n), None if seed is None else check_seed(seed)
         return Trajectories(self.env, self.policy._session.draw_paths(n, of, under, explored, stream))
 
     def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
         """Draws a trajectory to each of these finished objects, backwards by P_B."""
-        under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else checked_seed(seed)
+        under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else check_seed(seed)
         return Trajectories(self.env, self.policy._session.draw_back(objects, under, stream))
 
     def __repr__(self) -> str:

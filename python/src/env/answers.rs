@@ -1,16 +1,16 @@
-//! Answers of rules in Python that are kept: rules see graphs and moves alone, so the same question has the same answer.
+//! A store of the answers of rules in Python: rules see graphs and moves alone, so the same question has the same answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::graph::{ActionKind, GraphState, GraphStates, Move};
 
-/// About so many words of graphs and answers are kept (64 MiB); then all are forgotten.
-const ROOM: usize = 1 << 23;
-/// What an answer takes with its question, in words.
-const ANSWER: usize = 5;
+/// The words of memory that graphs and answers may take (64 MiB); then all are removed.
+const MAX_WORDS: usize = 1 << 23;
+/// The words of memory that an answer takes, with its question.
+const WORDS_PER_ANSWER: usize = 5;
 
-/// What rules can be asked about a graph.
+/// A question about a graph to rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     Move(ActionKind, Move),
@@ -19,14 +19,14 @@ pub(super) enum Question {
 }
 
 #[derive(Default)]
-struct Known {
-    of: HashMap<GraphState, HashMap<Question, bool>>,
+struct Store {
+    by_graph: HashMap<GraphState, HashMap<Question, bool>>,
     words: usize,
 }
 
-/// What rules said of each graph so far.
+/// The answers of rules about each graph so far.
 #[derive(Default)]
-pub(super) struct Answers(Mutex<Known>);
+pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
     /// The answer to each question about a graph: from before, or by `ask`, which gets each new question once, with the place of its graph
@@ -44,7 +44,7 @@ impl Answers {
             let known = self.known();
             let (mut places, mut numbers) = (HashMap::new(), HashMap::new());
             for of_graph in questions.chunk_by(|one, other| std::ptr::eq(one.0, other.0)) {
-                let before = known.of.get(of_graph[0].0);
+                let before = known.by_graph.get(of_graph[0].0);
                 for &(graph, question) in of_graph {
                     answers.push(before.and_then(|before| before.get(&question)).copied().ok_or_else(|| {
                         *numbers.entry((graph, question)).or_insert_with(|| {
@@ -59,34 +59,34 @@ impl Answers {
                 }
             }
         }
-        let said = if new.is_empty() {
+        let new_answers = if new.is_empty() {
             Vec::new()
         } else {
             let graphs = GraphStates::from(graphs);
-            let Some(said) = ask(&graphs, &new) else { return vec![false; questions.len()] };
-            self.keep(&graphs, &new, &said);
-            said
+            let Some(answers) = ask(&graphs, &new) else { return vec![false; questions.len()] };
+            self.keep(&graphs, &new, &answers);
+            answers
         };
-        answers.into_iter().map(|answer| answer.unwrap_or_else(|number| said[number])).collect()
+        answers.into_iter().map(|answer| answer.unwrap_or_else(|number| new_answers[number])).collect()
     }
 
-    fn keep(&self, graphs: &GraphStates, questions: &[(usize, Question)], said: &[bool]) {
+    fn keep(&self, graphs: &GraphStates, questions: &[(usize, Question)], answers: &[bool]) {
         let mut known = self.known();
-        if known.words > ROOM {
-            *known = Known::default();
+        if known.words > MAX_WORDS {
+            *known = Store::default();
         }
         let mut by_graph = vec![HashMap::new(); graphs.graphs().len()];
-        for (&(place, question), &answer) in questions.iter().zip(said) {
+        for (&(place, question), &answer) in questions.iter().zip(answers) {
             by_graph[place].insert(question, answer);
         }
         for (graph, answers) in graphs.graphs().iter().zip(by_graph) {
             let n = graph.n_nodes();
-            known.words += 64 + 4 * (n + graph.n_edges()) + n * n / 64 + ANSWER * answers.len();
-            known.of.entry(graph.clone()).or_default().extend(answers);
+            known.words += 64 + 4 * (n + graph.n_edges()) + n * n / 64 + WORDS_PER_ANSWER * answers.len();
+            known.by_graph.entry(graph.clone()).or_default().extend(answers);
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Store> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

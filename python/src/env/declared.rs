@@ -15,15 +15,15 @@ use serde::Deserialize;
 
 use super::Failures;
 use super::answers::{Answers, Question};
-use super::asked::Rules;
-use crate::kept::Object;
+use super::rules::Rules;
 use crate::molecules::Reading;
+use crate::references::Object;
 use crate::states::Graphs;
 
-/// What a declared environment is made of.
+/// The parts of a declared environment.
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Declared {
+pub(crate) struct GraphDeclaration {
     actions: Vec<Action>,
     max_nodes: usize,
     directed: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Declared {
     corrects_symmetry: bool,
 }
 
-/// How the nodes of the start are told apart.
+/// Whether the nodes of the start are distinct, or equal up to symmetry.
 #[derive(Clone, Copy, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {
@@ -61,7 +61,7 @@ enum Action {
     ClearEdgeAttribute {},
 }
 
-impl Declared {
+impl GraphDeclaration {
     /// The environment; `rules` is asked what is forbidden.
     pub(super) fn build(
         &self,
@@ -142,7 +142,7 @@ impl Declared {
         }
         let env = env.with_symmetry_correction(self.corrects_symmetry);
         Ok(match rules {
-            Some(rules) => under_rules(env, rules, failures, None),
+            Some(rules) => restrict_by_rules(env, rules, failures, None),
             None => env,
         })
     }
@@ -196,15 +196,15 @@ impl GraphRules for Left {
 
 /// `true` if all that a graph has another one has, too, under the same labels.
 fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
-    let kept = |now: Attributes, then: Attributes| {
+    let keeps = |now: Attributes, then: Attributes| {
         now.values().iter().zip(then.values()).all(|(now, then)| *now == 0 || now == then)
     };
     let mut nodes = graph.nodes().zip(whole.nodes());
     graph.n_nodes() <= whole.n_nodes()
-        && nodes.all(|(now, then)| now.class == then.class && kept(now.attributes, then.attributes))
+        && nodes.all(|(now, then)| now.class == then.class && keeps(now.attributes, then.attributes))
         && graph.edges().all(|(a, b)| {
             let both = graph.edge(a, b).zip(whole.edge(a, b));
-            both.is_some_and(|(now, then)| now.class == then.class && kept(now.attributes, then.attributes))
+            both.is_some_and(|(now, then)| now.class == then.class && keeps(now.attributes, then.attributes))
         })
 }
 
@@ -223,16 +223,21 @@ fn is_connected(graph: &GraphState) -> bool {
 }
 
 /// The same environment, in which rules in Python must allow what it allows, too.
-pub(super) fn under_rules(env: GraphEnv, object: Object, failures: &Failures, reading: Option<Reading>) -> GraphEnv {
+pub(super) fn restrict_by_rules(
+    env: GraphEnv,
+    object: Object,
+    failures: &Failures,
+    reading: Option<Reading>,
+) -> GraphEnv {
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
-    let asked = |own| Arc::new(AskedRules { own, rules, names, reading, answers: Answers::default() });
-    // What is found by type knows nothing of these rules.
-    env.with_rules(|own| asked(own) as Arc<dyn GraphRules>).with_backward(BackwardRule::Derived)
+    let restrict = |own| Arc::new(PyRules { own, rules, names, reading, answers: Answers::default() });
+    // Backward moves by type know nothing of these rules.
+    env.with_rules(|own| restrict(own) as Arc<dyn GraphRules>).with_backward(BackwardRule::Derived)
 }
 
 /// Rules in Python, asked once about each graph, on top of an environment's own.
-struct AskedRules {
+struct PyRules {
     own: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
@@ -241,11 +246,11 @@ struct AskedRules {
     answers: Answers,
 }
 
-impl AskedRules {
+impl PyRules {
     fn of_graphs(&self, method: &str, question: Question, states: &GraphStates) -> Vec<bool> {
         let questions: Vec<_> = states.graphs().iter().map(|graph| (graph, question)).collect();
         self.answers.to(&questions, |graphs, new| {
-            self.rules.told(method, new.len(), |function| {
+            self.rules.try_ask(method, new.len(), |function| {
                 let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), self.reading.clone()))?;
                 Ok(function.call1((graphs,))?.unbind())
             })
@@ -270,7 +275,7 @@ impl AskedRules {
     }
 }
 
-impl BatchRules<GraphStates, BatchMove> for AskedRules {
+impl BatchRules<GraphStates, BatchMove> for PyRules {
     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
         let question = |m: &BatchMove| (&states.graphs()[m.row], Question::Move(m.kind, m.action));
         let questions: Vec<_> = moves.iter().map(question).collect();
@@ -282,7 +287,7 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
                     Question::Exit | Question::Reachable => None,
                 })
                 .collect();
-            self.rules.told("restrict", new.len(), |function| {
+            self.rules.try_ask("restrict", new.len(), |function| {
                 let py = function.py();
                 let graphs = Bound::new(py, Graphs::new(graphs.clone(), self.reading.clone()))?;
                 Ok(function.call1((graphs, self.moves(py, &new)?))?.unbind())
@@ -299,7 +304,7 @@ impl BatchRules<GraphStates, BatchMove> for AskedRules {
     }
 }
 
-impl GraphRules for AskedRules {
+impl GraphRules for PyRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         self.own.restrict(graph, moves);
     }

@@ -8,25 +8,26 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use super::asked::Rules;
-use super::{Failures, Vectors};
-use crate::kept::Object;
+use super::Failures;
+use super::rules::Rules;
+use crate::kinds::Space;
+use crate::references::Object;
 use crate::states::entries;
 
-/// What a declared environment is made of.
+/// The parts of a declared environment.
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DeclaredVectors {
+pub(crate) struct VectorDeclaration {
     width: usize,
     values: usize,
     /// Entry, value before, value after.
     moves: Vec<(usize, u16, u16)>,
-    /// Where trajectories start; at zeros, where none is given.
+    /// The initial states; zeros if there are none.
     initial: Vec<Vec<u16>>,
 }
 
-impl DeclaredVectors {
-    pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Vectors> {
+impl VectorDeclaration {
+    pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
         let &Self { width, values, .. } = self;
         if width == 0 || !(2..=1 << 16).contains(&values) {
             let got = format!("{width} entries of {values} values");
@@ -51,7 +52,7 @@ impl DeclaredVectors {
         let fixed: Vec<usize> = (0..width).filter(|&entry| self.moves.iter().all(|each| each.0 != entry)).collect();
         let mut instances = HashMap::new();
         for (instance, start) in (0..).zip(&starts) {
-            if let Some(other) = instances.insert(of(&fixed, start), instance) {
+            if let Some(other) = instances.insert(select_entries(&fixed, start), instance) {
                 let got = format!("start {other} and start {instance} with equal entries where no move changes any");
                 let expected =
                     "one start, or an entry that no move changes and that tells from which start a vector comes";
@@ -63,13 +64,13 @@ impl DeclaredVectors {
         let undoes = undoes.iter().map(|start| self.undoes(start)).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
         let moves = self.moves.clone();
-        Ok(Vectors::new(VectorEnv::new(Steps { width, moves, starts, undoes, fixed, instances, rules }), values))
+        Ok(Space::vectors(VectorEnv::new(Steps { width, moves, starts, undoes, fixed, instances, rules }), values))
     }
 }
 
-impl DeclaredVectors {
-    /// Of each move whether there is anything to undo by it: whether moves lead from the start to the value before it. Else a way back
-    /// would go on below where it began.
+impl VectorDeclaration {
+    /// For each move, `true` if it can be undone: if moves lead from the start to the value before it. A backward path would otherwise leave
+    /// the states that can be reached.
     fn undoes(&self, start: &[u16]) -> Vec<bool> {
         let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
         let mut known = 0;
@@ -110,7 +111,7 @@ struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
-    /// Of each start the moves that there can be to undo.
+    /// For each start, the moves that can be undone.
     undoes: Vec<Vec<bool>>,
     /// The entries that no move changes, and the number of the start that has these there.
     fixed: Vec<usize>,
@@ -119,7 +120,7 @@ struct Steps {
 }
 
 /// Some entries of a vector.
-fn of(entries: &[usize], row: &[u16]) -> Vec<u16> {
+fn select_entries(entries: &[usize], row: &[u16]) -> Vec<u16> {
     entries.iter().map(|&entry| row[entry]).collect()
 }
 
@@ -144,7 +145,11 @@ impl VectorRules for Steps {
         &self.starts
     }
     fn instance(&self, row: &[u16]) -> u32 {
-        if self.starts.len() < 2 { 0 } else { self.instances.get(&of(&self.fixed, row)).copied().unwrap_or(0) }
+        if self.starts.len() < 2 {
+            0
+        } else {
+            self.instances.get(&select_entries(&self.fixed, row)).copied().unwrap_or(0)
+        }
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         let undoes = (direction == Direction::Backward).then(|| self.undoes_from(row));
@@ -166,7 +171,7 @@ impl VectorRules for Steps {
 }
 
 impl Steps {
-    /// The moves that there can be to undo in a vector of this start.
+    /// The moves that can be undone in a vector of this start.
     fn undoes_from(&self, row: &[u16]) -> &[bool] {
         &self.undoes[self.instance(row) as usize]
     }

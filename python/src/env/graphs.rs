@@ -10,8 +10,8 @@ use gfn_molecules::fragments::{Fragment, FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
 use serde::{Deserialize, Serialize};
 
-use super::EnvKind;
-use crate::molecules::{How, Reading};
+use crate::kinds::{AnySpace, GraphFacts, Space};
+use crate::molecules::{MoleculeCodecs, Reading};
 
 /// Their settings, by the name of the class in Python.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -75,7 +75,7 @@ impl GraphSpec {
     pub(super) const NAMES: [&str; 6] =
         ["Ring", "Triangle", "ColoredGraphs", "GraphBuilding", "Molecules", "Fragments"];
 
-    pub(crate) fn build(&self) -> Result<EnvKind> {
+    pub(crate) fn build(&self) -> Result<AnySpace> {
         let env = match self {
             Self::Ring { n_nodes, directed } => Ring::new(*n_nodes, kind(*directed))?.into_env(),
             Self::Triangle { colors, directed } => Triangle::new(kind(*directed), *colors)?.into_env(),
@@ -114,14 +114,14 @@ impl GraphSpec {
                     Some(text) => FragmentLibrary::parse(text)?,
                 };
                 let env = Fragments::new(&library, *max_fragments)?;
-                let reading = Reading::of(self, How::Fragments(env.clone()))?;
-                return Ok(EnvKind::Graphs { env: env.into_env(), reading: Some(reading) });
+                let reading = Reading::new(self, MoleculeCodecs::Fragments(env.clone()))?;
+                return Ok(Space::graphs(env.into_env(), GraphFacts::Molecules(reading)));
             }
         };
-        Ok(EnvKind::Graphs { env, reading: None })
+        Ok(Space::graphs(env, GraphFacts::Plain))
     }
 
-    fn molecules(&self) -> Result<EnvKind> {
+    fn molecules(&self) -> Result<AnySpace> {
         let Self::Molecules {
             max_atoms,
             elements,
@@ -174,8 +174,8 @@ impl GraphSpec {
             config.charges.clear();
         }
         let env = MoleculeEnv::new(config)?;
-        let reading = Reading::of(self, How::Atoms(env.codec().clone()))?;
-        Ok(EnvKind::Graphs { env: env.into_env(), reading: Some(reading) })
+        let reading = Reading::new(self, MoleculeCodecs::Atoms(env.codec().clone()))?;
+        Ok(Space::graphs(env.into_env(), GraphFacts::Molecules(reading)))
     }
 }
 

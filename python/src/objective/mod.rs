@@ -1,7 +1,6 @@
 //! Objectives by their settings, and functions of Python.
 
-mod called;
-mod guarded;
+mod python;
 
 use gfn::objective::{
     Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
@@ -12,12 +11,11 @@ use gfn::objective::{
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use called::Called;
-pub(crate) use called::Scores;
-pub(crate) use guarded::guarded;
+use python::PyObjective;
+pub(crate) use python::Scores;
 
 use crate::errors::raised;
-use crate::kept::Object;
+use crate::references::{Object, References};
 use crate::settings::read;
 
 /// Their settings, by the name of the class in Python.
@@ -41,7 +39,7 @@ enum Spec {
     MaximumLikelihood {},
 }
 
-/// What P_B is trained by.
+/// The objective of P_B.
 #[derive(Deserialize, Clone, Copy, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Backward {
@@ -62,9 +60,15 @@ fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>
     }
 }
 
-/// The objective of these settings, with the function that it is where Python has one.
-pub(crate) fn objective(text: &str, function: Option<Object>) -> PyResult<Box<dyn Objective>> {
-    build(read("an objective", text)?, function).map_err(raised)
+/// An objective as Python gives it: `{class: settings}`, and its function, if it is one.
+#[derive(FromPyObject)]
+pub(crate) struct ObjectiveArgument<'py>(Bound<'py, PyAny>, Option<Py<PyAny>>);
+
+impl ObjectiveArgument<'_> {
+    pub(crate) fn build(self, references: &References) -> PyResult<Box<dyn Objective>> {
+        let function = self.1.map(|function| references.add(function));
+        build(read("an objective", &self.0)?, function).map_err(raised)
+    }
 }
 
 fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>> {
@@ -72,7 +76,7 @@ fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>
         Spec::OwnObjective { name, log_z, flow } => {
             let none =
                 || gfn::Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
-            Box::new(Called { function: function.ok_or_else(none)?, name, log_z, flow })
+            Box::new(PyObjective { function: function.ok_or_else(none)?, name, log_z, flow })
         }
         Spec::TrajectoryBalance { backward } => with_backward(TrajectoryBalance, backward),
         Spec::LogPartitionVariance { backward } => with_backward(LogPartitionVariance, backward),

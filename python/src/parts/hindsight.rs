@@ -1,4 +1,6 @@
-//! Other conditions for replayed objects, which a function of Python gives.
+//! Other conditions for replayed objects, by a function of Python.
+
+use std::sync::Arc;
 
 use gfn::condition::Hindsight;
 use gfn::env::Rows;
@@ -6,27 +8,26 @@ use gfn::{Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::passed_on;
-use crate::kept::Object;
-use crate::states::Show;
+use crate::border::Border;
+use crate::errors::python_error;
+use crate::references::Object;
 use crate::tensors;
 
 /// A function of objects, of the conditions `[n, C]` that they were found under, and of a random generator of numpy.
-pub(super) struct CalledHindsight<S> {
+pub(super) struct PyHindsight<S> {
     pub(super) function: Object,
-    pub(super) show: Show<S>,
+    pub(super) border: Arc<dyn Border<S>>,
 }
 
-impl<S: Rows> Hindsight<S> for CalledHindsight<S> {
+impl<S: Rows + 'static> Hindsight<S> for PyHindsight<S> {
     fn relabel(&self, objects: &S, conditions: &Tensor, rng: &mut Rng) -> Result<Tensor> {
         let seed = rng.below(1 << 53) as u64;
-        let asked = |py: Python<'_>| {
-            let shown = ((self.show)(py, objects)?, tensors::to_python(py, conditions)?);
-            let given = (self.function.as_ref(), shown.0, shown.1, seed);
-            let relabelled = py.import("gfn_rs._conditions")?.call_method1("relabelled", given)?;
-            tensors::from_python(&relabelled)
+        let call = |py: Python<'_>| {
+            let shown = self.border.show(py, objects)?;
+            let arguments = (self.function.as_ref(), shown, tensors::to_python(py, conditions)?, seed);
+            tensors::from_python(&py.import("gfn_rs._conditions")?.call_method1("relabelled", arguments)?)
         };
-        let others = tch::no_grad(|| Python::attach(asked)).map_err(passed_on("the hindsight"))?;
-        Ok(others.to_kind(conditions.kind()).to_device(conditions.device()))
+        let relabelled = tch::no_grad(|| Python::attach(call)).map_err(python_error("the hindsight"))?;
+        Ok(relabelled.to_kind(conditions.kind()).to_device(conditions.device()))
     }
 }

@@ -1,234 +1,173 @@
-//! What a trainer may have besides environment, reward, policy and objective: given objects, a teacher, a search, an average, novelty,
-//! hindsight.
+//! The parts of a trainer besides environment, reward, policy and objective: given objects, sources, a teacher, a search, an average,
+//! novelty, hindsight.
 
+mod data;
 mod fresh;
-mod given;
 mod hindsight;
-mod novelty;
 mod priority;
+mod replay;
 mod search;
 mod settings;
 mod source;
 
-pub(crate) use priority::CalledPriority;
-pub(crate) use search::{AnySearch, mala};
+pub(crate) use priority::PyPriority;
+pub(crate) use replay::ReplaySettings;
+pub(crate) use settings::{Parts, PyTensor};
 
-use gfn::env::Env;
-use gfn::train::TrainEnv;
+use std::sync::Arc;
+
+use gfn::env::{Env, Rows};
 use gfn::train::{AverageFor, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{ConditionedReward, FocusInHindsight};
-use gfn_extras::explore::{
-    DistillationConfig, Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, TeacherConfig,
-    Thompson,
-};
+use gfn_extras::explore::{Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, Thompson};
+use gfn_gym::diffusion::Target;
 use pyo3::prelude::*;
-use serde_json::Value;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind};
 
+use crate::border::Border;
 use crate::env::Failures;
-use crate::errors::raised;
-use crate::kept::{Kept, Object};
-use crate::objects::Border;
-use crate::policy::{AnyPolicy, Network, Prior};
-use crate::settings::{over_defaults, read};
-use crate::tensors;
-use fresh::CalledFresh;
-use hindsight::CalledHindsight;
-use novelty::CalledNovelty;
-use search::CalledSearch;
-use settings::PartSettings;
-use source::CalledSource;
+use crate::errors::python_error;
+use crate::kinds::{PyEnv, Space};
+use crate::policy::AnyPolicy;
+use crate::references::{Object, References};
+use crate::reward::numbers;
+use fresh::PyFreshSource;
+use hindsight::PyHindsight;
+use search::PySearch;
+use settings::{
+    AverageSettings, FreshSettings, HindsightSettings, IntrinsicSettings, NoveltySettings, SearchSettings,
+    SourceSettings, distillation,
+};
+use source::PySource;
 
-type PyPrior = (String, Option<Py<PyAny>>, Vec<(String, Py<PyAny>)>);
-
-/// What `gfn_rs._parts.Parts` holds: settings as JSON, and what else Python has of them.
-#[derive(FromPyObject)]
-pub(crate) struct PyParts {
-    settings: String,
-    /// Class and settings of a policy, its module, and the values of its parameters.
-    prior: Option<PyPrior>,
-    teacher: Option<(String, Option<Py<PyAny>>)>,
-    novelty: Option<Py<PyAny>>,
-    /// Objects, and a tensor of their conditions.
-    data: Option<(Py<PyAny>, Option<Py<PyAny>>)>,
-    search: Option<Py<PyAny>>,
-    hindsight: Option<Py<PyAny>>,
-    source: Option<Py<PyAny>>,
-    fresh: Option<Py<PyAny>>,
-    /// The function that a buffer draws by.
-    priority: Option<Py<PyAny>>,
+/// The novelty of states by a function of Python.
+fn python_novelty<S: Rows + 'static>(function: Object, border: Arc<dyn Border<S>>) -> Box<dyn Novelty<S>> {
+    Box::new(move |states: &S| {
+        let call = |py: Python<'_>| {
+            let answer = function.bind(py).call1((border.show(py, states)?,))?;
+            numbers(&answer, states.len(), "the novelty", "a number of at least 0")
+        };
+        tch::no_grad(|| Python::attach(call)).map_err(python_error("the novelty"))
+    })
 }
 
-/// The same, read.
-pub(crate) struct Parts {
-    settings: PartSettings,
-    prior: Option<Prior>,
-    teacher: Option<Network>,
-    novelty: Option<Object>,
-    data: Option<(Py<PyAny>, Option<Tensor>)>,
-    search: Option<Object>,
-    hindsight: Option<Object>,
-    source: Option<Object>,
-    fresh: Option<Object>,
-    priority: Option<Object>,
-}
+/// A novelty of an environment's states.
+type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 
-impl PyParts {
-    /// What a trainer goes on calling is kept.
-    pub(crate) fn read(self, py: Python<'_>, kept: &Kept) -> PyResult<Parts> {
-        let Self { settings, prior, teacher, novelty, data, search, hindsight, source, fresh, priority } = self;
-        let tensor = |tensor: &Py<PyAny>| tensors::from_python(tensor.bind(py));
-        let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
-        let prior = prior.map(|(text, module, values)| {
-            let values = values.into_iter().map(|(name, value)| Ok((name, tensor(&value)?)));
-            PyResult::Ok(Prior { network: (text, keep(module)), parameters: values.collect::<PyResult<_>>()? })
-        });
-        let data =
-            data.map(|(objects, conditions)| PyResult::Ok((objects, conditions.as_ref().map(tensor).transpose()?)));
-        Ok(Parts {
-            settings: read("the parts of a trainer", &settings)?,
-            prior: prior.transpose()?,
-            teacher: teacher.map(|(text, module)| (text, keep(module))),
-            novelty: keep(novelty),
-            data: data.transpose()?,
-            search: keep(search),
-            hindsight: keep(hindsight),
-            source: keep(source),
-            fresh: keep(fresh),
-            priority: keep(priority),
-        })
-    }
+/// Objects that parts are built with, besides their settings.
+pub(crate) struct PartContext<'a, E: PyEnv> {
+    pub(crate) space: &'a Space<E>,
+    pub(crate) target: Option<Arc<dyn Target>>,
+    pub(crate) conditioned: Option<ConditionedReward<E::States>>,
+    pub(crate) teacher: Option<AnyPolicy<E>>,
+    pub(crate) novelty: Option<(AnyNovelty<E>, IntrinsicConfig)>,
+    pub(crate) references: &'a References,
+    /// The width of conditions; 0 without.
+    pub(crate) width: usize,
 }
 
 impl Parts {
-    /// The policies that are asked for beside the trainer's own, which are made with it.
-    pub(crate) fn take_networks(&mut self) -> (Option<Prior>, Option<Network>) {
-        (self.prior.take(), self.teacher.take())
+    /// The function that a buffer draws by, if that is one of Python.
+    pub(crate) fn priority(&mut self, references: &References, failures: &Failures) -> Option<PyPriority> {
+        let function = references.add(self.priority.take()?);
+        Some(PyPriority { function, failures: failures.clone() })
     }
 
-    /// What a buffer draws by, where that is a function of Python.
-    pub(crate) fn priority(&mut self, failures: &Failures) -> Option<CalledPriority> {
-        self.priority.take().map(|function| CalledPriority { function, failures: failures.clone() })
-    }
-
-    /// The settings of a search of the library's own, where one is asked for.
-    pub(crate) fn mala(&self) -> Option<&Value> {
-        self.settings.search.as_ref().and_then(|search| search.mala.as_ref())
-    }
-
-    /// What intrinsic rewards are given for.
-    pub(crate) fn novelty<S: gfn::env::Rows + 'static>(
+    /// The novelty that intrinsic rewards are given for, with their coefficients.
+    pub(crate) fn novelty<E: PyEnv>(
         &mut self,
-        border: &Border<S>,
+        space: &Space<E>,
+        references: &References,
         device: Device,
         kind: Kind,
         rng: &mut Rng,
-    ) -> PyResult<Option<Box<dyn Novelty<S>>>> {
-        let Some(intrinsic) = &self.settings.intrinsic else { return Ok(None) };
-        let Some(given) = &intrinsic.distillation else {
-            let none = || raised(Error::missing("intrinsic rewards", "a novelty", "give a function of states"));
-            let function = self.novelty.take().ok_or_else(none)?;
-            return Ok(Some(Box::new(CalledNovelty { function, show: border.show.clone() })));
+    ) -> Result<Option<(AnyNovelty<E>, IntrinsicConfig)>> {
+        let Some(IntrinsicSettings { edges, terminal, novelty }) = self.intrinsic.take() else { return Ok(None) };
+        let novelty: AnyNovelty<E> = match novelty {
+            NoveltySettings::Python(function) => python_novelty(references.add(function), space.border.clone()),
+            NoveltySettings::Distillation { hidden, outputs, lr } => {
+                let Some(features) = space.border.features() else {
+                    let expected = "a novelty that is a function of states, where these aren't vectors of one width";
+                    return Err(Error::config("novelty", "RandomDistillation", expected));
+                };
+                let config = distillation(hidden, outputs, lr);
+                Box::new(RandomDistillation::new(features, config, device, kind, rng)?)
+            }
         };
-        let Some(features) = border.features.clone() else {
-            let expected = "a novelty that is a function of states, where these aren't vectors of one width";
-            return Err(raised(Error::config("novelty", "RandomDistillation", expected)));
-        };
-        let config: DistillationConfig =
-            over_defaults("the settings of the novelty", given, &["mlp", "adam"]).map_err(raised)?;
-        let novelty = RandomDistillation::new(features, config, device, kind, rng).map_err(raised)?;
-        Ok(Some(Box::new(novelty)))
+        Ok(Some((novelty, IntrinsicConfig { edges: edges.0, terminal: terminal.0 })))
     }
 
-    /// Gives them to a trainer that has its conditions and its buffer.
-    pub(crate) fn attach<E>(
+    /// Adds the parts to a trainer that has its conditions and its buffer.
+    pub(crate) fn attach<E: PyEnv>(
         self,
         mut trainer: Trainer<E>,
-        others: Others<E>,
-        border: &Border<E::States>,
-        width: usize,
+        context: PartContext<'_, E>,
         rng: &mut Rng,
-    ) -> PyResult<Trainer<E>>
-    where
-        E: TrainEnv + Clone + 'static,
-        E::States: 'static,
-    {
-        let Self { settings, data, search, hindsight, source, fresh, .. } = self;
-        if let Some(share) = settings.hindsight {
-            let built = match (hindsight, others.conditioned) {
-                (Some(function), _) => {
-                    trainer.with_hindsight(CalledHindsight { function, show: border.show.clone() }, share)
-                }
-                (None, Some(conditioned)) => trainer.with_hindsight(FocusInHindsight(conditioned), share),
-                (None, None) => {
-                    let expected = "a function of objects; `FocusInHindsight` is for a `Conditioning`";
-                    Err(Error::config("hindsight", "FocusInHindsight", expected))
-                }
-            };
-            trainer = built.map_err(raised)?;
+    ) -> Result<Trainer<E>> {
+        let (border, references) = (&context.space.border, context.references);
+        match (self.hindsight, context.conditioned) {
+            (None, _) => {}
+            (Some(HindsightSettings::Python { function, share }), _) => {
+                let function = references.add(function);
+                trainer = trainer.with_hindsight(PyHindsight { function, border: border.clone() }, share)?;
+            }
+            (Some(HindsightSettings::Focus { share }), Some(conditioned)) => {
+                trainer = trainer.with_hindsight(FocusInHindsight(conditioned), share)?;
+            }
+            (Some(HindsightSettings::Focus { .. }), None) => {
+                let expected = "a function of objects; `FocusInHindsight` is for a `Conditioning`";
+                return Err(Error::config("hindsight", "FocusInHindsight", expected));
+            }
         }
-        if let Some(asked) = settings.search {
-            let search = match (others.search, search) {
-                (Some(search), _) => search,
-                (None, Some(function)) => AnySearch::new(CalledSearch { function, border: border.clone() }),
-                (None, None) => {
-                    let expected = "a function of objects; `Mala` is for diffusions with a target of the library's";
-                    return Err(raised(Error::config("search", "Mala", expected)));
-                }
-            };
-            let search = Search::new(search, asked.every, asked.objects).map_err(raised)?;
-            trainer = trainer.with_refill(search).map_err(raised)?;
+        match self.search {
+            None => {}
+            Some(SearchSettings::Python { function, every, objects }) => {
+                let search = PySearch { function: references.add(function), border: border.clone() };
+                trainer = trainer.with_refill(Search::new(search, every, objects)?)?;
+            }
+            Some(SearchSettings::Langevin(settings)) => {
+                let search = E::langevin(trainer.env(), context.target, settings.config())?;
+                trainer = trainer.with_refill(Search::new(search, settings.every, settings.objects)?)?;
+            }
         }
-        if let (Some(share), Some(function)) = (settings.source, source) {
-            let source = CalledSource { function, border: border.clone() };
-            trainer = trainer.with_source(share, source).map_err(raised)?;
+        if let Some(SourceSettings { function, share }) = self.source {
+            let source = PySource { function: references.add(function), border: border.clone() };
+            trainer = trainer.with_source(share, source)?;
         }
-        if let Some(function) = fresh {
+        if let Some(FreshSettings::Python { function }) = &self.fresh {
+            let function = references.add(Python::attach(|py| function.clone_ref(py)));
             let seed = rng.clone().below(1 << 53) as u64;
-            let source = CalledFresh { function, border: border.clone(), width, seed };
-            trainer = trainer.with_fresh(source).map_err(raised)?;
+            let source = PyFreshSource { function, border: border.clone(), width: context.width, seed };
+            trainer = trainer.with_fresh(source)?;
         }
-        if let Some((objects, conditions)) = data {
-            let given = given::buffer(&trainer, objects, conditions, border, rng)?;
-            trainer = trainer.with_data(given);
+        if let Some((objects, conditions)) = self.data {
+            let conditions = conditions.map(|PyTensor(conditions)| conditions);
+            let buffer = data::buffer(&trainer, &objects, conditions, border, rng)?;
+            trainer = trainer.with_data(buffer);
         }
-        let rest = || -> Result<Trainer<E>> {
-            if let (Some(teacher), Some(given)) = (others.teacher, &settings.teacher) {
-                let config: TeacherConfig = over_defaults("the settings of the teacher", &given.config, &["adam"])?;
-                if !(given.share > 0.0 && given.share <= 1.0) {
-                    return Err(Error::config("the teacher's share", given.share, "0 < share <= 1"));
-                }
-                let teacher = Teacher::new(trainer.env(), teacher, config)?;
-                trainer = trainer.with_source(given.share, teacher)?;
+        if let (Some(policy), Some(settings)) = (context.teacher, self.teacher) {
+            let share = settings.share;
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(Error::config("the teacher's share", share, "0 < share <= 1"));
             }
-            if let Some(average) = settings.average {
-                let purpose = if average.sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
-                trainer = trainer.with_average(average.decay, purpose)?;
-            }
-            if let Some(every) = settings.target_network {
-                trainer = trainer.with_target_network(every)?;
-            }
-            if let (Some(novelty), Some(intrinsic)) = (others.novelty, settings.intrinsic) {
-                let config = IntrinsicConfig { edges: intrinsic.edges, terminal: intrinsic.terminal };
-                trainer = trainer.with_companion(Intrinsic::new(novelty::AnyNovelty(novelty), config)?)?;
-            }
-            match settings.thompson {
-                Some(share) => {
-                    let thompson = Thompson::new(trainer.policy(), share)?;
-                    trainer.with_fresh(thompson)
-                }
-                None => Ok(trainer),
-            }
-        };
-        rest().map_err(raised)
+            let teacher = Teacher::new(trainer.env(), policy, settings.config())?;
+            trainer = trainer.with_source(share, teacher)?;
+        }
+        if let Some(AverageSettings { decay, sampling }) = self.average {
+            let purpose = if sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
+            trainer = trainer.with_average(decay, purpose)?;
+        }
+        if let Some(every) = self.target_network {
+            trainer = trainer.with_target_network(every)?;
+        }
+        if let Some((novelty, config)) = context.novelty {
+            trainer = trainer.with_companion(Intrinsic::new(novelty, config)?)?;
+        }
+        if let Some(FreshSettings::Thompson { share }) = self.fresh {
+            let thompson = Thompson::new(trainer.policy(), share)?;
+            trainer = trainer.with_fresh(thompson)?;
+        }
+        Ok(trainer)
     }
-}
-
-/// Parts that are made before the trainer is.
-pub(crate) struct Others<E: Env> {
-    pub(crate) teacher: Option<AnyPolicy<E>>,
-    pub(crate) novelty: Option<Box<dyn Novelty<E::States>>>,
-    pub(crate) search: Option<AnySearch<E>>,
-    pub(crate) conditioned: Option<ConditionedReward<E::States>>,
 }

@@ -1,58 +1,156 @@
-//! The settings of these parts, as Python writes them.
+//! The attributes of the classes of Python that parts are made of.
 
-use gfn::optim::Schedule;
-use serde::Deserialize;
-use serde_json::Value;
+use gfn::nn::MlpConfig;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn_extras::explore::{DistillationConfig, TeacherConfig};
+use gfn_gym::diffusion::MalaConfig;
+use pyo3::prelude::*;
+use tch::Tensor;
 
-/// What is asked for; what isn't named isn't there.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct PartSettings {
-    pub(super) teacher: Option<TeacherSettings>,
-    pub(super) average: Option<Average>,
-    /// The share of a batch that each head learns from.
-    pub(super) thompson: Option<f64>,
-    /// Steps between copies.
-    pub(super) target_network: Option<usize>,
-    pub(super) intrinsic: Option<Intrinsic>,
+use crate::policy::PolicySettings;
+use crate::settings::read;
+use crate::tensors;
+
+/// The attributes of `gfn_rs._parts.Parts`.
+#[derive(FromPyObject)]
+pub(crate) struct Parts {
+    /// The prior of the objective, and the values of its parameters by name.
+    pub(crate) prior: Option<(PolicySettings, Vec<(String, PyTensor)>)>,
+    pub(crate) teacher: Option<TeacherSettings>,
+    /// Objects, and their conditions.
+    pub(super) data: Option<(Py<PyAny>, Option<PyTensor>)>,
+    pub(super) source: Option<SourceSettings>,
+    pub(super) fresh: Option<FreshSettings>,
     pub(super) search: Option<SearchSettings>,
-    /// The share of replayed objects that get other conditions.
-    pub(super) hindsight: Option<f64>,
-    /// The share of a batch that a function of Python gives the objects of.
-    pub(super) source: Option<f64>,
+    pub(super) hindsight: Option<HindsightSettings>,
+    pub(super) average: Option<AverageSettings>,
+    /// An objective with intrinsic rewards.
+    pub(super) intrinsic: Option<IntrinsicSettings>,
+    /// The steps between copies.
+    pub(super) target_network: Option<usize>,
+    /// The function that a buffer draws by.
+    pub(super) priority: Option<Py<PyAny>>,
 }
 
-/// A teacher's share of a batch, and its other settings.
-#[derive(Deserialize)]
-pub(super) struct TeacherSettings {
+/// A tensor of torch.
+pub(crate) struct PyTensor(pub(crate) Tensor);
+
+impl<'py> FromPyObject<'_, 'py> for PyTensor {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        tensors::from_python(&object).map(Self)
+    }
+}
+
+/// A number, or a schedule of one.
+pub(super) struct PySchedule(pub(super) Schedule);
+
+impl<'py> FromPyObject<'_, 'py> for PySchedule {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(value) => Ok(Self(Schedule::Constant(value))),
+            Err(_) => read("a schedule", &object.call_method0("_json")?).map(Self),
+        }
+    }
+}
+
+#[derive(FromPyObject)]
+pub(crate) struct TeacherSettings {
+    pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    #[serde(flatten)]
-    pub(super) config: Value,
+    under_sampled: f64,
+    alpha: f64,
+    epsilon: f64,
+    lr: f64,
+    log_z_lr: f64,
+    max_norm: Option<f64>,
 }
 
-/// A moving average of the parameters.
-#[derive(Deserialize, Clone, Copy)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Average {
+impl TeacherSettings {
+    pub(super) fn config(&self) -> TeacherConfig {
+        let &Self { under_sampled, alpha, epsilon, lr, log_z_lr, max_norm, .. } = self;
+        TeacherConfig {
+            under_sampled,
+            alpha,
+            epsilon,
+            adam: AdamConfig { lr, log_z_lr, max_norm, ..TeacherConfig::default().adam },
+        }
+    }
+}
+
+#[derive(FromPyObject)]
+pub(super) struct SourceSettings {
+    pub(super) function: Py<PyAny>,
+    pub(super) share: f64,
+}
+
+#[derive(FromPyObject)]
+pub(super) enum FreshSettings {
+    Python { function: Py<PyAny> },
+    Thompson { share: f64 },
+}
+
+#[derive(FromPyObject)]
+pub(super) enum SearchSettings {
+    Python { function: Py<PyAny>, every: usize, objects: usize },
+    Langevin(LangevinSettings),
+}
+
+#[derive(FromPyObject)]
+pub(super) struct LangevinSettings {
+    pub(super) every: usize,
+    pub(super) objects: usize,
+    steps: usize,
+    burn_in: usize,
+    thin: usize,
+    step_size: f64,
+    acceptance: f64,
+}
+
+impl LangevinSettings {
+    pub(super) fn config(&self) -> MalaConfig {
+        let &Self { steps, burn_in, thin, step_size, acceptance, .. } = self;
+        MalaConfig { steps, burn_in, thin, step_size, acceptance }
+    }
+}
+
+#[derive(FromPyObject)]
+pub(super) enum HindsightSettings {
+    Python { function: Py<PyAny>, share: f64 },
+    Focus { share: f64 },
+}
+
+#[derive(FromPyObject)]
+pub(super) struct AverageSettings {
     pub(super) decay: f64,
-    /// Whether fresh trajectories are drawn by it.
+    /// `true` if fresh trajectories are drawn by the average.
     pub(super) sampling: bool,
 }
 
-/// Intrinsic rewards; without `distillation` a function of Python gives them.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Intrinsic {
-    pub(super) edges: Schedule,
-    pub(super) terminal: Schedule,
-    pub(super) distillation: Option<Value>,
+#[derive(FromPyObject)]
+pub(super) struct IntrinsicSettings {
+    pub(super) edges: PySchedule,
+    pub(super) terminal: PySchedule,
+    pub(super) novelty: NoveltySettings,
 }
 
-/// A search among objects; without `mala` a function of Python makes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SearchSettings {
-    pub(super) every: usize,
-    pub(super) objects: usize,
-    pub(super) mala: Option<Value>,
+#[derive(FromPyObject)]
+pub(super) enum NoveltySettings {
+    Distillation {
+        hidden: Vec<i64>,
+        outputs: i64,
+        lr: f64,
+    },
+    /// A function of states.
+    #[pyo3(transparent)]
+    Python(Py<PyAny>),
+}
+
+/// The settings of a network that learns the output of a random one.
+pub(super) fn distillation(hidden: Vec<i64>, outputs: i64, lr: f64) -> DistillationConfig {
+    let default = DistillationConfig::default();
+    DistillationConfig { mlp: MlpConfig { hidden, ..default.mlp }, outputs, adam: AdamConfig { lr, ..default.adam } }
 }

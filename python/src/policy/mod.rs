@@ -1,231 +1,199 @@
-//! Policies by their settings.
+//! Policies by their settings: a trainer's own, the prior of its objective, a teacher's.
 
-mod adopted;
-mod asked;
-mod chosen;
-mod module;
-mod rows;
-mod several;
+pub(crate) mod graph_module;
+mod module_caller;
+mod module_tensors;
+pub(crate) mod vector_module;
 
-pub(crate) use adopted::Adopted;
-pub(crate) use chosen::{AnyPolicy, prior};
-pub(crate) use module::PyBatch;
-pub(crate) use several::{Network, Networks, Policies, Prior};
-
-use module::View;
+pub(crate) use graph_module::{GraphView, PyBatch};
+pub(crate) use module_tensors::ModuleTensors;
 
 use std::sync::Arc;
 
-use gfn::env::{Env, VectorEnv};
-use gfn::graph::GraphEnv;
-use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
-use gfn::policy::{
-    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequencePolicy, SequencePolicyConfig, UniformPolicy,
-};
+use gfn::env::Env;
+use gfn::nn::EstimatorsConfig;
+use gfn::policy::{Policy, UniformPolicy};
 use gfn::{Error, Result, Rng};
-use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig};
-use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
-use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Target};
-use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig};
-use pyo3::exceptions::PyTypeError;
+use gfn_gym::diffusion::Target;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tch::{Device, Kind};
 
-use crate::env::Vectors;
 use crate::errors::raised;
-use crate::kept::Object;
+use crate::kinds::{PyEnv, Space};
+use crate::parts::PyTensor;
+use crate::references::{Object, References};
 use crate::settings::{over_defaults, read};
 
-/// What Python asked for, and what it is built with.
+/// A policy of any type.
+pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
+
+/// A policy, and the module of Python that it is made around, if there is one.
+pub(crate) struct BuiltPolicy<E> {
+    pub(crate) policy: AnyPolicy<E>,
+    pub(crate) module: Option<Arc<ModuleTensors>>,
+}
+
+/// The class and settings of a policy, and its module, if it is made around one.
+pub(crate) struct PolicySettings {
+    class: String,
+    values: Value,
+    module: Option<Py<PyAny>>,
+}
+
+impl PolicySettings {
+    /// Takes the settings, of which one policy is built.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            class: std::mem::take(&mut self.class),
+            values: std::mem::take(&mut self.values),
+            module: self.module.take(),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for PolicySettings {
+    type Error = PyErr;
+
+    /// Reads a `gfn_rs.Policy`.
+    fn extract(policy: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let by_class: Map<String, Value> = read("a policy", &policy.call_method0("_by_class")?)?;
+        let Some((class, values)) = by_class.into_iter().next() else {
+            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
+        };
+        Ok(Self { class, values, module: policy.call_method0("_module")?.extract()? })
+    }
+}
+
+/// The estimates that an objective needs of a policy besides P_F and P_B.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) flow: bool,
+    pub(crate) paths: bool,
+    /// The width of conditions; 0 without.
+    pub(crate) conditions: usize,
+}
+
+/// Builds the policies of a trainer.
+pub(crate) struct PolicyBuilder<'a, E: PyEnv> {
+    pub(crate) space: &'a Space<E>,
+    pub(crate) references: &'a References,
+    /// The density of a diffusion: a policy can be led by its gradient.
+    pub(crate) target: Option<Arc<dyn Target>>,
+    pub(crate) device: Device,
+    pub(crate) kind: Kind,
+}
+
+impl<E: PyEnv> PolicyBuilder<'_, E> {
+    /// Builds a policy.
+    pub(crate) fn build(&self, settings: PolicySettings, needs: Needs, rng: &mut Rng) -> PyResult<BuiltPolicy<E>> {
+        let PolicySettings { class, mut values, module } = settings;
+        let module = module.map(|module| self.references.add(module));
+        if let Some(values) = values.as_object_mut() {
+            let mut heads = Map::new();
+            if needs.flow {
+                heads.insert("flow".to_owned(), true.into());
+            }
+            if needs.conditions > 0 {
+                heads.insert("n_conditions".to_owned(), needs.conditions.into());
+            }
+            if !heads.is_empty()
+                && let Some(estimators) =
+                    values.entry("estimators").or_insert_with(|| Map::new().into()).as_object_mut()
+            {
+                estimators.extend(heads);
+            }
+            if needs.paths && ["Mlp", "VectorModule", "SequenceModule"].contains(&class.as_str()) {
+                values.insert("paths".to_owned(), true.into());
+            }
+        }
+        let (device, kind, target) = (self.device, self.kind, self.target.clone());
+        E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
+    }
+
+    /// Builds a frozen policy for P_F alone, with these values of its parameters. It draws from a random stream of its own, because its
+    /// first parameters are replaced.
+    pub(crate) fn build_prior(
+        &self,
+        settings: PolicySettings,
+        parameters: &[(String, PyTensor)],
+        needs: Needs,
+    ) -> PyResult<BuiltPolicy<E>> {
+        let built = self.build(settings, needs, &mut Rng::seeded(0))?;
+        set_parameters(&built.policy, parameters).map_err(raised)?;
+        Ok(built)
+    }
+}
+
+/// Gives a policy these values of its parameters; there may be values of others among them.
+fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) -> Result<()> {
+    for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
+        let fits = |(name, PyTensor(value)): &&(String, PyTensor)| {
+            *name == parameter.name && value.size() == parameter.tensor.size()
+        };
+        let Some((_, PyTensor(value))) = values.iter().find(fits) else {
+            let got = format!("a policy without parameter `{}` of shape {:?}", parameter.name, parameter.tensor.size());
+            return Err(Error::config("the prior", got, "the policy of a trainer of the same environment"));
+        };
+        tch::no_grad(|| parameter.tensor.shallow_clone().f_copy_(value).map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// The settings of one policy, and what it is built with.
 pub(crate) struct Plan<'a> {
-    /// The class of the settings.
-    name: String,
+    pub(crate) class: String,
     settings: Value,
     /// A network in Python.
     module: Option<Object>,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
+    pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) rng: &'a mut Rng,
 }
 
-impl<'a> Plan<'a> {
-    /// Reads `{class: settings}`. What the objective needs of the policy is added to the settings.
-    pub(crate) fn new(
-        text: &str,
-        module: Option<Object>,
-        device: Device,
-        kind: Kind,
-        rng: &'a mut Rng,
-        needs: Needs,
-    ) -> PyResult<Self> {
-        let asked: serde_json::Map<String, Value> = read("a policy", text)?;
-        let Some((name, mut settings)) = asked.into_iter().next() else {
-            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
+impl Plan<'_> {
+    /// Builds a policy of the settings, which are added to the defaults.
+    pub(crate) fn build<C, E, P>(self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> PyResult<BuiltPolicy<E>>
+    where
+        C: Default + Serialize + DeserializeOwned,
+        E: Env,
+        P: Policy<E> + Send + 'static,
+    {
+        let mut plan = self;
+        let nested = ["estimators", "mlp", "net", "mixtures", "network"];
+        let config = over_defaults("the settings of the policy", &plan.settings, &nested).map_err(raised)?;
+        let policy = build(config, &mut plan).map_err(raised)?;
+        Ok(BuiltPolicy { policy: Box::new(policy), module: None })
+    }
+
+    /// The settings of a policy around a module, and of its estimators.
+    fn module_settings<T: DeserializeOwned>(&self) -> PyResult<(T, EstimatorsConfig)> {
+        let settings = serde_json::from_value(self.settings.clone())
+            .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
+        let estimators = match self.settings.get("estimators") {
+            None => EstimatorsConfig::default(),
+            Some(estimators) => over_defaults("the settings of the policy", estimators, &[]).map_err(raised)?,
         };
-        if let Some(settings) = settings.as_object_mut() {
-            let of_heads = [
-                ("flow", Value::from(true), needs.flow),
-                ("n_conditions", Value::from(needs.conditions), needs.conditions > 0),
-            ];
-            for (head, value, _) in of_heads.into_iter().filter(|(_, _, needed)| *needed) {
-                let estimators = settings.entry("estimators").or_insert_with(|| Value::Object(serde_json::Map::new()));
-                if let Some(estimators) = estimators.as_object_mut() {
-                    estimators.insert(head.to_owned(), value);
-                }
-            }
-            if needs.paths && ["Mlp", "VectorModule", "SequenceModule"].contains(&name.as_str()) {
-                settings.insert("paths".to_owned(), Value::Bool(true));
-            }
-        }
-        Ok(Self { name, settings, module, device, kind, rng })
+        Ok((settings, estimators))
     }
 
-    fn config<T: Default + Serialize + DeserializeOwned>(&self) -> Result<T> {
-        over_defaults(
-            "the settings of the policy",
-            &self.settings,
-            &["estimators", "mlp", "net", "mixtures", "network"],
-        )
+    fn module(&self) -> PyResult<&Object> {
+        self.module.as_ref().ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", self.class)))
     }
 
-    fn not_for(&self, environment: &'static str) -> PyErr {
-        PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.name))
+    pub(crate) fn not_for<T>(&self, environment: &str) -> PyResult<T> {
+        Err(PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.class)))
     }
 }
 
-/// What an objective needs of a policy besides P_F and P_B.
-#[derive(Clone, Copy)]
-pub(crate) struct Needs {
-    pub(crate) flow: bool,
-    pub(crate) paths: bool,
-    /// Width of the conditions; 0 without.
-    pub(crate) conditions: usize,
-}
-
-fn boxed<E: Env>(policy: Result<impl Policy<E> + Send + 'static>) -> PyResult<AnyPolicy<E>> {
-    policy.map(AnyPolicy::new).map_err(raised)
-}
-
-/// A policy for graphs.
-pub(crate) fn of_graphs(plan: Plan<'_>, env: &GraphEnv) -> PyResult<AnyPolicy<GraphEnv>> {
-    let (device, kind) = (plan.device, plan.kind);
-    match (plan.name.as_str(), &plan.module) {
-        ("GraphNet", None) => {
-            let net =
-                plan.config().and_then(|config: GraphNetConfig| GraphNet::new(env, config, device, kind, plan.rng));
-            boxed(net.map(GraphPolicy))
-        }
-        ("EdgeMlp", None) => {
-            let net = plan.config().and_then(|config: EdgeMlpConfig| EdgeMlp::new(env, config, device, kind, plan.rng));
-            boxed(net.map(GraphPolicy))
-        }
-        ("GraphModule", Some(network)) => {
-            module::of_graphs(network, &plan.settings, env, View::Batch, (device, kind), plan.rng)
-        }
-        ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)")),
-    }
-}
-
-/// A policy for vectors.
-pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<AnyPolicy<VectorEnv>> {
-    let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
-    let features = KHot::new(env.width(), vectors.values);
-    let layout = || {
-        let expected = "an environment whose states are written from left to right";
-        vectors.sequence.ok_or_else(|| raised(Error::config("the policy", &plan.name, expected)))
-    };
-    match (plan.name.as_str(), &plan.module) {
-        ("Mlp", None) => boxed(
-            plan.config()
-                .and_then(|config: MlpPolicyConfig| MlpPolicy::new(env, features, config, device, kind, plan.rng)),
-        ),
-        ("VectorModule", Some(network)) => rows::of_vectors(network, &plan.settings, vectors, (device, kind), plan.rng),
-        ("SequenceModule", Some(network)) => {
-            layout()?;
-            rows::of_vectors(network, &plan.settings, vectors, (device, kind), plan.rng)
-        }
-        ("SequenceNet", None) => {
-            let layout = layout()?;
-            boxed(plan.config().and_then(|config: SequencePolicyConfig| {
-                SequencePolicy::new(env, layout, config, device, kind, plan.rng)
-            }))
-        }
-        ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)")),
-    }
-}
-
-/// A policy for acyclic graphs.
-pub(crate) fn of_structures(plan: Plan<'_>, structures: &BayesianStructure) -> PyResult<AnyPolicy<GraphEnv>> {
-    let (env, n_nodes) = (structures.env(), structures.n_nodes());
-    let (device, kind) = (plan.device, plan.kind);
-    match (plan.name.as_str(), &plan.module) {
-        ("Mlp", None) => boxed(plan.config().and_then(|config: MlpPolicyConfig| {
-            MlpPolicy::new(env, AdjacencyFeatures::new(n_nodes), config, device, kind, plan.rng)
-        })),
-        ("GraphNet", None) => {
-            boxed(plan.config().and_then(|config: GraphNetConfig| {
-                Ok(GraphPolicy(GraphNet::new(env, config, device, kind, plan.rng)?))
-            }))
-        }
-        ("EdgeTransformer", None) => boxed(
-            plan.config()
-                .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng))
-                .map(GraphPolicy),
-        ),
-        ("DagModule", Some(network)) => {
-            let view = View::Adjacency(n_nodes as i64);
-            module::of_graphs(network, &plan.settings, env, view, (device, kind), plan.rng)
-        }
-        ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)")),
-    }
-}
-
-/// A policy for points of the unit box.
-pub(crate) fn of_box(plan: Plan<'_>, env: &BoxEnv) -> PyResult<AnyPolicy<BoxEnv>> {
-    match plan.name.as_str() {
-        "BoxNet" => boxed(
-            plan.config()
-                .and_then(|config: BoxPolicyConfig| BoxPolicy::new(env, config, plan.device, plan.kind, plan.rng)),
-        ),
-        _ => Err(plan.not_for("the unit box (there is BoxNet)")),
-    }
-}
-
-/// A policy for points of the line.
-pub(crate) fn of_line(plan: Plan<'_>, env: &Line) -> PyResult<AnyPolicy<Line>> {
-    match plan.name.as_str() {
-        "LineNet" => boxed(
-            plan.config()
-                .and_then(|config: LinePolicyConfig| LinePolicy::new(env, config, plan.device, plan.kind, plan.rng)),
-        ),
-        _ => Err(plan.not_for("the line (there is LineNet)")),
-    }
-}
-
-/// A policy for a diffusion; of a target of the library's, it can be led by the target's gradient.
-pub(crate) fn of_diffusion(
-    plan: Plan<'_>,
-    env: &DiffusionSampling,
-    target: Option<Arc<dyn Target>>,
-) -> PyResult<AnyPolicy<DiffusionSampling>> {
-    match plan.name.as_str() {
-        "DiffusionNet" => boxed(plan.config().and_then(|config: DiffusionPolicyConfig| {
-            DiffusionPolicy::new(env, config, target, plan.device, plan.kind, plan.rng)
-        })),
-        _ => Err(plan.not_for("a diffusion (there is DiffusionNet)")),
-    }
-}
-
-/// The settings of heads that a network in Python gets.
-pub(crate) fn estimators(settings: &Value) -> Result<EstimatorsConfig> {
-    match settings.get("estimators") {
-        None => Ok(EstimatorsConfig::default()),
-        Some(given) => over_defaults("the settings of the policy", given, &[]),
-    }
+/// The policy that takes each legal action with the same probability.
+pub(crate) fn uniform<E: Env>() -> BuiltPolicy<E>
+where
+    UniformPolicy: Policy<E>,
+{
+    BuiltPolicy { policy: Box::new(UniformPolicy), module: None }
 }

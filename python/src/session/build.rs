@@ -4,260 +4,175 @@ use std::any::Any;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use gfn::Rng;
-use gfn::env::{EnumerableEnv, Env, Rows};
-use gfn::objective::Objective;
-use gfn::objective::Quantity;
-use gfn::policy::KHot;
-use gfn::replay::ReplayBuffer;
+use gfn::objective::{Objective, Quantity};
+use gfn::policy::WithPrior;
 use gfn::runtime::DeviceKind;
-use gfn::train::TrainEnv;
-use gfn::train::{Trainer, TrainerConfig};
-use gfn_dags::AdjacencyFeatures;
-use gfn_gym::diffusion::Energy;
+use gfn::train::Trainer;
+use gfn::{Error, Rng};
 use pyo3::prelude::*;
 use serde_json::Value;
-use tch::{Device, Kind};
+use tch::Kind;
 
-use super::engine::{Engine, Listing, Trained};
-use super::exact::evaluate;
-use super::judging::{certified, judged};
-use super::replay::{Distinct, Replay};
 use super::shared::Shared;
-use crate::conditions::{self, Conditions};
-use crate::env::{EnvKind, EnvSpec, Failures};
+use super::trained::Trained;
+use crate::conditions::Conditions;
+use crate::env::{FailureCheck, Failures};
 use crate::errors::raised;
-use crate::kept::Object;
-use crate::objects::{
-    Border, Coordinates, Encoding, read_diffusion, read_graphs, read_points, read_structures, read_vectors,
-};
-use crate::parts::{AnySearch, Others, Parts, mala};
-use crate::policy::{Needs, Networks, Policies, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
-use crate::reward::{
-    Built, Handed, Rewards, box_reward, by_keys, diffusion_target, graph_reward, line_reward, structure_reward,
-    vector_reward, wrong_states,
-};
+use crate::kinds::{PyEnv, Space};
+use crate::objective::ObjectiveArgument;
+use crate::parts::{PartContext, Parts, ReplaySettings};
+use crate::policy::{AnyPolicy, BuiltPolicy, Needs, PolicyBuilder, PolicySettings};
+use crate::references::References;
+use crate::reward::{self, RewardArgument, RewardSettings};
 use crate::settings::{over_defaults, read};
-use crate::states::{show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 
-/// What Python asked for: settings as JSON, and objects of its own.
-pub(super) struct TrainerSettings<'a> {
-    pub(super) rewards: Vec<Handed<Object>>,
-    pub(super) policy: (&'a str, Option<Object>),
-    /// The policy itself, where it was built before.
-    pub(super) built: Option<Box<dyn Any + Send>>,
-    pub(super) objective: (&'a str, Option<Object>),
-    pub(super) conditions: Option<Conditions>,
-    pub(super) training: &'a str,
-    pub(super) replay: Option<&'a str>,
-    pub(super) parts: Parts,
-    /// What checkpoints say that the run is, as JSON, and a note for whoever loads them.
-    pub(super) description: &'a str,
-    pub(super) note: &'a str,
+/// The items of the dictionary that Python builds a trainer of.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct TrainerArguments<'py> {
+    rewards: Vec<RewardArgument<'py>>,
+    policy: PolicySettings,
+    objective: ObjectiveArgument<'py>,
+    conditions: Option<Py<PyAny>>,
+    n_conditions: usize,
+    training: Bound<'py, PyAny>,
+    replay: Option<Bound<'py, PyAny>>,
+    parts: Parts,
+    /// The description of the run in checkpoints.
+    description: Bound<'py, PyAny>,
+    /// A note for whoever loads a checkpoint.
+    note: Bound<'py, PyAny>,
+    seed: u64,
+    device: String,
+    double: bool,
 }
 
-/// All of a trainer but environment, reward and policy.
-struct Rest {
+/// The settings of a trainer, and objects of Python.
+pub(super) struct TrainerSettings {
+    rewards: Vec<RewardSettings>,
+    policy: PolicySettings,
     objective: Box<dyn Objective>,
-    config: TrainerConfig,
-    replay: Option<Replay>,
     conditions: Option<Arc<Conditions>>,
+    training: Value,
+    replay: Option<ReplaySettings>,
     parts: Parts,
-    made_for: (Device, Kind),
     description: Value,
     note: Value,
-    failures: Failures,
+    seed: u64,
+    device: String,
+    double: bool,
 }
 
-/// The trainer that was asked for.
-pub(super) fn session(
-    spec: &EnvSpec,
-    kind_of_env: EnvKind,
-    asked: TrainerSettings<'_>,
-    seed: u64,
-    device: &str,
-    double: bool,
+impl TrainerArguments<'_> {
+    /// Reads the settings, and adds the objects that a trainer calls to its references.
+    pub(super) fn read(self, py: Python<'_>, references: &References) -> PyResult<TrainerSettings> {
+        let rewards = self.rewards.into_iter().map(|reward| reward.read(references)).collect::<PyResult<_>>()?;
+        let conditions = Conditions::read(self.conditions, self.n_conditions, py, references).map_err(raised)?;
+        Ok(TrainerSettings {
+            rewards,
+            policy: self.policy,
+            objective: self.objective.build(references)?,
+            conditions: conditions.map(Arc::new),
+            training: read("the settings of the trainer", &self.training)?,
+            replay: self.replay.map(|replay| read("Replay", &replay)).transpose()?,
+            parts: self.parts,
+            description: read("a description", &self.description)?,
+            note: read("a note", &self.note)?,
+            seed: self.seed,
+            device: self.device,
+            double: self.double,
+        })
+    }
+}
+
+/// Builds a trainer; `built` is a [`BuiltPolicy`] of another one.
+pub(super) fn build<E: PyEnv>(
+    space: Space<E>,
+    settings: TrainerSettings,
+    built: Option<Box<dyn Any + Send>>,
+    references: &References,
     failures: &Failures,
-) -> PyResult<Box<dyn Engine>> {
-    let device = DeviceKind::from_str(device).and_then(DeviceKind::resolve).map_err(raised)?;
-    let kind = if double { Kind::Double } else { Kind::Float };
-    let objective = crate::objective::objective(asked.objective.0, asked.objective.1)?;
-    let objective = crate::objective::guarded(objective, failures.clone());
-    let given: Value = read("the settings of the trainer", asked.training)?;
-    let config = over_defaults("the settings of the trainer", &given, &["adam"]).map_err(raised)?;
-    let replay = asked.replay.map(|text| read("Replay", text)).transpose()?;
-    let conditions = asked.conditions.map(Arc::new);
-    let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
+) -> PyResult<Trained<E>> {
+    let device = DeviceKind::from_str(&settings.device).and_then(DeviceKind::resolve).map_err(raised)?;
+    let kind = if settings.double { Kind::Double } else { Kind::Float };
+    let objective = settings.objective;
+    let config = over_defaults("the settings of the trainer", &settings.training, &["adam"]).map_err(raised)?;
+    let width = settings.conditions.as_ref().map_or(0, |conditions| conditions.width());
     let needs = Needs {
         flow: objective.needs().has(Quantity::LogFlow),
         paths: objective.needs().has(Quantity::LogPaths),
         conditions: width,
     };
-    let description = read("a description", asked.description)?;
-    let mut note: Value = read("a note", asked.note)?;
-    if let Some(made) = note.get_mut("made").and_then(Value::as_object_mut) {
-        made.insert("flow".to_owned(), needs.flow.into());
-        made.insert("paths".to_owned(), needs.paths.into());
+    let mut note = settings.note;
+    if let Some(heads) = note.get_mut("made").and_then(Value::as_object_mut) {
+        heads.insert("flow".to_owned(), needs.flow.into());
+        heads.insert("paths".to_owned(), needs.paths.into());
     }
-    let mut parts = asked.parts;
-    let (prior, teacher) = parts.take_networks();
-    let own = (asked.policy.0.to_owned(), asked.policy.1);
-    let networks = Networks { own, built: asked.built, prior, teacher, made_for: (device, kind), needs };
-    let rest = Rest {
-        objective,
-        config,
-        replay,
-        conditions,
-        parts,
-        made_for: (device, kind),
-        description,
-        note,
-        failures: failures.clone(),
+    let mut rng = Rng::seeded(settings.seed);
+    let reward = reward::build(&space, &settings.rewards, settings.conditions.as_deref())?;
+    let builder = PolicyBuilder { space: &space, references, target: reward.target.clone(), device, kind };
+    let own = match built {
+        None => builder.build(settings.policy, needs, &mut rng)?,
+        Some(built) => *built.downcast::<BuiltPolicy<E>>().map_err(|_| {
+            let expected = "one that was built for an environment of the same class";
+            raised(Error::config("policy", "a policy of another environment", expected))
+        })?,
     };
-    let mut rng = Rng::seeded(seed);
-    let reward = Rewards::read(asked.rewards, rest.conditions.as_deref())?;
-    match (&kind_of_env, spec) {
-        (EnvKind::Graphs { env, reading }, spec) => {
-            let problem = if let EnvSpec::Problem(problem) = spec { Some(*problem) } else { None };
-            let border = Border {
-                show: show_graphs(reading.clone()),
-                read: read_graphs(reading.clone(), env.schema().clone()),
-                features: None,
-            };
-            let reward = reward
-                .build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref(), problem))?;
-            let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
-            listed(EnvParts { env: env.clone(), reward, policies, border, search: None }, rest, rng)
-        }
-        (EnvKind::Vectors(vectors), spec) => {
-            let reward = reward.build(&show_vectors(), by_keys(&vectors.env), |settings| match spec {
-                EnvSpec::Vectors(spec) => vector_reward(settings, spec),
-                _ => Err(wrong_states(&settings, "the vectors of an environment of your own")),
-            })?;
-            let width = vectors.env.width();
-            let features = Some(Encoding::new(KHot::new(width, vectors.values)));
-            let border = Border { show: show_vectors(), read: read_vectors(width, vectors.values), features };
-            let policies = networks.build(&mut rng, |plan| of_vectors(plan, vectors))?;
-            listed(EnvParts { env: vectors.env.clone(), reward, policies, border, search: None }, rest, rng)
-        }
-        (EnvKind::Structures(structures), _) => {
-            let (env, n) = (structures.env(), structures.n_nodes());
-            let reward =
-                reward.build(&show_structures(n), by_keys(env), |settings| structure_reward(settings, structures))?;
-            let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
-            let border = Border { show: show_structures(n), read: read_structures(n), features };
-            let policies = networks.build(&mut rng, |plan| of_structures(plan, structures))?;
-            listed(EnvParts { env: env.clone(), reward, policies, border, search: None }, rest, rng)
-        }
-        (EnvKind::Box(env), _) => {
-            let reward = reward.build(&show_points(), None, box_reward)?;
-            let features = Some(Encoding::new(Coordinates(env.ndim())));
-            let border = Border { show: show_points(), read: read_points(env.ndim()), features };
-            let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
-            continuous(EnvParts { env: *env, reward, policies, border, search: None }, rest, rng)
-        }
-        (EnvKind::Line(env), _) => {
-            let reward = reward.build(&show_points(), None, line_reward)?;
-            let features = Some(Encoding::new(Coordinates(2)));
-            let border = Border { show: show_points(), read: read_points(2), features };
-            let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
-            continuous(EnvParts { env: *env, reward, policies, border, search: None }, rest, rng)
-        }
-        (EnvKind::Diffusion(env), _) => {
-            let target = reward.native().map(diffusion_target).transpose()?;
-            let reward = reward.build(&show_diffusion(), None, |settings| {
-                Ok(Box::new(Energy::new(diffusion_target(&settings)?).along(env.process())) as _)
-            })?;
-            let search = target.clone().zip(rest.parts.mala()).map(|(target, given)| mala(env, target, given));
-            let search = search.transpose().map_err(raised)?;
-            let features = Some(Encoding::new(Coordinates(env.dim())));
-            let border = Border { show: show_diffusion(), read: read_diffusion(env.clone()), features };
-            let policies = networks.build(&mut rng, |plan| of_diffusion(plan, env, target.clone()))?;
-            continuous(EnvParts { env: env.clone(), reward, policies, border, search }, rest, rng)
-        }
+    // A teacher learns by trajectory balance, and only P_F of a prior is needed.
+    let plain = Needs { flow: false, paths: false, ..needs };
+    let mut parts = settings.parts;
+    let mut prior = None;
+    if let Some((settings, parameters)) = parts.prior.take() {
+        prior = Some(builder.build_prior(settings, &parameters, plain)?);
     }
-}
-
-/// What is made by the kind of the environment.
-struct EnvParts<E: Env> {
-    env: E,
-    reward: Built<E::States>,
-    policies: Policies<E>,
-    border: Border<E::States>,
-    search: Option<AnySearch<E>>,
-}
-
-/// A trainer of an environment whose states can be listed.
-fn listed<E>(given: EnvParts<E>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
-where
-    E: TrainEnv<Actions = gfn::env::Slots> + EnumerableEnv + Clone + 'static,
-    E::States: 'static,
-{
-    let (border, conditions) = (given.border.clone(), rest.conditions.clone());
-    let shared = Shared::of(&given.policies);
-    let distinct = |config, priority| match priority {
-        None => ReplayBuffer::distinct(config),
-        Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
-    };
-    let trainer = trainer(given, rest, rng, distinct)?;
-    let listing = Listing { exact: evaluate::<E>, certified: certified::<E>, judged: judged::<E> };
-    Ok(Box::new(Trained::new(trainer, border, Some(listing), by_object::<E>, conditions, shared)))
-}
-
-/// The first state of the same object.
-fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<usize>> {
-    let objects = env.objects(states)?;
-    Ok(objects.of.into_iter().map(|object| objects.first[object]).collect())
-}
-
-/// A trainer of any other.
-fn continuous<E>(given: EnvParts<E>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
-where
-    E: TrainEnv + Clone + 'static,
-    E::States: 'static,
-{
-    let (border, conditions) = (given.border.clone(), rest.conditions.clone());
-    let shared = Shared::of(&given.policies);
-    let distinct = |_, _| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
-    let trainer = trainer(given, rest, rng, distinct)?;
-    let each_its_own = |_: &E, states: &E::States| Ok((0..states.len()).collect());
-    Ok(Box::new(Trained::new(trainer, border, None, each_its_own, conditions, shared)))
-}
-
-fn trainer<E>(given: EnvParts<E>, rest: Rest, mut rng: Rng, distinct: Distinct<E>) -> PyResult<Trainer<E>>
-where
-    E: TrainEnv + Clone + 'static,
-    E::States: 'static,
-{
-    let Rest {
-        objective,
-        config,
-        replay,
-        conditions,
-        mut parts,
-        made_for: (device, kind),
-        description,
-        note,
-        failures,
-    } = rest;
-    let EnvParts { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
-    let Policies { own, teacher } = policies;
-    let novelty = parts.novelty(&border, device, kind, &mut rng)?;
-    // A stream of its own: whether there are given objects doesn't change what is drawn.
-    let mut looking = rng.clone().split();
-    let priority = parts.priority(&failures);
-    let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
-    let built = || -> gfn::Result<_> {
-        let mut trainer =
-            Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?.noted(&note)?;
-        if let Some(conditions) = conditions {
-            trainer = trainer.with_conditions(conditions::Shared(conditions));
+    let mut teacher = None;
+    if let Some(settings) = &mut parts.teacher {
+        teacher = Some(builder.build(settings.policy.take(), plain, &mut rng)?);
+    }
+    let mut shared = Shared::default();
+    for policy in [Some(&own), prior.as_ref(), teacher.as_ref()].into_iter().flatten() {
+        shared.add(policy);
+    }
+    let novelty = parts.novelty(&space, references, device, kind, &mut rng).map_err(raised)?;
+    // A stream of its own: whether there are data doesn't change what is drawn.
+    let mut data_rng = rng.clone().split();
+    let priority = parts.priority(references, failures);
+    let module = own.module;
+    let build = || -> gfn::Result<Trainer<E>> {
+        let (env, reward_fn) = (space.env.clone(), reward.reward);
+        let mut trainer = match prior {
+            None => Trainer::new(env, reward_fn, own.policy, objective, config, rng)?,
+            Some(prior) => {
+                let policy = WithPrior { policy: own.policy, prior: prior.policy };
+                Trainer::new(env, reward_fn, policy, objective, config, rng)?
+            }
+        };
+        trainer = trainer
+            .described_by(&settings.description)?
+            .noted(&note)?
+            .with_companion(FailureCheck(failures.clone()))?;
+        if let Some(conditions) = settings.conditions.clone() {
+            trainer = trainer.with_conditions(conditions);
         }
-        match replay {
-            None => Ok(trainer),
-            Some(replay) => Ok(trainer.with_replay(replay.build(distinct, border.features.clone(), priority)?)),
+        if let Some(replay) = settings.replay {
+            trainer = trainer.with_replay(replay.build(&space, priority)?);
         }
+        let context = PartContext {
+            space: &space,
+            target: reward.target,
+            conditioned: reward.conditioned,
+            teacher: teacher.map(|teacher| teacher.policy),
+            novelty,
+            references,
+            width,
+        };
+        parts.attach(trainer, context, &mut data_rng)
     };
-    let trainer = built().map_err(raised)?;
-    parts.attach(trainer, Others { teacher, novelty, search, conditioned }, &border, width, &mut looking)
+    let trainer = build().map_err(raised)?;
+    Ok(Trained::new(trainer, space, settings.conditions, shared, module))
+}
+
+/// The prior of a trainer's policy.
+pub(super) fn prior<E: PyEnv>(trainer: &Trainer<E>) -> Option<&AnyPolicy<E>> {
+    trainer.policy_as::<WithPrior<AnyPolicy<E>, AnyPolicy<E>>>().map(|policy| &policy.prior)
 }

@@ -1,82 +1,76 @@
-//! What Python has of the networks, too, and can change behind the library's back.
+//! The networks that Python shares with a trainer, and can change without the library's knowledge.
 
 use std::sync::Arc;
 
-use gfn::env::Env;
 use gfn::nn::Parameters;
 use gfn::policy::Policy;
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
-use crate::policy::{Adopted, Policies};
+use crate::kinds::PyEnv;
+use crate::policy::{BuiltPolicy, ModuleTensors};
 use crate::tensors;
 
-/// The tensors of a trainer's own network and of prior and teacher, as they were when it was made, and modules of Python among them.
+/// The tensors of a trainer's own network, of its prior and teacher, as they were when it was built, and modules of Python among these.
+#[derive(Default)]
 pub(super) struct Shared {
     parameters: Vec<Parameter>,
-    modules: Vec<Arc<Adopted>>,
+    modules: Vec<Arc<ModuleTensors>>,
 }
 
 struct Parameter {
     name: String,
     tensor: Tensor,
     size: Vec<i64>,
-    made: (Kind, Device),
+    kind: Kind,
+    device: Device,
 }
 
 impl Shared {
-    pub(super) fn of<E: Env>(policies: &Policies<E>) -> Self {
-        let all = || [Some(&policies.own), policies.own.prior(), policies.teacher.as_ref()].into_iter().flatten();
-        Self {
-            parameters: all()
-                .flat_map(|policy| named(policy.parameters()))
-                .map(|(name, tensor)| Parameter::new(name, tensor))
-                .collect(),
-            modules: all().filter_map(|policy| policy.module().cloned()).collect(),
+    pub(super) fn add<E: PyEnv>(&mut self, built: &BuiltPolicy<E>) {
+        for (name, tensor) in named(built.policy.parameters()) {
+            let (size, kind, device) = (tensor.size(), tensor.kind(), tensor.device());
+            self.parameters.push(Parameter { name, tensor, size, kind, device });
         }
+        self.modules.extend(built.module.clone());
     }
 
-    /// Refuses tensors that aren't as they were made, and modules that have others now.
+    /// Refuses tensors of another shape, kind or device than they were built with, and modules that have other tensors now.
     pub(super) fn check(&self) -> Result<()> {
         self.check_tensors()?;
         self.modules.iter().try_for_each(|module| module.check())
     }
 
-    /// Refuses tensors that aren't as they were made: the library reads their memory.
+    /// Refuses tensors of another shape, kind or device than they were built with: the library reads their memory.
     pub(super) fn check_tensors(&self) -> Result<()> {
         self.parameters.iter().try_for_each(Parameter::check)
     }
 
-    /// Whether layers were put into another mode (`train`, `eval`) since the last look.
+    /// Whether layers were put into another mode (`train`, `eval`) since the last call.
     pub(super) fn changed_mode(&self) -> Result<bool> {
-        self.modules.iter().try_fold(false, |changed, module| Ok(module.changed_mode()? || changed))
+        let mut has_changed = false;
+        for module in &self.modules {
+            has_changed |= module.changed_mode()?;
+        }
+        Ok(has_changed)
     }
 }
 
 impl Parameter {
-    fn new(name: String, tensor: Tensor) -> Self {
-        let (size, made) = (tensor.size(), (tensor.kind(), tensor.device()));
-        Self { name, tensor, size, made }
-    }
-
     fn check(&self) -> Result<()> {
-        let Self { name, tensor, size, made } = self;
+        let Self { name, tensor, size, kind, device } = self;
         if !tensors::is_whole(tensor) {
             return Err(Error::contract(
                 "the storage of a parameter stays as long as the parameter: resize it back, or make a new trainer",
                 format!("`{name}` of shape {:?} has a storage that was made shorter", tensor.size()),
             ));
         }
-        if (tensor.size(), tensor.kind(), tensor.device()) != (size.clone(), made.0, made.1) {
+        let (new_size, new_kind, new_device) = (tensor.size(), tensor.kind(), tensor.device());
+        if (&new_size, new_kind, new_device) != (size, *kind, *device) {
             return Err(Error::contract(
                 "a parameter keeps its shape, its kind and its device: set `data` back, or make a new trainer",
                 format!(
-                    "`{name}` was {size:?}, {:?} on {:?}, and is {:?}, {:?} on {:?}",
-                    made.0,
-                    made.1,
-                    tensor.size(),
-                    tensor.kind(),
-                    tensor.device()
+                    "`{name}` was {size:?}, {kind:?} on {device:?}, and is {new_size:?}, {new_kind:?} on {new_device:?}"
                 ),
             ));
         }

@@ -1,44 +1,24 @@
 //! Batches of states as Python sees them: `Graphs`, or numpy arrays.
 
 mod graphs;
-mod rows;
 
-use std::sync::Arc;
-
-use gfn::env::{Reals, VectorStates};
-use gfn::graph::GraphStates;
-use gfn_gym::diffusion::DiffusionStates;
+use gfn::env::VectorStates;
+pub(crate) use graphs::Graphs;
+use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 
-use crate::molecules::Reading;
-pub(crate) use graphs::Graphs;
-pub(crate) use rows::entries;
-use rows::{adjacency, reals};
-
-/// How states of one environment are shown to Python.
-pub(crate) type Show<S> = Arc<dyn for<'py> Fn(Python<'py>, &S) -> PyResult<Bound<'py, PyAny>> + Send + Sync>;
-
-/// Graphs, which may stand for molecules.
-pub(crate) fn show_graphs(reading: Option<Reading>) -> Show<GraphStates> {
-    Arc::new(move |py, states| Ok(Bound::new(py, Graphs::new(states.clone(), reading.clone()))?.into_any()))
+/// An int64 array, a row per state.
+pub(crate) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
+    let values: Vec<i64> = states.values().iter().map(|&value| i64::from(value)).collect();
+    table(py, values, states.width())
 }
 
-/// Vectors of small integers: an int64 array, a row per state.
-pub(crate) fn show_vectors() -> Show<VectorStates> {
-    Arc::new(entries)
-}
-
-/// Acyclic graphs: a bool array of adjacency matrices, `[states, from, to]`.
-pub(crate) fn show_structures(n: usize) -> Show<GraphStates> {
-    Arc::new(move |py, states| adjacency(py, n, states))
-}
-
-/// Points: a float64 array, a row per state.
-pub(crate) fn show_points() -> Show<Reals> {
-    Arc::new(reals)
-}
-
-/// Points on their way through a diffusion: the points alone.
-pub(crate) fn show_diffusion() -> Show<DiffusionStates> {
-    Arc::new(|py, states| reals(py, &states.points))
+/// An array of rows of this width.
+pub(crate) fn table<'py, T: numpy::Element>(
+    py: Python<'py>,
+    values: Vec<T>,
+    width: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let rows = values.len() / width.max(1);
+    Ok(values.into_pyarray(py).reshape([rows, width])?.into_any())
 }

@@ -1,6 +1,6 @@
 //! A batch of graphs.
 
-mod given;
+mod from_arrays;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
-use super::rows::table;
+use super::table;
 use crate::errors::raised;
 use crate::molecules::Reading;
-use given::LabelArrays;
+use from_arrays::LabelArrays;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
 const DRAWN: usize = 24;
@@ -61,23 +61,28 @@ impl Graphs {
 }
 
 /// An array of int64 of what was given by this name, its rows of any of these widths.
-fn whole<'py>(given: &Bound<'py, PyAny>, name: &str, widths: &[Option<usize>]) -> PyResult<Bound<'py, PyAny>> {
-    given.py().import("gfn_rs._objects")?.call_method1("rows", (given, name, "int64", widths.to_vec()))
+fn whole<'py>(values: &Bound<'py, PyAny>, name: &str, widths: &[Option<usize>]) -> PyResult<Bound<'py, PyAny>> {
+    values.py().import("gfn_rs._objects")?.call_method1("rows", (values, name, "int64", widths.to_vec()))
 }
 
-fn flat<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
-    whole(given, name, &[])?.extract()
+fn flat<'py>(values: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
+    whole(values, name, &[])?.extract()
 }
 
-fn rows<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
-    whole(given, name, &[None])?.extract()
+fn rows<'py>(values: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
+    whole(values, name, &[None])?.extract()
 }
 
 /// The side of a drawn molecule.
 const SIDE: f64 = 200.0;
 
 /// Molecules as skeletal formulas.
-fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>, title: &str) -> gfn::Result<String> {
+fn draw_molecules(
+    reading: &Reading,
+    graphs: &[GraphState],
+    captions: Option<Vec<String>>,
+    title: &str,
+) -> gfn::Result<String> {
     let mut sheet = PictureSheet::new(title, SIDE);
     for (k, graph) in graphs.iter().enumerate() {
         let picture = match graph.n_nodes() {
@@ -91,7 +96,7 @@ fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>
 }
 
 /// The pair that pickle writes: a function, and its arguments.
-type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>, Vec<u32>));
+type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Vec<u32>));
 
 fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
     values.map(|value| value as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
@@ -118,17 +123,17 @@ impl Graphs {
         let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
         let nodes = LabelArrays {
             of: "node",
-            classes: node_classes.map(|given| flat(given, "node_classes")).transpose()?,
-            attributes: node_attributes.map(|given| rows(given, "node_attributes")).transpose()?,
+            classes: node_classes.map(|values| flat(values, "node_classes")).transpose()?,
+            attributes: node_attributes.map(|values| rows(values, "node_attributes")).transpose()?,
         };
         let of_edges = LabelArrays {
             of: "edge",
-            classes: edge_classes.map(|given| flat(given, "edge_classes")).transpose()?,
-            attributes: edge_attributes.map(|given| rows(given, "edge_attributes")).transpose()?,
+            classes: edge_classes.map(|values| flat(values, "edge_classes")).transpose()?,
+            attributes: edge_attributes.map(|values| rows(values, "edge_attributes")).transpose()?,
         };
         let (n_nodes, edges, edge_ptr) =
             (flat(n_nodes, "n_nodes")?, rows(edges, "edges")?, flat(edge_ptr, "edge_ptr")?);
-        let graphs = given::graphs(kind, &n_nodes, &nodes, &edges, &edge_ptr, &of_edges)?;
+        let graphs = from_arrays::graphs(kind, &n_nodes, &nodes, &edges, &edge_ptr, &of_edges)?;
         Ok(Self::new(graphs.into(), None))
     }
 
@@ -198,7 +203,8 @@ impl Graphs {
     /// The way to make a copy in another process: from the arrays, and the settings of the molecules that they stand for.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
-        let settings = slf.get().reading.as_ref().map(|reading| reading.settings.to_string());
+        let settings = slf.get().reading.as_ref();
+        let settings = settings.map(|reading| pythonize::pythonize(slf.py(), reading.settings.as_ref())).transpose()?;
         let graphs = slf.get().states.graphs().iter();
         let instances: Vec<u32> = graphs.map(GraphState::instance).collect();
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
@@ -212,7 +218,7 @@ impl Graphs {
     }
 
     /// The same graphs as molecules of an environment of these settings.
-    fn _molecules(&self, settings: &str) -> PyResult<Self> {
+    fn _molecules(&self, settings: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Self::new(self.states.clone(), Some(Reading::read(settings)?)))
     }
 
@@ -258,13 +264,13 @@ impl Graphs {
         numbers(py, sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
     }
 
-    /// Where the nodes of each graph begin, `[B + 1]`, int64.
+    /// The first node of each graph, and the number of all nodes, `[B + 1]`, int64.
     #[getter]
     fn node_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         numbers(py, self.arrays().node_ptr.iter().copied())
     }
 
-    /// Where the edges of each graph begin, `[B + 1]`, int64.
+    /// The first edge of each graph, and the number of all edges, `[B + 1]`, int64.
     #[getter]
     fn edge_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         numbers(py, self.arrays().edge_ptr.iter().copied())
@@ -362,7 +368,7 @@ impl Graphs {
             return Err(PyValueError::new_err(format!("{got} captions for {expected} graphs: expected one for each")));
         }
         if let Some(reading) = &self.reading {
-            return drawn(reading, graphs, captions, title).map_err(raised);
+            return draw_molecules(reading, graphs, captions, title).map_err(raised);
         }
         let drawing = GraphDrawing::default();
         let mut sheet = PictureSheet::new(title, drawing.side);

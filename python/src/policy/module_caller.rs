@@ -1,4 +1,4 @@
-//! A module of Python, as all torsos that are one ask it.
+//! Calls of a module of Python by the torsos that are made of one.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -8,27 +8,28 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tch::{Device, Kind, Tensor};
 
-use super::Adopted;
-use crate::kept::Object;
+use super::ModuleTensors;
+use crate::references::Object;
 use crate::tensors;
 
 /// A module of Python that gives embeddings.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ModuleCaller {
     module: Object,
-    /// Where its answers must be, and of which kind.
-    pub(super) made_for: (Device, Kind),
-    /// `true` if it has something to learn, and nobody was told yet that it doesn't.
+    /// The device and the kind that its answers must have.
+    pub(super) device: Device,
+    pub(super) kind: Kind,
+    /// `true` if it has parameters to train, and no warning was given yet that it doesn't train them.
     learns: AtomicBool,
 }
 
-impl Asked {
-    pub(super) fn new(module: Object, adopted: &Adopted, made_for: (Device, Kind)) -> Self {
-        let learns = adopted.tensors().iter().any(|(_, tensor)| tensor.requires_grad());
-        Self { module, made_for, learns: AtomicBool::new(learns) }
+impl ModuleCaller {
+    pub(super) fn new(module: Object, own: &ModuleTensors, device: Device, kind: Kind) -> Self {
+        let learns = own.tensors().iter().any(|(_, tensor)| tensor.requires_grad());
+        Self { module, device, kind, learns: AtomicBool::new(learns) }
     }
 
-    /// What the module gives for these arguments, with the conditions behind them where there are any.
+    /// Calls the module with these arguments, and with the conditions behind them if there are any.
     pub(super) fn call<'py>(
         &self,
         py: Python<'py>,
@@ -44,7 +45,7 @@ impl Asked {
 
     /// An answer that is one tensor, of this shape.
     pub(super) fn one(&self, answer: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Tensor> {
-        let states = self.checked(answer, "states", shape)?;
+        let states = self.check(answer, "states", shape)?;
         self.check_learning(answer.py(), &[&states])?;
         Ok(states)
     }
@@ -58,16 +59,16 @@ impl Asked {
         if pair.len() != 2 {
             return Err(PyValueError::new_err(format!("the module gave {} values: {}", pair.len(), expected())));
         }
-        let nodes = self.checked(&pair.get_item(0)?, "nodes", of_nodes)?;
-        let graphs = self.checked(&pair.get_item(1)?, "graphs", of_graphs)?;
+        let nodes = self.check(&pair.get_item(0)?, "nodes", of_nodes)?;
+        let graphs = self.check(&pair.get_item(1)?, "graphs", of_graphs)?;
         self.check_learning(answer.py(), &[&nodes, &graphs])?;
         Ok(Embedded { nodes, graphs })
     }
 
     /// The tensor that the module gave. One of another kind would end in the middle of the backward pass.
-    fn checked(&self, given: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
-        let tensor = tensors::from_python(given)?;
-        let (device, kind) = self.made_for;
+    fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
+        let tensor = tensors::from_python(answer)?;
+        let (device, kind) = (self.device, self.kind);
         if (tensor.device(), tensor.kind()) != (device, kind) {
             return Err(PyTypeError::new_err(format!(
                 "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, as the trainer is",

@@ -1,24 +1,22 @@
 //! Networks of vectors and of sequences that are modules of Python.
 
+use std::sync::Arc;
+
 use gfn::Result;
-use gfn::Rng;
 use gfn::env::VectorEnv;
 use gfn::nn::{BackwardPolicy, MlpConfig, Scope};
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, VectorTorso};
-use pyo3::exceptions::PyValueError;
+use gfn::policy::{MlpPolicy, MlpPolicyConfig, VectorTorso};
 use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::Value;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
-use super::asked::Asked;
-use super::{Adopted, AnyPolicy, boxed, estimators};
-use crate::env::Vectors;
-use crate::errors::{passed_on, raised};
-use crate::kept::Object;
+use super::module_caller::ModuleCaller;
+use super::{BuiltPolicy, ModuleTensors, Plan};
+use crate::errors::{python_error, raised};
+use crate::kinds::Space;
 use crate::tensors;
 
-/// What a module is shown of states.
+/// The inputs of a module.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Inputs {
@@ -32,7 +30,7 @@ enum Inputs {
 
 #[derive(Debug)]
 struct ModuleRows {
-    asked: Asked,
+    caller: ModuleCaller,
     width: i64,
     inputs: Inputs,
     /// Values of an entry.
@@ -44,9 +42,9 @@ impl ModuleRows {
         let n = columns.size()[0];
         // An entry's columns begin at a multiple of its number of values.
         let entries = || columns.remainder(self.values);
-        let seen = match self.inputs {
+        let inputs = match self.inputs {
             Inputs::OneHot => {
-                let (device, kind) = self.asked.made_for;
+                let (device, kind) = (self.caller.device, self.caller.kind);
                 let zeros = Tensor::zeros([n, columns.size()[1] * self.values], (kind, device));
                 vec![zeros.scatter_value(1, columns, 1.0)]
             }
@@ -57,8 +55,8 @@ impl ModuleRows {
                 vec![entries, lengths]
             }
         };
-        let arguments = seen.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
-        self.asked.one(&self.asked.call(py, arguments, conditions)?, &[n, self.width])
+        let arguments = inputs.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
+        self.caller.one(&self.caller.call(py, arguments, conditions)?, &[n, self.width])
     }
 }
 
@@ -68,7 +66,7 @@ impl VectorTorso for ModuleRows {
     }
 
     fn embed(&self, columns: &Tensor, conditions: Option<&Tensor>) -> Result<Tensor> {
-        Python::attach(|py| self.ask(py, columns, conditions)).map_err(passed_on("the module"))
+        Python::attach(|py| self.ask(py, columns, conditions)).map_err(python_error("the module"))
     }
 }
 
@@ -83,36 +81,30 @@ struct Settings {
 }
 
 /// A policy around a module.
-pub(super) fn of_vectors(
-    module: &Object,
-    settings: &Value,
-    vectors: &Vectors,
-    made_for: (Device, Kind),
-    rng: &mut Rng,
-) -> PyResult<AnyPolicy<VectorEnv>> {
-    let asked: Settings =
-        serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
+pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> PyResult<BuiltPolicy<VectorEnv>> {
+    let (settings, estimators): (Settings, _) = plan.module_settings()?;
     let config = MlpPolicyConfig {
-        mlp: MlpConfig { hidden: vec![asked.width], ..MlpConfig::default() },
-        backward: asked.backward,
-        estimators: estimators(settings).map_err(raised)?,
-        paths: asked.paths,
-        heads: asked.heads,
+        mlp: MlpConfig { hidden: vec![settings.width], ..MlpConfig::default() },
+        backward: settings.backward,
+        estimators,
+        paths: settings.paths,
+        heads: settings.heads,
         ..MlpPolicyConfig::default()
     };
-    let adopted = Adopted::new(module.clone())?;
-    let mut taken = Ok(());
+    let module = plan.module()?.clone();
+    let tensors = ModuleTensors::new(module.clone())?;
+    let mut joined = Ok(());
     let torso = |scope: &mut Scope<'_>| {
-        taken = adopted.join(scope);
+        joined = tensors.join(scope);
         ModuleRows {
-            asked: Asked::new(module.clone(), &adopted, made_for),
-            width: asked.width,
-            inputs: asked.inputs,
-            values: vectors.values as i64,
+            caller: ModuleCaller::new(module.clone(), &tensors, plan.device, plan.kind),
+            width: settings.width,
+            inputs: settings.inputs,
+            values: space.facts.values as i64,
         }
     };
-    let features = KHot::new(vectors.env.width(), vectors.values);
-    let policy = MlpPolicy::with_torso(&vectors.env, features, torso, config, made_for.0, made_for.1, rng);
-    taken.map_err(raised)?;
-    Ok(boxed(policy)?.of_module(adopted))
+    let policy = MlpPolicy::with_torso(&space.env, space.features(), torso, config, plan.device, plan.kind, plan.rng);
+    joined.map_err(raised)?;
+    let policy = Box::new(policy.map_err(raised)?);
+    Ok(BuiltPolicy { policy, module: Some(Arc::new(tensors)) })
 }

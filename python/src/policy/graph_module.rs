@@ -1,19 +1,19 @@
 //! Networks of graphs that are a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
 
+use std::sync::Arc;
+
+use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
 use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
 use gfn::policy::GraphPolicy;
-use gfn::{Result, Rng};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::Value;
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 
-use super::asked::Asked;
-use super::{Adopted, AnyPolicy, boxed, estimators};
-use crate::errors::{passed_on, raised};
-use crate::kept::Object;
+use super::module_caller::ModuleCaller;
+use super::{BuiltPolicy, ModuleTensors, Plan};
+use crate::errors::{python_error, raised};
 use crate::tensors;
 
 /// A batch of graphs as a network sees it; all are tensors on the policy's device, int64 but for `conditions`.
@@ -47,9 +47,9 @@ impl PyBatch {
     }
 }
 
-/// What a module is shown of graphs.
+/// The input of a module.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum View {
+pub(crate) enum GraphView {
     /// Nodes and messages.
     Batch,
     /// The adjacency matrix of each; all graphs have so many nodes.
@@ -58,21 +58,21 @@ pub(super) enum View {
 
 #[derive(Debug)]
 struct ModuleTorso {
-    asked: Asked,
+    caller: ModuleCaller,
     widths: (i64, i64),
-    view: View,
+    view: GraphView,
 }
 
 impl ModuleTorso {
     fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
         match self.view {
             _ if batch.is_empty() => {
-                let (device, kind) = self.asked.made_for;
+                let (device, kind) = (self.caller.device, self.caller.kind);
                 let none = |width| Tensor::zeros([0, width], (kind, device));
                 Ok(Embedded { nodes: none(self.widths.0), graphs: none(self.widths.1) })
             }
-            View::Batch => self.ask_of_batch(py, batch, conditions),
-            View::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
+            GraphView::Batch => self.ask_of_batch(py, batch, conditions),
+            GraphView::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
         }
     }
 
@@ -88,7 +88,7 @@ impl ModuleTorso {
         };
         // The last graph's are those of the one behind it.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
-        let seen = PyBatch {
+        let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,
             node_classes: of_nodes(batch.node_classes(), 0)?,
             node_attributes: of_nodes(batch.node_attributes(), 0)?,
@@ -99,9 +99,9 @@ impl ModuleTorso {
             edge_attributes: tensor(batch.edge_attributes())?,
             conditions: conditions.map(of_graphs).transpose()?,
         };
-        let answer = self.asked.call(py, vec![Bound::new(py, seen)?.into_any()], None)?;
+        let answer = self.caller.call(py, vec![Bound::new(py, py_batch)?.into_any()], None)?;
         let (of_node, of_graph) = self.widths;
-        let embedded = self.asked.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
+        let embedded = self.caller.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
         Ok(Embedded { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
     }
 
@@ -112,7 +112,7 @@ impl ModuleTorso {
         n: i64,
         conditions: Option<&Tensor>,
     ) -> PyResult<Embedded> {
-        let ((device, kind), graphs) = (self.asked.made_for, batch.len() as i64);
+        let (device, kind, graphs) = (self.caller.device, self.caller.kind, batch.len() as i64);
         if let Some(other) = batch.arrays.sizes().find(|&size| size as i64 != n) {
             return Err(PyValueError::new_err(format!(
                 "a graph has {other} nodes: expected {n}, as the environment has"
@@ -123,8 +123,8 @@ impl ModuleTorso {
         let places = ends.get(0) * n + ends.get(1).remainder(n);
         let adjacency =
             Tensor::zeros([graphs * n * n], (kind, device)).index_fill(0, &places, 1.0).view([graphs, n, n]);
-        let answer = self.asked.call(py, vec![tensors::to_python(py, &adjacency)?], conditions)?;
-        let embedded = self.asked.pair(&answer, &[graphs, n, of_node], &[graphs, of_graph])?;
+        let answer = self.caller.call(py, vec![tensors::to_python(py, &adjacency)?], conditions)?;
+        let embedded = self.caller.pair(&answer, &[graphs, n, of_node], &[graphs, of_graph])?;
         Ok(Embedded { nodes: embedded.nodes.reshape([graphs * n, of_node]), ..embedded })
     }
 }
@@ -136,8 +136,8 @@ impl Torso for ModuleTorso {
 
     fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
         let (batch, conditions) = (engine.batch()?, conditions.map(|rows| engine.to_tensor(rows)));
-        let asked = Python::attach(|py| self.ask(py, batch, conditions.as_ref()));
-        let Embedded { nodes, graphs } = asked.map_err(passed_on("the module"))?;
+        let embedded = Python::attach(|py| self.ask(py, batch, conditions.as_ref()));
+        let Embedded { nodes, graphs } = embedded.map_err(python_error("the module"))?;
         Ok(Embedded { nodes: engine.of_tensor(nodes), graphs: engine.of_tensor(graphs) })
     }
 
@@ -157,38 +157,32 @@ struct Settings {
     initial_exit_bias: f64,
 }
 
-/// Files from before the setting.
+/// Structures have labels, so their heads see no symmetry.
 fn unseen() -> Symmetry {
     Symmetry::Unseen
 }
 
 /// A policy around a module.
-pub(super) fn of_graphs(
-    module: &Object,
-    settings: &Value,
-    env: &GraphEnv,
-    view: View,
-    made_for: (Device, Kind),
-    rng: &mut Rng,
-) -> PyResult<AnyPolicy<GraphEnv>> {
-    let asked: Settings =
-        serde_json::from_value(settings.clone()).map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
+pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> PyResult<BuiltPolicy<GraphEnv>> {
+    let (settings, estimators): (Settings, _) = plan.module_settings()?;
     let config = GraphNetConfig {
-        backward: asked.backward,
-        pair_walks: asked.pair_walks,
-        symmetry: asked.symmetry,
-        initial_exit_bias: asked.initial_exit_bias,
-        estimators: estimators(settings).map_err(raised)?,
+        backward: settings.backward,
+        pair_walks: settings.pair_walks,
+        symmetry: settings.symmetry,
+        initial_exit_bias: settings.initial_exit_bias,
+        estimators,
         ..GraphNetConfig::default()
     };
-    let adopted = Adopted::new(module.clone())?;
-    let mut taken = Ok(());
+    let module = plan.module()?.clone();
+    let tensors = ModuleTensors::new(module.clone())?;
+    let mut joined = Ok(());
     let torso = |scope: &mut Scope<'_>| {
-        taken = adopted.join(scope);
-        let asked_of = Asked::new(module.clone(), &adopted, made_for);
-        ModuleTorso { asked: asked_of, widths: (asked.node_width, asked.graph_width), view }
+        joined = tensors.join(scope);
+        let caller = ModuleCaller::new(module.clone(), &tensors, plan.device, plan.kind);
+        ModuleTorso { caller, widths: (settings.node_width, settings.graph_width), view }
     };
-    let net = GraphNet::with_torso(env, torso, config, made_for.0, made_for.1, rng);
-    taken.map_err(raised)?;
-    Ok(boxed(net.map(GraphPolicy))?.of_module(adopted))
+    let net = GraphNet::with_torso(env, torso, config, plan.device, plan.kind, plan.rng);
+    joined.map_err(raised)?;
+    let policy = Box::new(GraphPolicy(net.map_err(raised)?));
+    Ok(BuiltPolicy { policy, module: Some(Arc::new(tensors)) })
 }

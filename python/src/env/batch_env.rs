@@ -1,4 +1,4 @@
-//! Environments of any kind whose author steps batches of arrays in Python.
+//! Environments of any kind that step batches of arrays in Python.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{
@@ -10,14 +10,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use super::{Failures, Vectors};
-use crate::kept::Object;
+use super::Failures;
+use crate::kinds::Space;
+use crate::references::Object;
 use crate::states::entries;
 
-/// What such an environment is made of, beside its rules.
+/// The settings of such an environment, beside its rules.
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CalledSettings {
+pub(crate) struct BatchEnvSettings {
     width: usize,
     values: usize,
     n_moves: usize,
@@ -27,9 +28,9 @@ pub(crate) struct CalledSettings {
     reverses: bool,
 }
 
-impl CalledSettings {
+impl BatchEnvSettings {
     /// The environment; its rules are asked for where it starts.
-    pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Vectors> {
+    pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
         let &Self { width, values, n_moves, n_backward_moves, has_exit, reverses } = self;
         if width == 0 || n_moves == 0 || n_backward_moves == Some(0) || !(2..=1 << 16).contains(&values) {
             let got =
@@ -44,14 +45,14 @@ impl CalledSettings {
             return Err(Error::config("n_backward_moves", n_moves[1], expected));
         }
         let failures = failures.clone();
-        let mut env = Called { width, values, n_moves, has_exit, reverses, initial: Vec::new(), rules, failures };
-        env.initial = env.called(|| env.entries("initial", &[width], |function| function.call0()))?;
-        Ok(Vectors { env: VectorEnv::from_env(env), values, sequence: None })
+        let mut env = BatchEnv { width, values, n_moves, has_exit, reverses, initial: Vec::new(), rules, failures };
+        env.initial = env.call(|| env.entries("initial", &[width], |function| function.call0()))?;
+        Ok(Space::vectors(VectorEnv::from_env(env), values))
     }
 }
 
 /// An environment whose methods are Python's, each of which is called once for a batch.
-struct Called {
+struct BatchEnv {
     width: usize,
     values: usize,
     /// Forward without the exit, and backward.
@@ -63,21 +64,21 @@ struct Called {
     failures: Failures,
 }
 
-impl Called {
+impl BatchEnv {
     /// Moves in a direction, the exit not counted.
     fn n_moves(&self, direction: Direction) -> usize {
         self.n_moves[usize::from(direction == Direction::Backward)]
     }
 
-    /// Python's answer; what it raised is kept for whoever called the library, and nothing is asked until it has been raised.
-    fn called<T>(&self, call: impl FnOnce() -> PyResult<T>) -> Result<T> {
-        let stopped = || Error::config("the rules of the environment", "an error that they raised", "answers");
-        if self.failures.are_there() {
-            return Err(stopped());
+    /// Calls Python. Its exception is kept for the caller of the library, and nothing is called until it has been raised.
+    fn call<T>(&self, call: impl FnOnce() -> PyResult<T>) -> Result<T> {
+        let refusal = || Error::config("the rules of the environment", "an error that they raised", "answers");
+        if self.failures.is_some() {
+            return Err(refusal());
         }
         call().map_err(|error| {
             self.failures.keep(error);
-            stopped()
+            refusal()
         })
     }
 
@@ -99,9 +100,9 @@ impl Called {
                 }
                 _ => None,
             };
-            let array = array.ok_or_else(|| unlike(&answer, method, "whole numbers", shape))?;
+            let array = array.ok_or_else(|| wrong_type(&answer, method, "whole numbers", shape))?;
             if array.as_array().shape() != shape {
-                return Err(PyValueError::new_err(unlike_text(&answer, method, "whole numbers", shape)));
+                return Err(PyValueError::new_err(describe_answer(&answer, method, "whole numbers", shape)));
             }
             let fits = |&value: &i64| u32::try_from(value).ok().filter(|&value| (value as usize) < below);
             let entry = |value: &i64| {
@@ -124,7 +125,7 @@ impl Called {
     }
 
     /// The states that these moves lead to, and the moves of the other direction that undo them.
-    fn stepped(&self, direction: Direction, states: &VectorStates, moves: &[u32]) -> Result<(VectorStates, Vec<u32>)> {
+    fn apply(&self, direction: Direction, states: &VectorStates, moves: &[u32]) -> Result<(VectorStates, Vec<u32>)> {
         let n = moves.len();
         let (step, reverse) = match direction {
             Direction::Forward => ("step", "reverse"),
@@ -139,7 +140,7 @@ impl Called {
             let numbers: Vec<i64> = moves.iter().map(|&slot| i64::from(slot)).collect();
             function.call1((entries(py, states)?, numbers.into_pyarray(py)))
         }
-        let (rows, undo) = self.called(|| {
+        let (rows, undo) = self.call(|| {
             let rows = self.entries(step, &[n, self.width], |function| call(function, states, moves))?;
             if !self.reverses {
                 return Ok((rows, moves.to_vec()));
@@ -150,21 +151,21 @@ impl Called {
         Ok((VectorStates::from_flat(self.width, rows)?, undo))
     }
 
-    /// The moves that are legal, the exit among them; none where the rules fail: what they raised is on its way.
+    /// The moves that are legal, the exit among them; none if the rules fail, whose exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.slots(direction)];
-        let asked = |py: Python<'_>| {
+        let ask_masks = |py: Python<'_>| {
             let answer = self.rules.bind(py).call_method1(method, (entries(py, states)?,))?;
             let Ok(array) = answer.extract::<PyReadonlyArrayDyn<'_, bool>>() else {
-                return Err(unlike(&answer, method, "bool", &shape));
+                return Err(wrong_type(&answer, method, "bool", &shape));
             };
             if array.as_array().shape() != shape {
-                return Err(PyValueError::new_err(unlike_text(&answer, method, "bool", &shape)));
+                return Err(PyValueError::new_err(describe_answer(&answer, method, "bool", &shape)));
             }
             Ok(array.as_array().iter().copied().collect())
         };
-        self.called(|| Python::attach(asked)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
+        self.call(|| Python::attach(ask_masks)).unwrap_or_else(|_| vec![false; shape[0] * shape[1]])
     }
 
     /// Moves in a direction, the exit among them.
@@ -174,11 +175,11 @@ impl Called {
 }
 
 /// The error of an answer of another type.
-fn unlike(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> PyErr {
-    PyTypeError::new_err(unlike_text(answer, method, of, shape))
+fn wrong_type(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> PyErr {
+    PyTypeError::new_err(describe_answer(answer, method, of, shape))
 }
 
-fn unlike_text(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> String {
+fn describe_answer(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize]) -> String {
     let about = |name: &str| answer.getattr(name).map(|value| value.to_string());
     let got = match (about("dtype"), about("shape")) {
         (Ok(dtype), Ok(shape)) => format!("an array of {dtype} and shape {shape}"),
@@ -187,7 +188,7 @@ fn unlike_text(answer: &Bound<'_, PyAny>, method: &str, of: &str, shape: &[usize
     format!("`{method}` gave {got}: expected a numpy array of {of} and shape {shape:?}")
 }
 
-impl Env for Called {
+impl Env for BatchEnv {
     type States = VectorStates;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
@@ -221,7 +222,7 @@ impl Env for Called {
             return Ok(step);
         }
         let moves = actions.select(&inner);
-        let (after, undo) = self.stepped(direction, &states.select(&inner), &moves.0)?;
+        let (after, undo) = self.apply(direction, &states.select(&inner), &moves.0)?;
         let done = match direction {
             Direction::Backward => self.is_initial(&after),
             Direction::Forward if self.has_exit => vec![false; inner.len()],
@@ -246,7 +247,7 @@ impl Env for Called {
     }
 }
 
-impl DiscreteEnv for Called {
+impl DiscreteEnv for BatchEnv {
     fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
         let (slots, has_exit) = (self.slots(direction), self.has_exit && direction == Direction::Forward);
         Masks::of_rows(direction, states.len(), slots, self.legal(direction, states), has_exit)
@@ -263,7 +264,7 @@ impl DiscreteEnv for Called {
     }
 }
 
-impl EnumerableEnv for Called {
+impl EnumerableEnv for BatchEnv {
     type Key = VectorKey;
 
     fn keys(&self, states: &VectorStates) -> Vec<VectorKey> {

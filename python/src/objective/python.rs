@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gfn::objective::{Objective, RegressionLoss, Scores as Seen};
+use gfn::objective::{Objective, RegressionLoss, Scores as CoreScores};
 use gfn::objective::{Quantities, Quantity};
 use gfn::train::BatchScores;
 use gfn::{Error, Result};
@@ -11,8 +11,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::passed_on;
-use crate::kept::Object;
+use crate::errors::python_error;
+use crate::references::Object;
 use crate::tensors;
 
 /// What an objective sees of a batch of B trajectories with T transitions in all: tensors of torch with gradients, and where each
@@ -40,28 +40,28 @@ pub(crate) struct Scores {
     /// The trajectory of each transition, `[T]`, a tensor.
     #[pyo3(get)]
     trajectory: Py<PyAny>,
-    /// The scores that a trainer's loss is computed of, where a trainer scored a batch.
+    /// The scores that a trainer computes its loss of, if a trainer scored the batch.
     batch: Option<Mutex<BatchScores>>,
 }
 
 impl Scores {
     /// Scores of a batch, as a trainer gives them: with all estimates that there are.
-    pub(crate) fn held(py: Python<'_>, scores: BatchScores) -> PyResult<Self> {
-        let shown = Self::shown(py, scores.whole(), true, true)?;
+    pub(crate) fn from_batch(py: Python<'_>, scores: BatchScores) -> PyResult<Self> {
+        let shown = Self::new(py, scores.whole(), true, true)?;
         Ok(Self { batch: Some(Mutex::new(scores)), ..shown })
     }
 
-    /// What a trainer's loss is computed of; None of scores that an objective was called with.
+    /// The scores that a trainer computes its loss of; None for scores that an objective was called with.
     pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
-        self.batch.as_ref().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
+        self.batch.as_ref().map(|scores| scores.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn shown(py: Python<'_>, scores: &Seen, log_z: bool, flow: bool) -> PyResult<Self> {
+    fn new(py: Python<'_>, scores: &CoreScores, log_z: bool, flow: bool) -> PyResult<Self> {
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
         let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
         let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
         let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
-        let estimate = |quantity, wanted: bool| scores.get(quantity).filter(|_| wanted).map(tensor).transpose();
+        let estimate = |quantity, is_needed: bool| scores.get(quantity).filter(|_| is_needed).map(tensor).transpose();
         Ok(Self {
             log_pf: tensor(&scores.log_pf)?,
             log_pb: tensor(&scores.log_pb)?,
@@ -85,18 +85,18 @@ impl Scores {
 
 /// A function of Python, as an objective.
 #[derive(Debug)]
-pub(super) struct Called {
+pub(super) struct PyObjective {
     pub(super) function: Object,
-    /// What stands for it in checkpoints: a run goes on with the objective of this name alone.
+    /// The name in checkpoints: a run resumes only with the objective of the same name.
     pub(super) name: String,
     pub(super) log_z: bool,
     pub(super) flow: bool,
 }
 
-impl Called {
-    fn ask(&self, py: Python<'_>, scores: &Seen) -> PyResult<Tensor> {
-        let seen = Scores::shown(py, scores, self.log_z, self.flow)?;
-        let answer = self.function.bind(py).call1((Bound::new(py, seen)?,))?;
+impl PyObjective {
+    fn ask(&self, py: Python<'_>, scores: &CoreScores) -> PyResult<Tensor> {
+        let shown = Scores::new(py, scores, self.log_z, self.flow)?;
+        let answer = self.function.bind(py).call1((Bound::new(py, shown)?,))?;
         tensors::from_python(&answer).map_err(|_| {
             let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(
@@ -106,28 +106,31 @@ impl Called {
     }
 }
 
-impl Objective for Called {
+impl Objective for PyObjective {
     fn name(&self) -> &'static str {
         "the objective in Python"
     }
 
     fn needs(&self) -> Quantities {
-        let wanted = [(Quantity::LogZ, self.log_z), (Quantity::LogFlow, self.flow)];
-        wanted
-            .into_iter()
-            .filter(|(_, wanted)| *wanted)
-            .fold(Quantities::default(), |all, (quantity, _)| all | Quantities::from(quantity))
+        let mut needs = Quantities::default();
+        if self.log_z {
+            needs |= Quantity::LogZ;
+        }
+        if self.flow {
+            needs |= Quantity::LogFlow;
+        }
+        needs
     }
 
     fn settings(&self) -> serde_json::Value {
         serde_json::json!({ "name": self.name, "log_z": self.log_z, "flow": self.flow })
     }
 
-    fn loss(&self, scores: &Seen, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &CoreScores, regression: RegressionLoss) -> Result<Tensor> {
         if regression != RegressionLoss::default() {
             let expected = "the default: an objective of your own makes its loss itself";
             return Err(Error::config("regression", format!("{regression:?}"), expected));
         }
-        Python::attach(|py| self.ask(py, scores)).map_err(passed_on("the objective"))
+        Python::attach(|py| self.ask(py, scores)).map_err(python_error("the objective"))
     }
 }

@@ -7,53 +7,59 @@ use gfn::{Error, Result};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use crate::errors::passed_on;
-use crate::kept::Object;
+use crate::errors::python_error;
+use crate::references::Object;
 use crate::tensors;
 
-/// A module, and its parameters and buffers when the trainer was made.
+/// A module, and its parameters and buffers when the trainer was built.
 #[derive(Debug)]
-pub(crate) struct Adopted {
+pub(crate) struct ModuleTensors {
     module: Object,
     tensors: Mutex<Vec<(String, Tensor)>>,
-    /// For each of its layers, `true` if it was in training mode when that was last looked at.
+    /// For each of its layers, `true` if it was in training mode at the last check.
     modes: Mutex<Vec<bool>>,
 }
 
-impl Adopted {
+impl ModuleTensors {
     pub(super) fn new(module: Object) -> PyResult<Self> {
         let (tensors, modes) =
             Python::attach(|py| Ok::<_, PyErr>((named_tensors(module.bind(py))?, modes(module.bind(py))?)))?;
         Ok(Self { module, tensors: Mutex::new(tensors), modes: Mutex::new(modes) })
     }
 
-    /// Its parameters and buffers when the trainer was made.
+    /// Returns its parameters and buffers when the trainer was built.
     pub(super) fn tensors(&self) -> Vec<(String, Tensor)> {
         let tensors = self.tensors.lock().unwrap_or_else(PoisonError::into_inner);
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
     }
 
-    /// Has them trained and saved with a torso, under the module's names for them.
+    /// Has a trainer train and save them with a torso, under the module's names for them.
     pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
         self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
     }
 
-    /// Refuses a module that has other tensors now: what is trained and saved would not be what it computes with.
+    /// Refuses a module that has other tensors now: it would compute with others than those that are trained and saved.
     pub(crate) fn check(&self) -> Result<()> {
-        let now = Python::attach(|py| named_tensors(self.module.bind(py))).map_err(passed_on("the module"))?;
-        let adopted = self.tensors();
-        let of = |all: &[(String, Tensor)], name: &str| {
+        let now = Python::attach(|py| named_tensors(self.module.bind(py))).map_err(python_error("the module"))?;
+        let before = self.tensors();
+        let find = |all: &[(String, Tensor)], name: &str| {
             all.iter().find(|(other, _)| other == name).map(|(_, tensor)| tensor.shallow_clone())
         };
-        let replaced = adopted.iter().find_map(|(name, tensor)| match of(&now, name) {
-            None => Some(format!("`{name}` is gone")),
-            Some(other) => (!tensors::is_same(tensor, &other)).then(|| format!("`{name}` is another tensor now")),
-        });
-        let added = || {
-            let new = now.iter().find(|(name, _)| of(&adopted, name).is_none());
-            new.map(|(name, _)| format!("`{name}` is new"))
-        };
-        match replaced.or_else(added) {
+        let mut change = None;
+        for (name, tensor) in &before {
+            let problem = match find(&now, name) {
+                None => "is gone",
+                Some(other) if !tensors::is_same(tensor, &other) => "is another tensor now",
+                Some(_) => continue,
+            };
+            change = Some(format!("`{name}` {problem}"));
+            break;
+        }
+        if change.is_none() {
+            let new = now.iter().find(|(name, _)| find(&before, name).is_none());
+            change = new.map(|(name, _)| format!("`{name}` is new"));
+        }
+        match change {
             None => Ok(()),
             Some(change) => Err(Error::contract(
                 "a module keeps the parameters and buffers that the trainer was made with: write values into them \
@@ -65,7 +71,7 @@ impl Adopted {
 
     /// Whether layers were put into another mode since the last look.
     pub(crate) fn changed_mode(&self) -> Result<bool> {
-        let now = Python::attach(|py| modes(self.module.bind(py))).map_err(passed_on("the module"))?;
+        let now = Python::attach(|py| modes(self.module.bind(py))).map_err(python_error("the module"))?;
         let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::replace(&mut *modes, now) != *modes)
     }

@@ -1,14 +1,18 @@
-//! What rules in Python are asked, and what becomes of what they raise.
+//! Rules in Python, and the exceptions that they raise.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gfn::env::Env;
+use gfn::train::{Companion, Context, Persist};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::kept::Object;
+use crate::errors::python_error;
+use crate::references::Object;
 
-/// What Python raised where the library has no place for an error; the trainer raises it once it is back.
+/// The first exception of a function of Python that the library calls where it can't return an error. The trainer raises it when its call
+/// ends.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
@@ -17,49 +21,70 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    pub(super) fn are_there(&self) -> bool {
+    pub(super) fn is_some(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+
+    /// Returns the exception as an error.
+    pub(crate) fn raise(&self) -> PyResult<()> {
+        self.take().map_or(Ok(()), Err)
+    }
 }
 
-/// An object with methods that are asked about batches.
+/// Ends a step in which rules of Python failed, before anything is updated: masks have no place for an error, so nothing is allowed then,
+/// and the loss on such masks isn't one to learn from.
+pub(crate) struct FailureCheck(pub(crate) Failures);
+
+impl<E: Env> Persist<E> for FailureCheck {
+    fn name(&self) -> &str {
+        "failure_check"
+    }
+}
+
+impl<E: Env> Companion<E> for FailureCheck {
+    fn before_update(&mut self, _: &Context<E>) -> gfn::Result<()> {
+        self.0.raise().map_err(python_error("the rules"))
+    }
+}
+
+/// An object with methods that are called with batches.
 pub(super) struct Rules {
     pub(super) object: Option<Object>,
     pub(super) failures: Failures,
 }
 
 impl Rules {
-    /// What a method says of `n` things; all are allowed where there is no such method, none where it fails, and none from then on: what
-    /// was raised, Ctrl-C among it, is on its way.
+    /// The answers of a method for `n` items: all are allowed without such a method, and none if it fails, nor from then on: an exception
+    /// will be raised, Ctrl-C for example.
     pub(super) fn ask(
         &self,
         method: &str,
         n: usize,
         call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Vec<bool> {
-        self.told(method, n, call).unwrap_or_else(|| vec![false; n])
+        self.try_ask(method, n, call).unwrap_or_else(|| vec![false; n])
     }
 
-    /// The same; None where it fails.
-    pub(super) fn told(
+    /// The same; None if it fails.
+    pub(super) fn try_ask(
         &self,
         method: &str,
         n: usize,
         call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Option<Vec<bool>> {
-        if self.failures.are_there() {
+        if self.failures.is_some() {
             return None;
         }
-        let asked = |py: Python<'_>| -> PyResult<Vec<bool>> {
+        let ask = |py: Python<'_>| -> PyResult<Vec<bool>> {
             let Some(object) = &self.object else { return Ok(vec![true; n]) };
             let Some(function) = object.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };
             answers(call(&function)?.bind(py), method, n)
         };
-        Python::attach(asked).map_err(|error| self.failures.keep(error)).ok()
+        Python::attach(ask).map_err(|error| self.failures.keep(error)).ok()
     }
 }
 

@@ -1,0 +1,59 @@
+"""Refusals of misspelt settings, which suggest the one that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def refuse_unknown(owner: str, parameters: Mapping[str, Parameter], settings: Iterable[str]) -> None:
+    """Refuses settings that a class or function doesn't have.
+
+    The error names the setting with the closest spelling, or the object of settings that has one of this
+    name.
+    """
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name in settings:
+        if name not in parameters:
+            raise TypeError(f"{owner} has no setting `{name}`: {_suggestion(name, parameters)}")
+
+
+def _suggestion(name: str, parameters: Mapping[str, Parameter]) -> str:
+    for parameter in parameters.values():
+        part = parameter.default
+        if is_dataclass(part) and any(field.name == name for field in fields(part)):
+            return f"it is one of `{parameter.name}`, {parameter.name}={type(part).__name__}({name}=...)"
+    names = [known for known in parameters if known != "self"]
+    matches = get_close_matches(name, names, 1)
+    if matches:
+        return f"did you mean `{matches[0]}`?"
+    return f"expected one of {', '.join(names)}" if names else "it has none"
+
+
+def suggests_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function or constructor: settings that it does not have are refused with a suggestion."""
+    parameters = signature(function).parameters
+    owner = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def checked(*args: P.args, **settings: P.kwargs) -> R:
+        refuse_unknown(owner, parameters, settings)
+        return function(*args, **settings)
+
+    return checked
+
+
+class ConstructorSignature:
+    """The signature of a class whose `__new__` takes anything: that of its `__init__`."""
+
+    def __get__(self, instance: Any, owner: type) -> Signature:
+        _, *parameters = signature(owner.__init__).parameters.values()  # type: ignore[misc]
+        return Signature(parameters)

@@ -1,0 +1,257 @@
+//! States on their way to Python and back: `Graphs`, or numpy arrays.
+
+use gfn::env::{Reals, Rows, VectorStates};
+use gfn::graph::{GraphSchema, GraphStates};
+use gfn::policy::{Features, KHot, StateFeatures};
+use gfn::rollout::{Sampler, Walks};
+use gfn::train::TrainEnv;
+use gfn::{Error, Result, Rng};
+use gfn_dags::{AdjacencyFeatures, acyclic};
+use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
+use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::errors::{python_error, raised};
+use crate::molecules::{Reading, graphs_of, lines};
+use crate::states::{Graphs, entries, table};
+
+/// Shows states of one environment to Python, reads them, and encodes them as vectors.
+pub(crate) trait Border<S>: Send + Sync {
+    /// Shows states to Python.
+    fn show<'py>(&self, py: Python<'py>, states: &S) -> PyResult<Bound<'py, PyAny>>;
+
+    /// Reads states of Python; `who` names them in errors.
+    fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
+
+    /// The vector of each state; None for states without vectors of one width.
+    fn features(&self) -> Option<Box<dyn StateFeatures<S>>>;
+}
+
+/// A batch of states, to be shown once the interpreter is attached.
+pub(crate) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+
+impl<S: Send + 'static> dyn Border<S> {
+    /// Shows states later.
+    pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> Shown {
+        let border = self.clone();
+        Box::new(move |py| border.show(py, &states))
+    }
+
+    /// Reads states for a caller that isn't attached to the interpreter.
+    pub(crate) fn read_detached(&self, states: &Py<PyAny>, who: &'static str) -> Result<S> {
+        Python::attach(|py| self.read(states.bind(py), who)).map_err(python_error(who))
+    }
+
+    /// Reads objects, at least one.
+    pub(crate) fn read_some(&self, objects: &Py<PyAny>) -> Result<S>
+    where
+        S: Rows,
+    {
+        at_least_one(self.read_detached(objects, "objects")?)
+    }
+}
+
+/// Graphs, which may stand for molecules: then SMILES are read, and molecules of RDKit.
+pub(crate) struct GraphBorder {
+    pub(crate) reading: Option<Reading>,
+    pub(crate) schema: GraphSchema,
+}
+
+impl Border<GraphStates> for GraphBorder {
+    fn show<'py>(&self, py: Python<'py>, states: &GraphStates) -> PyResult<Bound<'py, PyAny>> {
+        Ok(Bound::new(py, Graphs::new(states.clone(), self.reading.clone()))?.into_any())
+    }
+
+    fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<GraphStates> {
+        if let Ok(graphs) = states.cast::<Graphs>() {
+            let states = graphs.get().states();
+            for graph in states.graphs() {
+                self.schema.check_graph(graph).map_err(raised)?;
+            }
+            return Ok(states.clone());
+        }
+        let Some(reading) = &self.reading else {
+            return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", states.get_type().name()?)));
+        };
+        Ok(graphs_of(states.py(), reading, &lines(states, who)?, who)?.into())
+    }
+
+    fn features(&self) -> Option<Box<dyn StateFeatures<GraphStates>>> {
+        None
+    }
+}
+
+/// Acyclic graphs as a bool array of adjacency matrices, `[states, from, to]`.
+pub(crate) struct StructureBorder {
+    pub(crate) n_nodes: usize,
+    pub(crate) features: AdjacencyFeatures,
+}
+
+impl Border<GraphStates> for StructureBorder {
+    fn show<'py>(&self, py: Python<'py>, states: &GraphStates) -> PyResult<Bound<'py, PyAny>> {
+        let (n, graphs) = (self.n_nodes, states.graphs());
+        let mut values = vec![false; graphs.len() * n * n];
+        for (matrix, graph) in values.chunks_exact_mut((n * n).max(1)).zip(graphs) {
+            graph.edges().for_each(|(a, b)| matrix[a as usize * n + b as usize] = true);
+        }
+        Ok(values.into_pyarray(py).reshape([graphs.len(), n, n])?.into_any())
+    }
+
+    fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<GraphStates> {
+        let n = self.n_nodes;
+        let matrices = array(states, who, "bool", &[n, n])?;
+        let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
+        let mut graphs = Vec::new();
+        for matrix in matrices.as_array().outer_iter() {
+            let ends = matrix.indexed_iter().filter(|(_, is_edge)| **is_edge);
+            let edges: Vec<(u32, u32)> = ends.map(|((a, b), _)| (a as u32, b as u32)).collect();
+            graphs.push(acyclic(n, &edges).map_err(raised)?);
+        }
+        Ok(graphs.into())
+    }
+
+    fn features(&self) -> Option<Box<dyn StateFeatures<GraphStates>>> {
+        Some(Box::new(self.features))
+    }
+}
+
+/// Vectors of small integers as an int64 array, a row per state.
+pub(crate) struct VectorBorder {
+    pub(crate) width: usize,
+    /// The number of values of an entry.
+    pub(crate) values: usize,
+    pub(crate) features: KHot,
+}
+
+impl Border<VectorStates> for VectorBorder {
+    fn show<'py>(&self, py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
+        entries(py, states)
+    }
+
+    fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<VectorStates> {
+        let rows = array(states, who, "int64", &[self.width])?;
+        let rows: PyReadonlyArray2<'_, i64> = rows.extract()?;
+        let most = self.values - 1;
+        let mut values = Vec::with_capacity(rows.as_array().len());
+        for &value in rows.as_array() {
+            match u16::try_from(value) {
+                Ok(entry) if usize::from(entry) <= most => values.push(entry),
+                _ => {
+                    let refusal = format!("an entry of {who} is {value}: expected 0 to {most}");
+                    return Err(PyValueError::new_err(refusal));
+                }
+            }
+        }
+        VectorStates::from_flat(self.width, values).map_err(raised)
+    }
+
+    fn features(&self) -> Option<Box<dyn StateFeatures<VectorStates>>> {
+        Some(Box::new(self.features))
+    }
+}
+
+/// Points of so many coordinates as a float64 array, a row per state. They are their own vectors.
+pub(crate) struct PointBorder(pub(crate) usize);
+
+impl Border<Reals> for PointBorder {
+    fn show<'py>(&self, py: Python<'py>, states: &Reals) -> PyResult<Bound<'py, PyAny>> {
+        table(py, states.values().to_vec(), states.width())
+    }
+
+    fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<Reals> {
+        let rows = array(states, who, "float64", &[self.0])?;
+        let rows: PyReadonlyArray2<'_, f64> = rows.extract()?;
+        Reals::from_flat(self.0, rows.as_array().iter().copied().collect()).map_err(raised)
+    }
+
+    fn features(&self) -> Option<Box<dyn StateFeatures<Reals>>> {
+        Some(Box::new(Coordinates(self.0)))
+    }
+}
+
+/// Points on their way through a diffusion: shown without their time, and read as points at the end.
+pub(crate) struct DiffusionBorder(pub(crate) DiffusionSampling);
+
+impl DiffusionBorder {
+    fn points(&self) -> PointBorder {
+        PointBorder(self.0.dim())
+    }
+}
+
+impl Border<DiffusionStates> for DiffusionBorder {
+    fn show<'py>(&self, py: Python<'py>, states: &DiffusionStates) -> PyResult<Bound<'py, PyAny>> {
+        self.points().show(py, &states.points)
+    }
+
+    fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<DiffusionStates> {
+        Ok(self.0.terminal(self.points().read(states, who)?))
+    }
+
+    fn features(&self) -> Option<Box<dyn StateFeatures<DiffusionStates>>> {
+        Some(Box::new(Coordinates(self.0.dim())))
+    }
+}
+
+/// The coordinates of points.
+struct Coordinates(usize);
+
+impl StateFeatures<Reals> for Coordinates {
+    fn width(&self) -> usize {
+        self.0
+    }
+    fn encode(&self, states: &Reals) -> Features {
+        Features::Dense(states.values().iter().map(|&x| x as f32).collect())
+    }
+}
+
+impl StateFeatures<DiffusionStates> for Coordinates {
+    fn width(&self) -> usize {
+        self.0
+    }
+    fn encode(&self, states: &DiffusionStates) -> Features {
+        StateFeatures::<Reals>::encode(self, &states.points)
+    }
+}
+
+/// A rectangular array of numbers, as `gfn_rs._objects` makes one.
+fn array<'py>(states: &Bound<'py, PyAny>, who: &str, kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    states.py().import("gfn_rs._objects")?.call_method1("rows", (states, who, kind, widths.to_vec()))
+}
+
+/// Draws a uniform random path to each object; that there is one shows that they are finished objects of the environment.
+pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<Walks<E>> {
+    if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
+        && env.exit_actions(&objects.select(&[row])).is_none()
+    {
+        let got = format!("not valid (row {row} is the state that trajectories start from)");
+        return Err(Error::config(
+            "the list of objects",
+            got,
+            "finished objects only: no trajectory ends before its first step",
+        ));
+    }
+    let uniform = env.uniform();
+    let walks = Sampler::new(env, &uniform).backward(objects, rng)?.walks(env)?;
+    // Backward steps don't check the state that they begin at: steps from the start check each.
+    walks.replay(env)?;
+    Ok(walks)
+}
+
+/// Refuses states that aren't finished objects of the environment.
+pub(crate) fn check_finished<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<()> {
+    const MAX_BATCH: usize = 4096;
+    let rows: Vec<usize> = (0..objects.len()).collect();
+    for rows in rows.chunks(MAX_BATCH) {
+        walks_to(env, &objects.select(rows), rng)?;
+    }
+    Ok(())
+}
+
+/// Refuses an empty batch of objects.
+pub(crate) fn at_least_one<S: Rows>(objects: S) -> Result<S> {
+    if objects.is_empty() {
+        return Err(Error::config("the list of objects", "empty", "at least one object"));
+    }
+    Ok(objects)
+}

@@ -1,0 +1,206 @@
+//! Environments of graphs, among them acyclic ones and molecules, with their rewards and policies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gfn::Result;
+use gfn::graph::GraphEnv;
+use gfn::nn::{EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig};
+use gfn_dags::{
+    AdjacencyFeatures, BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward,
+    DiscreteData, EdgeTransformer, EdgeTransformerConfig, LinearGaussianBic, LocalScore, StructurePrior,
+};
+use gfn_gym::colored_graphs::ColoredGraphReward;
+use gfn_gym::diffusion::Target;
+use gfn_gym::graph_problems::{Problem, SizeReward};
+use gfn_gym::ring::RingReward;
+use gfn_gym::triangle::TriangleReward;
+use gfn_molecules::{ExternalScorer, MoleculeScore};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{AnyReward, AnySpace, ByKind, Discrete, PyEnv, Space, wrong_states};
+use crate::border::{Border, GraphBorder, StructureBorder};
+use crate::errors::raised;
+use crate::molecules::Reading;
+use crate::policy::{BuiltPolicy, GraphView, Plan, graph_module, uniform};
+use crate::ranking::molecule_score;
+
+/// The meaning of the graphs of an environment.
+#[derive(Clone)]
+pub(crate) enum GraphFacts {
+    Plain,
+    Molecules(Reading),
+    Problem(Problem),
+    Structures(BayesianStructure),
+}
+
+impl GraphFacts {
+    /// Returns the reading of graphs as molecules, if they stand for molecules.
+    pub(crate) fn reading(&self) -> Option<&Reading> {
+        match self {
+            Self::Molecules(reading) => Some(reading),
+            _ => None,
+        }
+    }
+}
+
+impl Space<GraphEnv> {
+    pub(crate) fn graphs(env: GraphEnv, facts: GraphFacts) -> AnySpace {
+        let border: Arc<dyn Border<_>> = match &facts {
+            GraphFacts::Structures(structures) => {
+                let n_nodes = structures.n_nodes();
+                Arc::new(StructureBorder { n_nodes, features: AdjacencyFeatures::new(n_nodes) })
+            }
+            facts => Arc::new(GraphBorder { reading: facts.reading().cloned(), schema: env.schema().clone() }),
+        };
+        ByKind::Graphs(Self { env, border, facts })
+    }
+}
+
+impl PyEnv for GraphEnv {
+    type Facts = GraphFacts;
+
+    fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>> {
+        let states = match &space.facts {
+            GraphFacts::Structures(_) => "acyclic graphs",
+            _ => "graphs",
+        };
+        let Ok(spec) = serde_json::from_value(settings.clone()) else { return wrong_states(settings, states) };
+        match build_reward(spec, &space.facts).map_err(raised)? {
+            Some(reward) => Ok(reward),
+            None if states == "graphs" => wrong_states(settings, "graphs that aren't molecules or of a problem"),
+            None => wrong_states(settings, states),
+        }
+    }
+
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>> {
+        let env = &space.env;
+        match (plan.class.as_str(), &space.facts) {
+            ("GraphNet", _) => plan.build(|config: GraphNetConfig, plan| {
+                Ok(GraphPolicy(GraphNet::new(env, config, plan.device, plan.kind, plan.rng)?))
+            }),
+            ("Uniform", _) => Ok(uniform()),
+            ("Mlp", GraphFacts::Structures(structures)) => plan.build(|config: MlpPolicyConfig, plan| {
+                let features = AdjacencyFeatures::new(structures.n_nodes());
+                MlpPolicy::new(env, features, config, plan.device, plan.kind, plan.rng)
+            }),
+            ("EdgeTransformer", GraphFacts::Structures(_)) => plan.build(|config: EdgeTransformerConfig, plan| {
+                Ok(GraphPolicy(EdgeTransformer::new(env, config, plan.device, plan.kind, plan.rng)?))
+            }),
+            ("DagModule", GraphFacts::Structures(structures)) => {
+                graph_module::policy(plan, env, GraphView::Adjacency(structures.n_nodes() as i64))
+            }
+            (_, GraphFacts::Structures(_)) => {
+                plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)")
+            }
+            ("EdgeMlp", _) => plan.build(|config: EdgeMlpConfig, plan| {
+                Ok(GraphPolicy(EdgeMlp::new(env, config, plan.device, plan.kind, plan.rng)?))
+            }),
+            ("GraphModule", _) => graph_module::policy(plan, env, GraphView::Batch),
+            _ => plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)"),
+        }
+    }
+
+    fn discrete() -> Option<Discrete<Self>> {
+        Some(Discrete::new())
+    }
+}
+
+/// The settings of rewards, by the name of the class in Python.
+#[expect(clippy::enum_variant_names, reason = "the names of the classes")]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+enum RewardSpec {
+    RingReward { ring: f64, floor: f64 },
+    TriangleReward { triangle: f64, floor: f64 },
+    ColoredGraphReward { kind: ColoredGraphReward },
+    MoleculeReward { score: Value, beta: f64, floor: f64 },
+    ExternalReward { program: Program, beta: f64, floor: f64 },
+    SizeReward { beta: f64 },
+    StructureReward { score: Score, names: Vec<String> },
+}
+
+/// A program that scores molecules.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    command: Vec<String>,
+    timeout: f64,
+}
+
+impl Program {
+    fn build(self) -> Result<ExternalScorer> {
+        let timeout = Duration::try_from_secs_f64(self.timeout)
+            .map_err(|_| gfn::Error::config("timeout", self.timeout, "a number of seconds above 0"))?;
+        ExternalScorer::new(self.command, timeout)
+    }
+}
+
+/// The score of structures: its observations and its settings.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Score {
+    Bge { values: Vec<f64>, standardise: bool, alpha_mu: f64, alpha_w: Option<f64>, nu: Option<Vec<f64>> },
+    Bic { values: Vec<f64>, standardise: bool },
+    Bde { labels: Vec<Vec<String>>, cells: Vec<u16> },
+}
+
+impl Score {
+    fn build(self, names: Vec<String>) -> Result<Box<dyn LocalScore>> {
+        let prepared = |names, values, standardise| {
+            let data = ContinuousData::new(names, values)?;
+            if standardise { data.standardised() } else { Ok(data) }
+        };
+        Ok(match self {
+            Self::Bge { values, standardise, alpha_mu, alpha_w, nu } => {
+                let config = BgeConfig { alpha_mu, alpha_w, nu, ..BgeConfig::default() };
+                Box::new(Bge::new(&prepared(names, values, standardise)?, config)?)
+            }
+            Self::Bic { values, standardise } => {
+                Box::new(LinearGaussianBic::new(&prepared(names, values, standardise)?)?)
+            }
+            Self::Bde { labels, cells } => {
+                Box::new(Bde::new(DiscreteData::labelled(names, labels, cells)?, BdeConfig::default())?)
+            }
+        })
+    }
+}
+
+/// The largest number of variables whose scores are all computed in advance: there are few sets of parents.
+const MAX_PRECOMPUTED: usize = 12;
+
+/// A reward of the library's; None for one of other graphs.
+fn build_reward(spec: RewardSpec, facts: &GraphFacts) -> Result<Option<AnyReward<GraphEnv>>> {
+    Ok(Some(match (spec, facts) {
+        (RewardSpec::StructureReward { score, names }, GraphFacts::Structures(structures)) => {
+            let variables = names.len();
+            if variables != structures.n_nodes() {
+                let got = format!("{variables} variables for an environment of {} nodes", structures.n_nodes());
+                return Err(gfn::Error::config("the data of a StructureReward", got, "a column for each node"));
+            }
+            let score = score.build(names)?;
+            let scores = if variables <= MAX_PRECOMPUTED {
+                CachedScores::ahead(score, structures.config().max_parents)?
+            } else {
+                CachedScores::new(score)
+            };
+            let start = &structures.env().initial_graphs()[0];
+            Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(start)?)
+        }
+        (_, GraphFacts::Structures(_)) => return Ok(None),
+        (RewardSpec::RingReward { ring, floor }, _) => Box::new(RingReward::new(ring, floor)?),
+        (RewardSpec::TriangleReward { triangle, floor }, _) => Box::new(TriangleReward::new(triangle, floor)?),
+        (RewardSpec::ColoredGraphReward { kind }, _) => Box::new(kind),
+        (RewardSpec::MoleculeReward { score, beta, floor }, GraphFacts::Molecules(reading)) => {
+            reading.reward(molecule_score(score)?.clamped(floor, f64::MAX)?.to_the(beta)?)
+        }
+        (RewardSpec::ExternalReward { program, beta, floor }, GraphFacts::Molecules(reading)) => {
+            reading.reward(program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?)
+        }
+        (RewardSpec::SizeReward { beta }, GraphFacts::Problem(problem)) => Box::new(SizeReward::new(*problem, beta)?),
+        _ => return Ok(None),
+    }))
+}

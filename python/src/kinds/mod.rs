@@ -1,0 +1,167 @@
+//! The types of environments that Python has trainers, trajectories and steps of, and what differs between them.
+
+mod graphs;
+mod points;
+mod vectors;
+
+pub(crate) use graphs::GraphFacts;
+pub(crate) use vectors::VectorSpec;
+
+use std::sync::Arc;
+
+use gfn::env::{EnumerableEnv, Env, Reward, VectorEnv};
+use gfn::graph::GraphEnv;
+use gfn::replay::{ReplayBuffer, ReplayConfig};
+use gfn::train::TrainEnv;
+use gfn::{Error, Result};
+use gfn_extras::explore::ObjectSearch;
+use gfn_gym::boxes::BoxEnv;
+use gfn_gym::diffusion::{DiffusionSampling, MalaConfig, Target};
+use gfn_gym::line::Line;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::border::Border;
+use crate::parts::PyPriority;
+use crate::policy::{BuiltPolicy, Plan};
+use crate::reward::{Locked, class_name};
+
+/// A reward of an environment's states.
+pub(crate) type AnyReward<E> = Box<dyn Reward<<E as Env>::States>>;
+
+/// One value for each type of environment: graphs, vectors, and three of points.
+#[derive(Clone)]
+pub(crate) enum ByKind<G, V, B, L, D> {
+    Graphs(G),
+    Vectors(V),
+    Box(B),
+    Line(L),
+    Diffusion(D),
+}
+
+/// Evaluates an expression for the value of a [`ByKind`], whatever its type.
+macro_rules! each {
+    ($of:expr, $one:ident => $value:expr) => {
+        match $of {
+            $crate::kinds::ByKind::Graphs($one) => $value,
+            $crate::kinds::ByKind::Vectors($one) => $value,
+            $crate::kinds::ByKind::Box($one) => $value,
+            $crate::kinds::ByKind::Line($one) => $value,
+            $crate::kinds::ByKind::Diffusion($one) => $value,
+        }
+    };
+}
+
+/// Evaluates an expression for the value of a [`ByKind`], and makes a [`ByKind`] of the results.
+macro_rules! map_each {
+    ($of:expr, $one:ident => $value:expr) => {
+        match $of {
+            $crate::kinds::ByKind::Graphs($one) => $crate::kinds::ByKind::Graphs($value),
+            $crate::kinds::ByKind::Vectors($one) => $crate::kinds::ByKind::Vectors($value),
+            $crate::kinds::ByKind::Box($one) => $crate::kinds::ByKind::Box($value),
+            $crate::kinds::ByKind::Line($one) => $crate::kinds::ByKind::Line($value),
+            $crate::kinds::ByKind::Diffusion($one) => $crate::kinds::ByKind::Diffusion($value),
+        }
+    };
+}
+
+/// Evaluates an expression if the states can be listed, and another one for environments of points.
+macro_rules! listed {
+    ($of:expr, $one:ident => $value:expr, $points:expr) => {
+        match $of {
+            $crate::kinds::ByKind::Graphs($one) => $value,
+            $crate::kinds::ByKind::Vectors($one) => $value,
+            _ => $points,
+        }
+    };
+}
+
+/// An environment, its border to Python, and the properties that rewards and policies need.
+pub(crate) struct Space<E: PyEnv> {
+    pub(crate) env: E,
+    pub(crate) border: Arc<dyn Border<E::States>>,
+    pub(crate) facts: E::Facts,
+}
+
+impl<E: PyEnv> Clone for Space<E> {
+    fn clone(&self) -> Self {
+        Self { env: self.env.clone(), border: self.border.clone(), facts: self.facts.clone() }
+    }
+}
+
+/// An environment of any type.
+pub(crate) type AnySpace =
+    ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
+
+/// The search that is expected if there is no density to follow.
+const NO_LANGEVIN: &str = "a function of objects; `Mala` is for diffusions with a target of the library's";
+
+/// A type of environment that Python has, with what differs between these types.
+pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
+    /// The properties of the environment that rewards and policies need.
+    type Facts: Clone + Send + Sync;
+
+    /// The density of a diffusion, by the settings of the reward, if that is one of the library's.
+    fn target(_reward: Option<&Value>) -> PyResult<Option<Arc<dyn Target>>> {
+        Ok(None)
+    }
+
+    /// A reward of the library's.
+    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> PyResult<AnyReward<Self>>;
+
+    /// A policy.
+    fn policy(space: &Space<Self>, plan: Plan<'_>) -> PyResult<BuiltPolicy<Self>>;
+
+    /// A search by Langevin steps.
+    fn langevin(
+        _env: &Self,
+        _target: Option<Arc<dyn Target>>,
+        _config: MalaConfig,
+    ) -> Result<Box<dyn ObjectSearch<Self>>> {
+        Err(Error::config("search", "Mala", NO_LANGEVIN))
+    }
+
+    /// The functions of an environment whose states can be told apart; None for points.
+    fn discrete() -> Option<Discrete<Self>> {
+        None
+    }
+}
+
+/// Functions of an environment whose states can be told apart by keys.
+pub(crate) struct Discrete<E: PyEnv> {
+    /// The place of the first state that is the same object, for each state.
+    pub(crate) first_of_object: fn(&E, &E::States) -> Result<Vec<usize>>,
+    /// A buffer that holds each object once.
+    pub(crate) distinct: fn(ReplayConfig, Option<PyPriority>) -> Result<ReplayBuffer<E>>,
+    /// A reward that keeps so many of its answers.
+    pub(crate) cached: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
+}
+
+impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
+    fn new() -> Self {
+        Self {
+            first_of_object: |env, states| {
+                let objects = env.objects(states)?;
+                Ok(objects.of.into_iter().map(|object| objects.first[object]).collect())
+            },
+            distinct: |config, priority| match priority {
+                None => ReplayBuffer::distinct(config),
+                Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
+            },
+            cached: |env, reward, capacity| {
+                let env = env.clone();
+                let reward = Locked::new(reward);
+                Ok(Box::new(gfn::env::Cached::new(reward, move |states: &E::States| env.keys(states), capacity)?))
+            },
+        }
+    }
+}
+
+/// The error of a reward of the library's for other states than these.
+fn wrong_states<T>(settings: &Value, states: &str) -> PyResult<T> {
+    Err(PyTypeError::new_err(format!(
+        "the reward {} isn't one of {states}: expected one that is made for this environment, or a function of a batch of states",
+        class_name(settings)
+    )))
+}

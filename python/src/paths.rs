@@ -1,0 +1,298 @@
+//! Trajectories that Python has: of any environment, with the log-probabilities of their transitions.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use gfn::env::{Env, VectorEnv};
+use gfn::graph::GraphEnv;
+use gfn::rollout::{Container, ReplayEnv, Trajectories};
+use gfn::train::Batch;
+use gfn::{Error, Result};
+use gfn_gym::boxes::BoxEnv;
+use gfn_gym::diffusion::DiffusionSampling;
+use gfn_gym::line::Line;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use crate::border::Border;
+use crate::errors::raised;
+use crate::inside::Inside;
+use crate::kinds::{ByKind, PyEnv, Space};
+use crate::session::catch_panic;
+use crate::tensors;
+
+/// Log-probabilities of each transition under the policy that drew it, without exploration, `[T]`.
+pub(crate) struct Scored {
+    pub(crate) log_pf: Tensor,
+    pub(crate) log_pb: Tensor,
+}
+
+impl Scored {
+    /// The same tensors.
+    fn share(&self) -> Self {
+        Self { log_pf: self.log_pf.shallow_clone(), log_pb: self.log_pb.shallow_clone() }
+    }
+}
+
+/// A batch of trajectories of one environment.
+pub(crate) struct PathBatch<E: PyEnv> {
+    pub(crate) batch: Batch<E>,
+    scored: Option<Scored>,
+    env: E,
+    border: Arc<dyn Border<E::States>>,
+}
+
+/// A batch of trajectories of any environment.
+pub(crate) type AnyPaths =
+    ByKind<PathBatch<GraphEnv>, PathBatch<VectorEnv>, PathBatch<BoxEnv>, PathBatch<Line>, PathBatch<DiffusionSampling>>;
+
+impl AnyPaths {
+    /// The trajectories of an environment that is equal to this one.
+    pub(crate) fn of_env<E: PyEnv>(&mut self, env: &E) -> Result<&mut PathBatch<E>> {
+        let paths: Option<&mut PathBatch<E>> = each!(self, paths => (paths as &mut dyn Any).downcast_mut());
+        match paths {
+            Some(paths) if paths.env.fingerprint()? == env.fingerprint()? => Ok(paths),
+            _ => {
+                let expected = "those of an environment of the same class and settings";
+                Err(Error::config("trajectories", "trajectories of another environment", expected))
+            }
+        }
+    }
+}
+
+impl<E: PyEnv> PathBatch<E> {
+    pub(crate) fn new(space: &Space<E>, batch: impl Into<Batch<E>>, scored: Option<Scored>) -> Self {
+        Self { batch: batch.into(), scored, env: space.env.clone(), border: space.border.clone() }
+    }
+
+    fn trajectories(&self) -> &Trajectories<E> {
+        &self.batch.trajectories
+    }
+
+    fn with(&self, trajectories: Trajectories<E>, scored: Option<Scored>) -> Self {
+        Self { batch: trajectories.into(), scored, env: self.env.clone(), border: self.border.clone() }
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Self> {
+        let some = self.trajectories().select(rows.iter().copied())?;
+        let offsets = self.trajectories().offsets();
+        let mut transitions = Vec::new();
+        for &row in rows {
+            transitions.extend((offsets[row] as i64)..(offsets[row + 1] as i64));
+        }
+        let transitions = Tensor::from_slice(&transitions);
+        let select = |tensor: &Tensor| tensor.index_select(0, &transitions.to_device(tensor.device()));
+        let scored = self.scored.as_ref();
+        let scored = scored.map(|scored| Scored { log_pf: select(&scored.log_pf), log_pb: select(&scored.log_pb) });
+        Ok(self.with(some, scored))
+    }
+
+    pub(crate) fn with_log_rewards(&self, log_rewards: Vec<f64>) -> Result<Self> {
+        let trajectories = self.trajectories().clone().with_log_rewards(log_rewards)?;
+        Ok(self.with(trajectories, self.scored.as_ref().map(Scored::share)))
+    }
+
+    fn join(&self, other: &mut AnyPaths) -> Result<Self> {
+        let other = other.of_env(&self.env)?;
+        let mut all = self.trajectories().clone();
+        all.extend([other.trajectories().clone()])?;
+        let both = self.scored.as_ref().zip(other.scored.as_ref());
+        let scored = both.map(|(first, second)| Scored {
+            log_pf: Tensor::cat(&[&first.log_pf, &second.log_pf], 0),
+            log_pb: Tensor::cat(&[&first.log_pb, &second.log_pb], 0),
+        });
+        Ok(self.with(all, scored))
+    }
+}
+
+/// Trajectories from outside: actions, and what is known of them.
+pub(crate) struct Walk {
+    pub(crate) actions: Tensor,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) instances: Vec<u32>,
+    pub(crate) log_rewards: Option<Vec<f64>>,
+    pub(crate) conditions: Option<Tensor>,
+    pub(crate) scored: Option<Scored>,
+}
+
+/// Replays trajectories from outside from the initial state, which checks each step.
+pub(crate) fn replay_walk<E: PyEnv>(space: &Space<E>, walk: Walk) -> Result<PathBatch<E>> {
+    let Walk { actions, offsets, instances, log_rewards, conditions, scored } = walk;
+    let actions = space.env.read_actions(&actions)?;
+    let mut all = Trajectories::replay_of(&space.env, &instances, &actions, &offsets)?;
+    if let Some(log_rewards) = log_rewards {
+        all = all.with_log_rewards(log_rewards)?;
+    }
+    if let Some(conditions) = conditions {
+        all = all.with_conditions(conditions)?;
+    }
+    let expected = [all.n_transitions() as i64];
+    for tensor in scored.iter().flat_map(|scored| [&scored.log_pf, &scored.log_pb]) {
+        if tensor.size() != expected {
+            let what = "log-probabilities of trajectories";
+            return Err(Error::shape(what, expected, tensor.size(), "give one for each transition"));
+        }
+    }
+    Ok(PathBatch::new(space, all, scored))
+}
+
+/// A batch of trajectories, as `gfn_rs.Trajectories` reads it.
+#[pyclass(frozen, module = "gfn_rs._gfn")]
+pub(crate) struct Paths(Mutex<AnyPaths>);
+
+impl Paths {
+    pub(crate) fn new(paths: AnyPaths) -> Self {
+        Self(Mutex::new(paths))
+    }
+
+    /// Locks them for one caller. Any other waits a moment, and gets an error instead of a deadlock. To be called without the interpreter.
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, AnyPaths>> {
+        for _ in 0..N_TRIES {
+            if let Some(paths) = self.try_lock() {
+                return Ok(paths);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(in_use())
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, AnyPaths>> {
+        match self.0.try_lock() {
+            Ok(paths) => Some(paths),
+            Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Reads them for a caller that has the interpreter, which others get while it waits. A panic is an error.
+    fn read<T>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> PyResult<T>) -> PyResult<T> {
+        let _inside = Inside::enter(py)?;
+        for _ in 0..N_TRIES {
+            if let Some(mut paths) = self.try_lock() {
+                return catch_panic(|| read(&mut paths))?;
+            }
+            py.detach(|| std::thread::sleep(PAUSE));
+        }
+        Err(raised(in_use()))
+    }
+
+    /// Makes other trajectories of them.
+    fn derive(&self, py: Python<'_>, derive: impl FnOnce(&mut AnyPaths) -> Result<AnyPaths>) -> PyResult<Self> {
+        self.read(py, |paths| derive(paths).map(Self::new).map_err(raised))
+    }
+}
+
+/// Attempts to lock trajectories that are in use, and the time between two.
+const N_TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(1);
+
+fn in_use() -> Error {
+    Error::contract(
+        "trajectories are used by one call at a time",
+        "these are at work, in another thread or in the call that asked its reward: wait until that returns",
+    )
+}
+
+#[pymethods]
+impl Paths {
+    /// The beginning of the transitions of each trajectory, `[n + 1]`, int64.
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let offsets = self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().offsets().to_vec())))?;
+        Ok(offsets.into_iter().map(|offset| offset as i64).collect::<Vec<_>>().into_pyarray(py).into_any())
+    }
+
+    fn n_fresh(&self, py: Python<'_>) -> PyResult<usize> {
+        self.read(py, |paths| Ok(each!(paths, paths => paths.batch.fresh)))
+    }
+
+    fn is_exit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let exits = self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().is_exit().to_vec())))?;
+        Ok(exits.into_pyarray(py).into_any())
+    }
+
+    /// Forward actions, or those that undo them, as a tensor: slots `[T]`, or rows of numbers.
+    fn actions<'py>(&self, py: Python<'py>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
+        let actions = self.read(py, |paths| {
+            Ok(each!(paths, paths => {
+                let all = paths.trajectories();
+                paths.env.write_actions(if reverse { all.reverse_actions() } else { all.actions() })
+            }))
+        })?;
+        tensors::to_python(py, &actions)
+    }
+
+    /// Forward actions in the form in which they can be replayed from the initial state.
+    fn walked<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let actions = self.read(py, |paths| {
+            each!(paths, paths => {
+                let walks = paths.trajectories().walks(&paths.env).map_err(raised)?;
+                Ok(paths.env.write_actions(&walks.actions))
+            })
+        })?;
+        tensors::to_python(py, &actions)
+    }
+
+    fn conditions<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let conditions = self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.trajectories().conditions().map(Tensor::shallow_clone)))
+        })?;
+        conditions.map(|tensor| tensors::to_python(py, &tensor)).transpose()
+    }
+
+    fn log_rewards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let known = self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(<[f64]>::to_vec)))
+        })?;
+        Ok(known.map(|known| known.into_pyarray(py).into_any()))
+    }
+
+    /// log P_F and log P_B of each transition, if they were scored.
+    fn scored<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let scored = self.read(py, |paths| Ok(each!(paths, paths => paths.scored.as_ref().map(Scored::share))))?;
+        let Some(Scored { log_pf, log_pb }) = scored else { return Ok(None) };
+        Ok(Some((tensors::to_python(py, &log_pf)?, tensors::to_python(py, &log_pb)?)))
+    }
+
+    fn instances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let instances = self
+            .read(py, |paths| Ok(each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()))))?;
+        Ok(instances.into_iter().map(i64::from).collect::<Vec<_>>().into_pyarray(py).into_any())
+    }
+
+    fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.read(py, |paths| each!(paths, paths => paths.border.show(py, paths.trajectories().states())))
+    }
+
+    fn next_states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.read(
+            py,
+            |paths| each!(paths, paths => paths.border.show(py, &paths.trajectories().transitions().next_states())),
+        )
+    }
+
+    fn terminal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.read(py, |paths| each!(paths, paths => paths.border.show(py, paths.trajectories().terminal_states())))
+    }
+
+    /// Some of them; rows are below their number.
+    fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
+        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.select(&rows)?)))
+    }
+
+    /// The same with log R of each.
+    fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
+        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?)))
+    }
+
+    /// These, and then others of the same environment.
+    fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        // Both may be one object, which can't be locked twice.
+        let mut copy = other.read(py, |paths| {
+            let all = each!(paths, paths => (0..paths.trajectories().len()).collect::<Vec<_>>());
+            Ok(map_each!(paths, paths => paths.select(&all).map_err(raised)?))
+        })?;
+        self.derive(py, |paths| Ok(map_each!(paths, paths => paths.join(&mut copy)?)))
+    }
+}

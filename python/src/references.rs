@@ -1,0 +1,33 @@
+//! Objects of Python that the library calls.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+
+/// An object of Python that is called from several places, but counts as one reference.
+pub(crate) type Object = Arc<Py<PyAny>>;
+
+/// All objects that the parts of a trainer refer to.
+///
+/// Python's collector finds a cycle, such as a trainer whose reward is a method of an object that holds the trainer, if it learns of each
+/// reference of the trainer once. So this list owns them, and the parts share them.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct References(Arc<Mutex<Vec<Object>>>);
+
+impl References {
+    /// Adds a reference, for parts to share.
+    pub(crate) fn add(&self, object: Py<PyAny>) -> Object {
+        let object = Arc::new(object);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(object.clone());
+        object
+    }
+
+    /// Tells the collector of the objects. It may not wait; an object that it doesn't learn of counts as in use.
+    pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.0.try_lock() {
+            Ok(objects) => objects.iter().try_for_each(|object| visit.call(object.as_ref())),
+            Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A trainer of one type of environment, and what Python asks of it.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use gfn::condition::ConditionSource;
+use gfn::env::{Rows, VectorEnv, log_rewards};
+use gfn::graph::GraphEnv;
+use gfn::optim::Schedule;
+use gfn::rollout::Sampler;
+use gfn::run::{Fit, OnWarning, Record, Warnings};
+use gfn::train::{Checkpoint, StepStats, Trainer};
+use gfn::{Error, Result, Rng};
+use gfn_extras::explore::{Thompson, thompson_step};
+use gfn_gym::boxes::BoxEnv;
+use gfn_gym::diffusion::DiffusionSampling;
+use gfn_gym::line::Line;
+use tch::Tensor;
+
+use super::sampled::in_batches;
+use super::shared::{Shared, named};
+use crate::border::Shown;
+use crate::conditions::Conditions;
+use crate::kinds::{ByKind, PyEnv, Space};
+use crate::policy::{BuiltPolicy, ModuleTensors};
+use crate::watch::Watch;
+use crate::wording::in_python;
+
+/// The number of objects that are drawn at once, and of uniform walks: as many as the library's `prefill` draws.
+const MAX_OBJECTS: usize = 4096;
+const MAX_WALKS: usize = 8192;
+
+/// The record of one step.
+pub(super) struct StepRecord {
+    pub(super) step: usize,
+    pub(super) reward_calls: u64,
+    pub(super) stats: StepStats,
+}
+
+/// Records of steps, and the error of the step that failed, if one did.
+pub(super) type Steps = (Vec<StepRecord>, Option<Error>);
+
+/// A trainer, and what Python knows of it.
+pub(super) struct Trained<E: PyEnv> {
+    pub(super) trainer: Trainer<E>,
+    pub(super) space: Space<E>,
+    conditions: Option<Arc<Conditions>>,
+    rng: Rng,
+    shared: Shared,
+    module: Option<Arc<ModuleTensors>>,
+    /// The number of steps made, which others read while a step is made.
+    pub(super) n_steps: Arc<AtomicUsize>,
+    warnings: Warnings<E::States>,
+}
+
+/// A trainer of any type of environment.
+pub(super) type AnyTrained =
+    ByKind<Trained<GraphEnv>, Trained<VectorEnv>, Trained<BoxEnv>, Trained<Line>, Trained<DiffusionSampling>>;
+
+impl<E: PyEnv> Trained<E> {
+    pub(super) fn new(
+        trainer: Trainer<E>,
+        space: Space<E>,
+        conditions: Option<Arc<Conditions>>,
+        shared: Shared,
+        module: Option<Arc<ModuleTensors>>,
+    ) -> Self {
+        let rng = trainer.evaluation_rng();
+        let warnings = Warnings::new(OnWarning::Keep);
+        Self { trainer, space, conditions, rng, shared, module, n_steps: Arc::default(), warnings }
+    }
+
+    /// Returns the policy, a [`BuiltPolicy`], for another trainer.
+    pub(super) fn into_policy(self) -> Box<dyn Any + Send> {
+        Box::new(BuiltPolicy { policy: self.trainer.into_policy(), module: self.module })
+    }
+
+    /// Makes `n` steps, or fewer if one fails.
+    pub(super) fn advance(&mut self, n: usize) -> Steps {
+        match self.trainer.source::<Thompson>() {
+            None => self.make_steps(n, &mut Trainer::step),
+            Some(_) => self.make_steps(n, &mut thompson_step),
+        }
+    }
+
+    /// Makes `n` steps by a function, or fewer if one fails.
+    pub(super) fn make_steps(&mut self, n: usize, make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>) -> Steps {
+        let mut records = Vec::with_capacity(n.min(1 << 16));
+        let (watch, shared) = (Watch::new(), &self.shared);
+        match shared.check().and_then(|()| shared.changed_mode()) {
+            Ok(false) => {}
+            Ok(true) => self.trainer.policy_changed(),
+            Err(error) => return (records, Some(error)),
+        }
+        let n_steps = &self.n_steps;
+        let mut observe = |_: &Trainer<E>, record: &mut Record| {
+            n_steps.store(record.step, Relaxed);
+            records.push(StepRecord { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
+            watch.look()?;
+            shared.check_tensors()?;
+            Ok(ControlFlow::Continue(()))
+        };
+        let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
+        let ended = fit.warnings(&mut self.warnings).observe(&mut observe).run_by(&mut self.trainer, make);
+        self.n_steps.store(self.trainer.steps_done(), Relaxed);
+        (records, ended.err())
+    }
+
+    /// Refuses conditions that the trainer's own source can't have drawn.
+    pub(super) fn check_conditions(&self, conditions: Option<&Tensor>) -> Result<()> {
+        match (&self.conditions, conditions) {
+            (Some(source), Some(conditions)) => source.check(conditions),
+            _ => Ok(()),
+        }
+    }
+
+    /// Evaluates a function with weights without noise, if the policy has noisy layers.
+    pub(super) fn without_noise<T>(&mut self, evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T) -> T {
+        let Self { trainer, space, rng, .. } = self;
+        match trainer.policy().parameters() {
+            Some(parameters) => parameters.without_noise(|| evaluate(trainer, space, rng)),
+            None => evaluate(trainer, space, rng),
+        }
+    }
+
+    /// Draws objects, under conditions `[n, C]` if the trainer has some, and with `rewarded` log R of each.
+    pub(super) fn sample(
+        &mut self,
+        n: usize,
+        conditions: Option<&Tensor>,
+        rewarded: bool,
+    ) -> Result<(Shown, Option<Vec<f64>>)> {
+        self.check_conditions(conditions)?;
+        self.without_noise(|trainer, space, rng| {
+            let watch = Watch::new();
+            let policy = watch.over(trainer.policy());
+            let sampler = Sampler::new(&space.env, &policy).max_steps(trainer.context().config.max_steps);
+            let mut states = space.env.initial(&[]);
+            let mut values = rewarded.then(Vec::new);
+            in_batches(n, MAX_OBJECTS, &watch, |range| {
+                let conditions = conditions.map(|all| all.narrow(0, range.start as i64, range.len() as i64));
+                let objects = match &conditions {
+                    None => sampler.walks(range.len(), rng)?.terminal,
+                    Some(conditions) => sampler.forward_conditional(conditions, rng)?.terminal_states().clone(),
+                };
+                if let Some(values) = &mut values {
+                    values.extend(log_rewards(trainer.reward(), &objects, conditions.as_ref())?);
+                }
+                states.append(objects);
+                Ok(())
+            })?;
+            Ok((space.border.defer(states), values))
+        })
+    }
+
+    /// Fills the replay buffer with uniform walks; returns the number of objects that stayed.
+    pub(super) fn prefill(&mut self, n: usize) -> Result<usize> {
+        let watch = Watch::new();
+        let mut stayed = self.trainer.prefill(0)?;
+        // In batches as the library's, so that the same seed draws the same.
+        in_batches(n, MAX_WALKS, &watch, |range| {
+            stayed += self.trainer.prefill(range.len())?;
+            Ok(())
+        })?;
+        Ok(stayed)
+    }
+
+    /// `true` if actions are mixed with uniform ones.
+    pub(super) fn explores(&self) -> bool {
+        self.trainer.context().config.epsilon != Some(Schedule::Constant(0.0))
+    }
+
+    pub(super) fn parameters(&self) -> Vec<(String, Tensor)> {
+        named(self.trainer.policy().parameters()).collect()
+    }
+
+    /// Refuses to work with parameters that were changed from outside in a way that the library can't know of.
+    pub(super) fn check_shared(&self) -> Result<()> {
+        self.shared.check()
+    }
+
+    pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
+        self.trainer.resume(path)?;
+        // Otherwise it would draw again what it drew before the checkpoint was written.
+        self.rng = self.trainer.evaluation_rng();
+        self.n_steps.store(self.trainer.steps_done(), Relaxed);
+        Ok(())
+    }
+
+    pub(super) fn restore(&self, path: &Path) -> Result<()> {
+        match self.trainer.policy().parameters() {
+            Some(parameters) => Checkpoint::load(path)?.restore(parameters),
+            None => Err(Error::missing("taking parameters over", "a policy with parameters", "this one has none")),
+        }
+    }
+
+    pub(super) fn check_end(&mut self) -> Result<()> {
+        self.warnings.check_end(self.trainer.steps_done())
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.warnings.raised().iter().map(|warning| in_python(&warning.to_string())).collect()
+    }
+}

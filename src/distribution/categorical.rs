@@ -18,12 +18,12 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 
 /// A categorical distribution per state, over all of its legal slots of all action types at once.
 ///
-/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its rows of
-/// the first block, then of the second, and so on. Illegal slots are left out altogether, instead of getting a large
-/// negative logit. A tensor environment has a single block `[n, A]`.
+/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its
+/// rows of the first block, then of the second, and so on. Illegal slots are left out altogether, instead of
+/// getting a large negative logit. A tensor environment has a single block `[n, A]`.
 ///
-/// The softmax across blocks is that of recursionpharma/gflownet's class of this name; here the masks are a part of the
-/// class.
+/// The softmax across blocks is that of recursionpharma/gflownet's class of this name; here the masks are a
+/// part of the class.
 ///
 /// ```
 /// use gfn::{distribution::{Distribution, Exploration, GraphActionCategorical}, env::{Direction, Masks, Slots}, Rng};
@@ -62,8 +62,8 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The distribution with logits on the host, one for each slot of each state, legal or not. It is meant for
-    /// drawing: for a few states, tensor operations cost more than the computation in them.
+    /// The distribution with logits on the host, one for each slot of each state, legal or not. It is meant
+    /// for drawing: for a few states, tensor operations cost more than the computation in them.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one logit per slot.
@@ -81,8 +81,8 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The distribution with the host blocks of a network: one list of `[rows, width]` numbers, row by row, per block
-    /// of the masks.
+    /// The distribution with the host blocks of a network: one list of `[rows, width]` numbers, row by row,
+    /// per block of the masks.
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing or has another length than the masks require.
@@ -91,8 +91,8 @@ impl GraphActionCategorical {
         Self::on_host(masks, logits)
     }
 
-    /// Multiplies each state's logits by a factor, `[states]`, through which gradients flow. A uniform distribution
-    /// stays uniform.
+    /// Multiplies each state's logits by a factor, `[states]`, through which gradients flow. A uniform
+    /// distribution stays uniform.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one factor per state.
@@ -171,8 +171,8 @@ impl GraphActionCategorical {
         segment_ids(&self.legal_ptr, self.logits.device())
     }
 
-    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is
-    /// legal.
+    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where
+    /// nothing is legal.
     pub fn logsumexp(&self) -> Tensor {
         let (logits, ids) = (self.legal_logits(), self.ids());
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
@@ -318,7 +318,8 @@ impl Distribution for GraphActionCategorical {
                 "0: discrete actions explore by epsilon and temperature",
             ));
         }
-        // One uniform number per row, drawn in order, so that the result doesn't depend on the number of threads.
+        // One uniform number per row, drawn in order, so that the result doesn't depend on the number of
+        // threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
         if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {

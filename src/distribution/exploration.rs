@@ -4,14 +4,15 @@ use crate::{Error, Result};
 
 /// Changes to the policy for drawing actions. The objective still scores the policy itself.
 ///
-/// The behaviour is `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon
-/// uniform(legal)`. It changes which trajectories are seen, not what they are trained towards: the balance objectives
-/// are off-policy.
+/// The behaviour is
+/// `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon uniform(legal)`. It
+/// changes which trajectories are seen, not what they are trained towards: the balance objectives are
+/// off-policy.
 ///
-/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature. A
-/// distribution that can't follow a setting refuses it when actions are drawn: discrete distributions and Betas on a
-/// box refuse noise, Gaussian steps of a diffusion refuse epsilon. If there is no uniform distribution to mix with, as
-/// on a line, a wide one takes its place.
+/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature.
+/// A distribution that can't follow a setting refuses it when actions are drawn: discrete distributions and
+/// Betas on a box refuse noise, Gaussian steps of a diffusion refuse epsilon. If there is no uniform
+/// distribution to mix with, as on a line, a wide one takes its place.
 ///
 /// ```
 /// use gfn::distribution::Exploration;

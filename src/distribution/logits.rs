@@ -14,8 +14,8 @@ pub(super) struct Logits {
     given: LogitSource,
     /// A factor on each state's logits, `[states]`.
     scale: Option<Tensor>,
-    /// The logits of legal slots, state by state, `[legal]`. Computed when needed: drawing alone doesn't need the
-    /// tensor.
+    /// The logits of legal slots, state by state, `[legal]`. Computed when needed: drawing alone doesn't need
+    /// the tensor.
     legal: OnceCell<Tensor>,
     /// The logits of legal slots on the host.
     host: OnceCell<Vec<f64>>,
@@ -88,9 +88,9 @@ impl Logits {
         })
     }
 
-    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state. There
-    /// `log_softmax` does without segments, in a third of the operations. Illegal slots have minus infinity; the values
-    /// of a state without a legal slot are meaningless.
+    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state.
+    /// There `log_softmax` does without segments, in a third of the operations. Illegal slots have minus
+    /// infinity; the values of a state without a legal slot are meaningless.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
         let (LogitSource::Blocks(blocks), [block]) = (&self.given, masks.blocks.as_slice()) else { return None };
         if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
@@ -110,7 +110,8 @@ impl Logits {
         Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
     }
 
-    /// The logits of legal slots on the host. Whole blocks are copied once, and legal slots are selected on the host.
+    /// The logits of legal slots on the host. Whole blocks are copied once, and legal slots are selected on
+    /// the host.
     pub(super) fn host(&self, masks: &Masks) -> &[f64] {
         self.host.get_or_init(|| match (&self.given, self.legal.get()) {
             (LogitSource::Uniform, _) => vec![0.0; n_legal(masks)],

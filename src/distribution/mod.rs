@@ -18,14 +18,14 @@ use crate::{Result, Rng};
 
 /// A distribution over actions for each state of a batch.
 ///
-/// Several actions may be drawn from, or scored under, one state: `rows[i]` is the state of action `i`. A state that
-/// occurs many times is thus evaluated once.
+/// Several actions may be drawn from, or scored under, one state: `rows[i]` is the state of action `i`. A
+/// state that occurs many times is thus evaluated once.
 pub trait Distribution {
     /// A batch of actions.
     type Actions: Rows;
 
-    /// Whether a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]). A trainer does so by
-    /// default.
+    /// Whether a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]). A trainer does
+    /// so by default.
     const MIXES_WITH_UNIFORM: bool = true;
 
     /// Draws one action for each entry of `rows`, with exploration.
@@ -36,8 +36,8 @@ pub trait Distribution {
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Self::Actions>;
 
-    /// The log-probability (density) of one action for each entry of `rows`, `[rows.len()]`, with gradient and without
-    /// exploration.
+    /// The log-probability (density) of one action for each entry of `rows`, `[rows.len()]`, with gradient
+    /// and without exploration.
     ///
     /// # Errors
     /// [`Error::IllegalAction`](crate::Error::IllegalAction), for continuous actions
@@ -45,8 +45,8 @@ pub trait Distribution {
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
-    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log
-    /// edge flow under flow matching.
+    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with
+    /// gradient: a log edge flow under flow matching.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);
@@ -64,7 +64,8 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// The entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the default) where it isn't known in closed form.
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the default)
+    /// where it isn't known in closed form.
     fn entropies(&self) -> Option<Tensor> {
         None
     }

@@ -3,8 +3,7 @@
 use crate::{Error, Result};
 
 /// Allowed difference, per unit of the logits' size. Single precision rounds by 1e-7 of the numbers that are
-/// summed,
-/// which in a network without norms may be thousands of times larger than the logits.
+/// summed, which in a network without norms may be thousands of times larger than the logits.
 const TOLERANCE: f64 = 1e-3;
 /// The same per unit of 1 plus the log-probability's size, if logits are next to 0.
 const LEAST_TOLERANCE: f64 = 1e-5;
@@ -25,8 +24,7 @@ pub(crate) fn equal_up_to_rounding(one: f64, other: f64, size: f64) -> bool {
 }
 
 /// Checks that a policy gives a few states alone the log-probabilities that it gave them in a batch. Those of
-/// `row` are
-/// `together[offsets[row]..offsets[row + 1]]`; `alone` evaluates one row, and `words` describes it.
+/// `row` are `together[offsets[row]..offsets[row + 1]]`; `alone` evaluates one row, and `words` describes it.
 ///
 /// # Errors
 /// [`Error::Contract`] for one that differs, and if `alone` fails.

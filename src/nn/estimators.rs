@@ -11,12 +11,14 @@ use crate::{Error, Result};
 /// [`Evaluation::of_network`](crate::policy::Evaluation::of_network) makes distributions of it.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
-    /// Logits of P_F: one block `[rows, width]` per block of forward actions. For graphs that is `[anchor rows, width]` per action type, in
-    /// the action set's order, exit last.
+    /// Logits of P_F: one block `[rows, width]` per block of forward actions. For graphs that is
+    /// `[anchor rows, width]` per action type, in the action set's order, exit last.
     pub pf: Option<Vec<Tensor>>,
-    /// Logits of P_B: one block per block of backward actions. `None` makes P_B uniform over legal backward actions.
+    /// Logits of P_B: one block per block of backward actions. `None` makes P_B uniform over legal backward
+    /// actions.
     pub pb: Option<Vec<Tensor>>,
-    /// Its estimates of each state, `[B]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
+    /// Its estimates of each state, `[B]` each: log F
+    /// ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
     /// [own](crate::quantity::Quantity::Own).
     pub values: Values,
     /// The factor of each state's logits of P_F, `[B]`; `None` for 1.
@@ -38,14 +40,15 @@ pub struct NetworkOutput {
 pub struct EstimatorsConfig {
     /// `true` if there is a state-flow head, for DB and SubTB.
     pub flow: bool,
-    /// Initial value of log Z, where there are no conditions. `None` leaves it to the trainer, which estimates it from its first batch
-    /// (the log of the mean of `R P_B / P_F`, with the symmetry correction). With conditions, log Z is a perceptron of them.
+    /// Initial value of log Z, where there are no conditions. `None` leaves it to the trainer, which
+    /// estimates it from its first batch (the log of the mean of `R P_B / P_F`, with the symmetry
+    /// correction). With conditions, log Z is a perceptron of them.
     pub initial_log_z: Option<f64>,
     /// Width of the condition vectors; 0 for none. Not all policies take any.
     pub n_conditions: i64,
-    /// A perceptron of the conditions whose output multiplies the logits of P_F. It controls how sharp P_F is at a temperature (Kim et
-    /// al., *Learning to Scale Logits for Temperature-Conditional GFlowNets*, 2024): a softplus, initially about 1. The network that
-    /// computes the logits gets the condition as well.
+    /// A perceptron of the conditions whose output multiplies the logits of P_F. It controls how sharp P_F is
+    /// at a temperature (Kim et al., *Learning to Scale Logits for Temperature-Conditional GFlowNets*, 2024):
+    /// a softplus, initially about 1. The network that computes the logits gets the condition as well.
     pub logit_scale: Option<MlpConfig>,
 }
 
@@ -76,7 +79,8 @@ impl EstimatorsConfig {
     }
 }
 
-/// The estimators that aren't heads of a state: log Z, with a learning rate of its own, and how sharp P_F is under a condition.
+/// The estimators that aren't heads of a state: log Z, with a learning rate of its own, and how sharp P_F is
+/// under a condition.
 ///
 /// ```
 /// use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
@@ -104,11 +108,12 @@ enum LogZ {
 const UNIT: f64 = 0.541_324_854_612_918_1;
 
 impl Estimators {
-    /// The estimators that the settings ask for. `of_conditions` is the make of log Z where there are conditions; `None` for a policy
-    /// that takes none.
+    /// The estimators that the settings ask for. `of_conditions` is the make of log Z where there are
+    /// conditions; `None` for a policy that takes none.
     ///
     /// # Errors
-    /// Those of [`EstimatorsConfig::check`], and [`Error::Config`] for conditions that the policy doesn't take.
+    /// Those of [`EstimatorsConfig::check`], and [`Error::Config`] for conditions that the policy doesn't
+    /// take.
     pub fn new(scope: &mut Scope<'_>, config: &EstimatorsConfig, of_conditions: Option<&MlpConfig>) -> Result<Self> {
         config.check()?;
         // Noise explores where actions are drawn; none is drawn by these.
@@ -128,7 +133,8 @@ impl Estimators {
         Ok(Self { log_z, scale })
     }
 
-    /// log Z of `n` trajectories, `[n]`, with conditions `[n, C]`; `None` where a condition is needed and there is none.
+    /// log Z of `n` trajectories, `[n]`, with conditions `[n, C]`; `None` where a condition is needed and
+    /// there is none.
     #[must_use]
     pub fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         match &self.log_z {

@@ -4,7 +4,8 @@ use tch::{CModule, Device};
 
 use crate::{Error, Result};
 
-/// Loads a TorchScript file, in evaluation mode: dropout is off and batch norm uses what it has learnt, in whichever mode it was saved.
+/// Loads a TorchScript file, in evaluation mode: dropout is off and batch norm uses what it has learnt, in
+/// whichever mode it was saved.
 ///
 /// ```
 /// use gfn::nn::load_torch_script;

@@ -24,8 +24,8 @@ pub struct MlpPolicyConfig {
     pub estimators: EstimatorsConfig,
     /// `true` if there is a head for the number of paths to a state, for the maximum-entropy backward policy.
     pub paths: bool,
-    /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
-    /// conditions. Its output has the width of the first layer.
+    /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of
+    /// the conditions. Its output has the width of the first layer.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
     /// Heads of P_F on the one torso; one is in use at a time ([`MlpPolicy::choose_head`]).
@@ -38,8 +38,8 @@ fn one() -> usize {
 }
 
 impl Default for MlpPolicyConfig {
-    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no conditions, log
-    /// Z from 0.
+    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no
+    /// conditions, log Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig::default(),
@@ -52,11 +52,12 @@ impl Default for MlpPolicyConfig {
     }
 }
 
-/// A multi-layer perceptron as the policy of an environment which has the same number of actions in every state: one of vectors, or of
-/// graphs on labelled nodes that stay the same, whose states are given to it as vectors of one length.
+/// A multi-layer perceptron as the policy of an environment which has the same number of actions in every
+/// state: one of vectors, or of graphs on labelled nodes that stay the same, whose states are given to it as
+/// vectors of one length.
 ///
-/// The heads of one torso are the columns of its last layer: logits of P_F (head by head), logits of P_B if it shares
-/// the torso, log F, log n. There is one copy to the device per call.
+/// The heads of one torso are the columns of its last layer: logits of P_F (head by head), logits of P_B if
+/// it shares the torso, log F, log n. There is one copy to the device per call.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
@@ -91,8 +92,8 @@ impl<F> MlpPolicy<F> {
     /// A network for the actions of an environment on these features, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for features without a column, and for sizes below 1. States with other numbers of actions than the initial one
-    /// are refused when they are evaluated.
+    /// [`Error::Config`] for features without a column, and for sizes below 1. States with other numbers of
+    /// actions than the initial one are refused when they are evaluated.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -113,9 +114,9 @@ impl<F> MlpPolicy<F> {
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
-    /// The same with a torso of your own in place of the hidden layers, built in the scope that `torso` gets; with
-    /// [`BackwardPolicy::Separate`] a second one is built for P_B. Of the settings in `config`, `condition_mlp` doesn't matter, and `mlp`
-    /// is that of log Z under conditions.
+    /// The same with a torso of your own in place of the hidden layers, built in the scope that `torso` gets;
+    /// with [`BackwardPolicy::Separate`] a second one is built for P_B. Of the settings in `config`,
+    /// `condition_mlp` doesn't matter, and `mlp` is that of log Z under conditions.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -140,7 +141,8 @@ impl<F> MlpPolicy<F> {
     }
 
     /// A table: a row of logits (and of log F) per state, all 0 at first. `features` numbers the states:
-    /// [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
+    /// [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The network settings in `config` are
+    /// ignored.
     ///
     /// ```
     /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
@@ -234,11 +236,12 @@ impl<F> MlpPolicy<F> {
         Ok(())
     }
 
-    /// Draws the head of P_F to use from now on and returns its index: Thompson sampling (Rector-Brooks et al.,
-    /// *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which explores where the heads disagree.
+    /// Draws the head of P_F to use from now on and returns its index: Thompson sampling (Rector-Brooks et
+    /// al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which explores where the heads
+    /// disagree.
     ///
-    /// `Thompson` in the package `gfn-extras` draws a head for each trajectory, and trains every head on a random share of the batch. Without it,
-    /// call this method before each batch.
+    /// `Thompson` in the package `gfn-extras` draws a head for each trajectory, and trains every head on a
+    /// random share of the batch. Without it, call this method before each batch.
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));
         self.head.get()

@@ -8,8 +8,8 @@ use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
 
 impl Evaluation<GraphActionCategorical> {
-    /// Distributions over the legal actions of each state, of a network's logits: P_F where there are any, P_B uniform where there are
-    /// none.
+    /// Distributions over the legal actions of each state, of a network's logits: P_F where there are any,
+    /// P_B uniform where there are none.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) for blocks of logits that aren't as the environment's actions.

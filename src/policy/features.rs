@@ -7,11 +7,11 @@ use crate::env::VectorStates;
 pub enum Features {
     /// `[states, width]` numbers, row by row.
     Dense(Vec<f32>),
-    /// The indices of the entries that are 1, all others being 0: `[states, k]` columns, row by row, with the same `k`
-    /// for every state.
+    /// The indices of the entries that are 1, all others being 0: `[states, k]` columns, row by row, with the
+    /// same `k` for every state.
     ///
-    /// The first layer sums the weights of these columns only, whatever the width: with 512 columns a layer of 256
-    /// takes a fifth of the time.
+    /// The first layer sums the weights of these columns only, whatever the width: with 512 columns a layer
+    /// of 256 takes a fifth of the time.
     Active(Vec<i64>),
 }
 
@@ -38,8 +38,8 @@ pub trait StateFeatures<S>: Send + Sync {
     fn encode(&self, states: &S) -> Features;
 }
 
-/// One-hot of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the entry's value and 0
-/// elsewhere. It is encoded as active columns.
+/// One-hot of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the entry's
+/// value and 0 elsewhere. It is encoded as active columns.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{Features, KHot, StateFeatures}};
@@ -68,7 +68,8 @@ impl StateFeatures<VectorStates> for KHot {
     fn encode(&self, states: &VectorStates) -> Features {
         let mut columns = Vec::with_capacity(states.values().len());
         for row in states.rows() {
-            // The network refuses a column out of range; a column in the next entry's block would go unnoticed.
+            // The network refuses a column out of range; a column in the next entry's block would go
+            // unnoticed.
             let fits = row.len() == self.entries;
             columns.extend(row.iter().enumerate().map(|(d, &x)| {
                 if fits && usize::from(x) < self.values { (d * self.values) as i64 + i64::from(x) } else { -1 }
@@ -78,8 +79,8 @@ impl StateFeatures<VectorStates> for KHot {
     }
 }
 
-/// The entries themselves (torchgfn's identity), scaled from `0..values` to -1 to 1. It needs few inputs, and similar
-/// states have similar vectors.
+/// The entries themselves (torchgfn's identity), scaled from `0..values` to -1 to 1. It needs few inputs, and
+/// similar states have similar vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaled {
     entries: usize,

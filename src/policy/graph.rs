@@ -9,7 +9,8 @@ use crate::policy::{Evaluation, Policy};
 use crate::tensor::index_tensor;
 use crate::{Error, Result};
 
-/// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
+/// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its
+/// blocks.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 

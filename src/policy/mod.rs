@@ -10,8 +10,8 @@
 //! | [`UniformPolicy`] | any discrete environment | no parameters |
 //! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`] (one-hot of
-//! the state), [`Enumeration`] (the number of the state).
+//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
+//! (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
 mod estimators;
@@ -64,7 +64,8 @@ pub struct Evaluation<D> {
     /// A frozen forward policy that this one is relative to ([`WithPrior`]).
     pub prior: Option<D>,
     /// Its estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
-    /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), quantities of its [own](crate::quantity::Quantity::Own).
+    /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), quantities of its
+    /// [own](crate::quantity::Quantity::Own).
     pub values: Values,
 }
 
@@ -94,8 +95,9 @@ impl<D> Evaluation<D> {
 
 /// The estimators of a GFlowNet in one object, so that a state is encoded once and torsos can be shared.
 ///
-/// A policy never depends on a state's batch mates, nor on chance: a trainer refuses batch normalisation in training mode, and dropout. For graphs up to isomorphism it is equivariant: relabelling a graph
-/// permutes its slots and changes no probability.
+/// A policy never depends on a state's batch mates, nor on chance: a trainer refuses batch normalisation in
+/// training mode, and dropout. For graphs up to isomorphism it is equivariant: relabelling a graph permutes
+/// its slots and changes no probability.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a policy of `{E}`",
     note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, `SequencePolicy` and others"
@@ -113,14 +115,15 @@ pub trait Policy<E: Env> {
         wants: Quantities,
     ) -> Result<Evaluation<E::Dist>>;
 
-    /// A copy of the policy for a roll-out without conditions, which is faster than [`evaluate`](Self::evaluate) for
-    /// the few states of a step and gives the same distributions up to rounding. `None` (the default) if there is no
-    /// such form.
+    /// A copy of the policy for a roll-out without conditions, which is faster than
+    /// [`evaluate`](Self::evaluate) for the few states of a step and gives the same distributions up to
+    /// rounding. `None` (the default) if there is no such form.
     fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         None
     }
 
-    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`. `None` without an estimator for it.
+    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`. `None` without an estimator for
+    /// it.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
     }
@@ -130,8 +133,8 @@ pub trait Policy<E: Env> {
         None
     }
 
-    /// The heads of P_F, to switch between them (`Thompson` in the package `gfn-extras`); `None` (the default)
-    /// if the policy can't switch. A policy that wraps another one forwards it.
+    /// The heads of P_F, to switch between them (`Thompson` in the package `gfn-extras`); `None` (the
+    /// default) if the policy can't switch. A policy that wraps another one forwards it.
     fn heads(&self) -> Option<&dyn MultiHead> {
         None
     }

@@ -3,7 +3,8 @@
 use super::{Features, StateFeatures};
 use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 
-/// One-hot of a vector's number (torchgfn's one-hot): its entries are the digits of a number, the first the most significant.
+/// One-hot of a vector's number (torchgfn's one-hot): its entries are the digits of a number, the first the
+/// most significant.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Features, StateFeatures}};
@@ -21,8 +22,8 @@ pub struct ByNumber {
 }
 
 impl ByNumber {
-    /// Features of vectors of `width` entries, each below `values`. A vector of fewer entries, with a larger entry, or with a number that
-    /// `width` entries don't have is refused when it occurs.
+    /// Features of vectors of `width` entries, each below `values`. A vector of fewer entries, with a larger
+    /// entry, or with a number that `width` entries don't have is refused when it occurs.
     #[must_use]
     pub fn new(width: u32, values: u16) -> Self {
         Self { width, values }
@@ -81,7 +82,8 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
     }
 }
 
-/// The number of a state as one input (torchgfn's enumeration), scaled from -1 for the first to 1 for the last.
+/// The number of a state as one input (torchgfn's enumeration), scaled from -1 for the first to 1 for the
+/// last.
 ///
 /// torchgfn uses the index itself, which saturates the network; the scale is the only difference.
 ///

@@ -38,9 +38,10 @@ pub trait VectorTorso: std::fmt::Debug + Send {
     /// The width of an embedding.
     fn width(&self) -> i64;
 
-    /// The embeddings of `n` states, `[n, width]`, under conditions `[n, C]`, if the policy takes any, in the parameters' kind. States are
-    /// numbers of that kind, `[n, features]`, where features are [dense](super::Features::Dense), and whole numbers, the columns that are 1,
-    /// `[n, k]`, where they are [active](super::Features::Active). There is at least one.
+    /// The embeddings of `n` states, `[n, width]`, under conditions `[n, C]`, if the policy takes any, in the
+    /// parameters' kind. States are numbers of that kind, `[n, features]`, where features are
+    /// [dense](super::Features::Dense), and whole numbers, the columns that are 1, `[n, k]`, where they are
+    /// [active](super::Features::Active). There is at least one.
     ///
     /// # Errors
     /// Whatever the torso finds wrong.
@@ -105,7 +106,8 @@ mod tests {
     use crate::quantity::Quantity;
     use crate::testing::word_env;
 
-    /// What a torso is to be: zeros of so many rows more than there are states, and of this width, which it says is 4.
+    /// What a torso is to be: zeros of so many rows more than there are states, and of this width, which it
+    /// says is 4.
     #[derive(Debug)]
     struct Zeros(i64, i64);
 

@@ -78,7 +78,8 @@ pub(crate) struct Inputs {
 /// A multi-layer perceptron whose first layer is a table, so that active columns can be summed.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that an input's weights lie together.
+    /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that an input's weights lie
+    /// together.
     table: Tensor,
     bias: Option<Tensor>,
     noise: Option<WeightNoise>,
@@ -96,7 +97,8 @@ enum ConditionInput {
 }
 
 impl Network {
-    /// A network from `inputs` features and `n_conditions` conditions, with the initial weights of [`Linear`].
+    /// A network from `inputs` features and `n_conditions` conditions, with the initial weights of
+    /// [`Linear`].
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         inputs: i64,
@@ -141,8 +143,9 @@ impl Network {
         }
     }
 
-    /// A copy of the network on the host with these of its outputs. `None` where libtorch is faster: for a table alone,
-    /// with conditions, and for a first layer so large that copying it costs more than a roll-out gains.
+    /// A copy of the network on the host with these of its outputs. `None` where libtorch is faster: for a
+    /// table alone, with conditions, and for a first layer so large that copying it costs more than a
+    /// roll-out gains.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         const MOST_WEIGHTS: usize = 1 << 20;
         let (_, mlp) = self.rest.as_ref()?;

@@ -27,18 +27,19 @@ impl Relation {
 
 /// The tables of which rows attend to which, and of their relations.
 ///
-/// The rows of a graph are its virtual node, then its nodes; `R = N + B` in all. Graphs are so small that a table of
-/// all pairs, with a number per head, costs less than gathering a vector for each edge: up to some 270 nodes at width
-/// 128.
+/// The rows of a graph are its virtual node, then its nodes; `R = N + B` in all. Graphs are so small that a
+/// table of all pairs, with a number per head, costs less than gathering a vector for each edge: up to some
+/// 270 nodes at width 128.
 pub(in crate::nn) struct AttentionTables {
     /// Graphs grouped by size, so that one large graph doesn't widen the tables of small ones.
     pub(in crate::nn) groups: Vec<Group>,
     /// log(1 + number of messages to each row), `[R, 1]`.
     pub(in crate::nn) log_degree: Tensor,
-    /// The position of each row among the places of all groups, `[R]`; `None` if places and rows are the same.
+    /// The position of each row among the places of all groups, `[R]`; `None` if places and rows are the
+    /// same.
     places: Option<Tensor>,
-    /// The position of each row among all nodes followed by all virtual nodes, `[R]`; then the rows of nodes, `[N]`,
-    /// and of virtual nodes, `[B]`.
+    /// The position of each row among all nodes followed by all virtual nodes, `[R]`; then the rows of nodes,
+    /// `[N]`, and of virtual nodes, `[B]`.
     order: Tensor,
     nodes: Tensor,
     virtuals: Tensor,
@@ -50,11 +51,11 @@ pub(in crate::nn) struct Group {
     pub(in crate::nn) sizes: (i64, i64),
     /// Pairs `[.., to, from, ..]` without attention, `[G, 1, L, L]`.
     pub(in crate::nn) masked: Tensor,
-    /// Count of each feature for each pair, `[G, L, L, F]`. Features are edge classes, values of their attributes, and
-    /// relations.
+    /// Count of each feature for each pair, `[G, L, L, F]`. Features are edge classes, values of their
+    /// attributes, and relations.
     pub(in crate::nn) features: Tensor,
-    /// The row in each place, `[G L]`; `None` if places and rows are the same. Places beyond a graph's nodes repeat its
-    /// virtual node, and no row attends to them.
+    /// The row in each place, `[G L]`; `None` if places and rows are the same. Places beyond a graph's nodes
+    /// repeat its virtual node, and no row attends to them.
     rows: Option<Tensor>,
 }
 

@@ -30,12 +30,13 @@ impl Default for EdgeMlpConfig {
     }
 }
 
-/// The plain baseline for graphs on a fixed set of labelled nodes: a perceptron on the flattened adjacency matrix.
+/// The plain baseline for graphs on a fixed set of labelled nodes: a perceptron on the flattened adjacency
+/// matrix.
 ///
-/// Its input has, for every ordered pair of nodes, the edge's class and attributes as one-hot, and those of every node
-/// where there is a choice. Its output has the logits of every action type: a row for the graph, for each node or for
-/// each ordered pair. The logits of edges are taken from the rows of pairs. Nodes share no weights, so it isn't
-/// equivariant and doesn't generalise to another number of nodes.
+/// Its input has, for every ordered pair of nodes, the edge's class and attributes as one-hot, and those of
+/// every node where there is a choice. Its output has the logits of every action type: a row for the graph,
+/// for each node or for each ordered pair. The logits of edges are taken from the rows of pairs. Nodes share
+/// no weights, so it isn't equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
 /// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
@@ -71,9 +72,9 @@ impl EdgeMlp {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose graphs start with no nodes or with fewer than they can have, and for
-    /// sizes below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device
-    /// that isn't there.
+    /// [`Error::Config`] for an environment whose graphs start with no nodes or with fewer than they can
+    /// have, and for sizes below 1; [`Error::Contract`] for an initial graph that violates the schema;
+    /// [`Error::Device`] for a device that isn't there.
     pub fn new(env: &GraphEnv, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema().clone();
         let start = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
@@ -165,8 +166,8 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
     blocks.collect()
 }
 
-/// Inputs for one node and for one ordered pair. If there is only one class, a node needs no input for it; a pair does,
-/// to say that there is an edge.
+/// Inputs for one node and for one ordered pair. If there is only one class, a node needs no input for it; a
+/// pair does, to say that there is an edge.
 fn widths(schema: &GraphSchema) -> (usize, usize) {
     let values = |attributes: &[u8]| attributes.iter().map(|&n| usize::from(n)).sum::<usize>();
     let node_classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };

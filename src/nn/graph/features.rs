@@ -33,7 +33,8 @@ struct AttributeTable {
 }
 
 impl AttributeTable {
-    /// A table for attributes with the given numbers of values, each with unset besides; `None` without attributes.
+    /// A table for attributes with the given numbers of values, each with unset besides; `None` without
+    /// attributes.
     fn new(scope: &mut Scope<'_>, sizes: &[u8], width: i64) -> Option<Self> {
         let mut starts = Vec::with_capacity(sizes.len());
         let mut values = 0;
@@ -81,7 +82,8 @@ pub(crate) fn closed_walks(arrays: &GraphArrays, lengths: usize) -> Vec<f64> {
     nodes.flat_map(|pair| all[pair * columns + 1..(pair + 1) * columns].iter().copied()).collect()
 }
 
-/// The number of a node's neighbours; in directed graphs those of incoming edges, then those of outgoing ones.
+/// The number of a node's neighbours; in directed graphs those of incoming edges, then those of outgoing
+/// ones.
 pub(crate) fn degrees(arrays: &GraphArrays, node: usize) -> impl Iterator<Item = usize> + '_ {
     let neighbours = arrays.neighbours();
     [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten().map(<[_]>::len)

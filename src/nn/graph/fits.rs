@@ -24,7 +24,8 @@ impl Fits {
         self.check_labels(batch.arrays)
     }
 
-    /// Checks that the network tells no two labels apart that are alike in an environment (nodes of another initial graph).
+    /// Checks that the network tells no two labels apart that are alike in an environment (nodes of another
+    /// initial graph).
     pub(crate) fn check_classes(&self, classes: &[u32], max_nodes: usize) -> Result<()> {
         if self.labels.0.is_empty() || self.labels.0 == classes {
             return Ok(());

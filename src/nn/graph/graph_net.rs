@@ -29,25 +29,26 @@ pub enum BackwardPolicy {
 /// The architecture and size of a [`GraphNet`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GraphNetConfig {
-    /// The kind of message passing; by default chosen to see all edge features of the environment. One that can't see
-    /// them is refused, unless it is an [`ablation`](Self::ablation).
+    /// The kind of message passing; by default chosen to see all edge features of the environment. One that
+    /// can't see them is refused, unless it is an [`ablation`](Self::ablation).
     pub conv: ConvKind,
     /// Rounds of message passing; for a transformer, layers.
     pub layers: usize,
     /// Width of node embeddings and of the heads' hidden layers.
     pub embedding: i64,
-    /// `true` for a network that sees node labels where they mean something: everywhere in labelled environments; up to
-    /// isomorphism only at the nodes of the initial graph, which are told apart. Without labels a network can't tell
-    /// apart the nodes of a labelled graph that differ only in their label.
+    /// `true` for a network that sees node labels where they mean something: everywhere in labelled
+    /// environments; up to isomorphism only at the nodes of the initial graph, which are told apart. Without
+    /// labels a network can't tell apart the nodes of a labelled graph that differ only in their label.
     pub identity: bool,
-    /// `true` for a network that is told each node's degree `d` among the `n` nodes of its graph, as `log(1 + d)`, `d / n` and
-    /// `1 / (1 + d)`, in directed graphs of both in- and out-degree, and `log(1 + n)`. For convolutions that average, and for graphs
-    /// larger than those that it was trained on.
+    /// `true` for a network that is told each node's degree `d` among the `n` nodes of its graph, as
+    /// `log(1 + d)`, `d / n` and `1 / (1 + d)`, in directed graphs of both in- and out-degree, and
+    /// `log(1 + n)`. For convolutions that average, and for graphs larger than those that it was trained on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub degrees: bool,
-    /// The number of lengths of closed walks whose numbers a network is told at each node, as `log(1 + number)` for lengths 2, 3, ...
-    /// Those of length 2 are the node's neighbours, of length 3 twice its triangles; in directed graphs walks go along the edges. Message
-    /// passing can't count them, and takes two triangles for a hexagon. It costs the walks between all pairs of nodes of a graph.
+    /// The number of lengths of closed walks whose numbers a network is told at each node, as
+    /// `log(1 + number)` for lengths 2, 3, ... Those of length 2 are the node's neighbours, of length 3 twice
+    /// its triangles; in directed graphs walks go along the edges. Message passing can't count them, and
+    /// takes two triangles for a hexagon. It costs the walks between all pairs of nodes of a graph.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.
@@ -59,28 +60,29 @@ pub struct GraphNetConfig {
     /// Allows a `conv` that can't see all edge features of the environment (classes, attributes, direction).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ablation: bool,
-    /// Number of walk lengths that are counted as pair features, besides whether there is an edge back; `None` for no
-    /// pair features at all.
+    /// Number of walk lengths that are counted as pair features, besides whether there is an edge back;
+    /// `None` for no pair features at all.
     pub pair_walks: Option<usize>,
-    /// `true` if heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach.
-    /// With conditions they always do, because a condition reaches them through the graph's embedding.
+    /// `true` if heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that
+    /// messages reach. With conditions they always do, because a condition reaches them through the graph's
+    /// embedding.
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// The choice of telling the network how symmetric graphs are, and how each move changes that. Files from before this setting read
-    /// as without.
+    /// The choice of telling the network how symmetric graphs are, and how each move changes that. Files from
+    /// before this setting read as without.
     #[serde(default = "Symmetry::of_files_without", skip_serializing_if = "Symmetry::is_unseen")]
     pub symmetry: Symmetry,
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// Factor of all logits and of log F, as the network computes them. A reward so sharp that log R is in the hundreds needs logits of that
-    /// size; in steps of the learning rate a network takes long to get there, and log F longer. An untrained network is as much further from the uniform
-    /// policy.
+    /// Factor of all logits and of log F, as the network computes them. A reward so sharp that log R is in
+    /// the hundreds needs logits of that size; in steps of the learning rate a network takes long to get
+    /// there, and log F longer. An untrained network is as much further from the uniform policy.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: f64,
-    /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,
-    /// so trajectories are long where there are many actions. A larger bias makes them shorter, and the first training
-    /// steps faster.
+    /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about
+    /// equally often, so trajectories are long where there are many actions. A larger bias makes them
+    /// shorter, and the first training steps faster.
     pub initial_exit_bias: f64,
 }
 
@@ -147,8 +149,8 @@ impl GraphNetConfig {
         }
     }
 
-    /// Checks that the network sees everything that distinguishes graphs of the environment, unless an ablation is
-    /// asked for.
+    /// Checks that the network sees everything that distinguishes graphs of the environment, unless an
+    /// ablation is asked for.
     fn check_sight(&self, schema: &GraphSchema) -> Result<()> {
         match self.conv.misses(schema) {
             Some(what) if !self.ablation => Err(Error::config(
@@ -161,12 +163,12 @@ impl GraphNetConfig {
     }
 }
 
-/// A graph network: a torso, by default the library's message passing, then one head per action type at its anchor, a flow
-/// head and log Z.
+/// A graph network: a torso, by default the library's message passing, then one head per action type at its
+/// anchor, a flow head and log Z.
 ///
-/// It is built from the environment's schema. By default it sees everything that distinguishes graphs: labels where
-/// they mean something, classes, attributes and the direction of edges. Untrained it is near the uniform policy, for
-/// graphs of any size.
+/// It is built from the environment's schema. By default it sees everything that distinguishes graphs: labels
+/// where they mean something, classes, attributes and the direction of edges. Untrained it is near the
+/// uniform policy, for graphs of any size.
 ///
 /// ```
 /// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
@@ -196,10 +198,11 @@ impl GraphNet {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, another norm or jumping knowledge than
-    /// a transformer has, a negative number of conditions, a convolution that can't see all edge features of the environment, a schema that no graph can
-    /// satisfy ([`GraphSchema::check`]), and too many slots; [`Error::Contract`] for an initial graph that violates the
-    /// schema; [`Error::Device`] for a device that isn't there.
+    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, another norm or
+    /// jumping knowledge than a transformer has, a negative number of conditions, a convolution that can't
+    /// see all edge features of the environment, a schema that no graph can satisfy ([`GraphSchema::check`]),
+    /// and too many slots; [`Error::Contract`] for an initial graph that violates the schema;
+    /// [`Error::Device`] for a device that isn't there.
     pub fn new(env: &GraphEnv, config: GraphNetConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema();
         config.check()?;
@@ -216,14 +219,15 @@ impl GraphNet {
         Ok(net)
     }
 
-    /// The same with a torso of your own, built in the scope that `torso` gets; with [`BackwardPolicy::Separate`] a second one
-    /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`,
-    /// `jumping`, `ablation`, `global`) don't matter.
+    /// The same with a torso of your own, built in the scope that `torso` gets; with
+    /// [`BackwardPolicy::Separate`] a second one is built for P_B. Of the settings, those of the library's
+    /// torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`, `jumping`,
+    /// `ablation`, `global`) don't matter.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many slots, and layers of
-    /// width below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device that
-    /// isn't there.
+    /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many
+    /// slots, and layers of width below 1; [`Error::Contract`] for an initial graph that violates the schema;
+    /// [`Error::Device`] for a device that isn't there.
     pub fn with_torso<T: Torso + Send + 'static>(
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> T,

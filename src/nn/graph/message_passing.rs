@@ -12,7 +12,8 @@ use crate::Result;
 use crate::graph::GraphSchema;
 use crate::nn::{Linear, Scope};
 
-/// The rounds that a network reads (Xu et al., *Representation Learning on Graphs with Jumping Knowledge Networks*, 2018, section 4.1).
+/// The rounds that a network reads (Xu et al., *Representation Learning on Graphs with Jumping Knowledge
+/// Networks*, 2018, section 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum JumpingKnowledge {
     /// The last round alone. The default.
@@ -73,10 +74,11 @@ impl Jumping {
     }
 }
 
-/// The library's torso: node features, rounds of message passing or layers of attention, and the pooled graph.
+/// The library's torso: node features, rounds of message passing or layers of attention, and the pooled
+/// graph.
 ///
-/// [`GraphNet::new`](super::GraphNet::new) makes one from the environment's schema. The graph embeddings are twice as wide as
-/// those of nodes.
+/// [`GraphNet::new`](super::GraphNet::new) makes one from the environment's schema. The graph embeddings are
+/// twice as wide as those of nodes.
 #[derive(Debug)]
 pub struct MessagePassing {
     features: NodeFeatures,
@@ -186,7 +188,8 @@ mod tests {
     use crate::nn::graph::engine::TensorGraphs;
     use crate::nn::{NormKind, Parameters};
 
-    /// Weights are drawn in the order of rounds, so that a network of fewer rounds begins as one of more does.
+    /// Weights are drawn in the order of rounds, so that a network of fewer rounds begins as one of more
+    /// does.
     #[test]
     fn jumping_knowledge_reads_the_rounds_of_networks_with_fewer() {
         const ROUNDS: usize = 3;

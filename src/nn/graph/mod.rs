@@ -1,5 +1,5 @@
-//! Networks over graphs: message passing and attention over a [`GraphBatch`](crate::graph::GraphBatch), and one head of
-//! logits per action type.
+//! Networks over graphs: message passing and attention over a [`GraphBatch`](crate::graph::GraphBatch), and
+//! one head of logits per action type.
 
 mod attention_tables;
 mod conv;

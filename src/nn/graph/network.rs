@@ -20,9 +20,11 @@ pub trait GraphNetwork {
     /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput>;
 
-    /// Returns the network's form for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the
-    /// same distributions up to rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
-    /// torso has, it takes no conditions, and its weights are on the host in single precision; for P_B, if that is learned.
+    /// Returns the network's form for a roll-out without conditions
+    /// ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same distributions up to rounding.
+    /// `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its torso
+    /// has, it takes no conditions, and its weights are on the host in single precision; for P_B, if that is
+    /// learned.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
@@ -38,13 +40,14 @@ pub trait GraphNetwork {
         None
     }
 
-    /// The way in which a policy has the symmetry of graphs counted, and how moves of this direction change it, for a network that
-    /// reads [`GraphBatch::symmetries`]. `None` (the default) if it doesn't.
+    /// The way in which a policy has the symmetry of graphs counted, and how moves of this direction change
+    /// it, for a network that reads [`GraphBatch::symmetries`]. `None` (the default) if it doesn't.
     fn sees_symmetry(&self, _direction: Direction) -> Option<SymmetryCount> {
         None
     }
 
-    /// `false` if what it says of a node doesn't depend on the node's label ([`GraphBatch::node_labels`]); `true`, by default.
+    /// `false` if what it says of a node doesn't depend on the node's label ([`GraphBatch::node_labels`]);
+    /// `true`, by default.
     fn sees_labels(&self) -> bool {
         true
     }
@@ -84,7 +87,8 @@ impl<N: GraphNetwork> GraphNetwork for &N {
     }
 }
 
-/// Returns the graphs that a network is evaluated on instead of the states, if the environment's rules reduce them.
+/// Returns the graphs that a network is evaluated on instead of the states, if the environment's rules reduce
+/// them.
 ///
 /// A network that sees symmetry is one of whole graphs, whatever it is asked for.
 pub(crate) fn reduced_states(
@@ -112,7 +116,8 @@ impl<'a> HostGraphNet<'a> {
         Self { net, direction, packed: Packed::default() }
     }
 
-    /// Returns the blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
+    /// Returns the blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the
+    /// action types.
     fn blocks(&self, arrays: &GraphArrays, symmetries: Option<&MoveSymmetries>) -> Result<Vec<Vec<f32>>> {
         self.net.fits.check_graphs(arrays)?;
         if let Some(symmetries) = symmetries {

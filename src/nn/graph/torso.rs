@@ -15,17 +15,17 @@ pub struct Embedded<R = Tensor> {
     pub graphs: R,
 }
 
-/// From a batch of graphs to embeddings of nodes and graphs: bring your own to a [`GraphNet`](super::GraphNet), which adds
-/// heads for all action types, the state flow and log Z.
+/// From a batch of graphs to embeddings of nodes and graphs: bring your own to a
+/// [`GraphNet`](super::GraphNet), which adds heads for all action types, the state flow and log Z.
 ///
-/// Build its layers in the scope that [`GraphNet::with_torso`](super::GraphNet::with_torso) gives. `examples/custom_network.rs`
-/// has one with node features of its own.
+/// Build its layers in the scope that [`GraphNet::with_torso`](super::GraphNet::with_torso) gives.
+/// `examples/custom_network.rs` has one with node features of its own.
 pub trait Torso: std::fmt::Debug {
     /// The widths of node and graph embeddings, `D` and `G`.
     fn widths(&self) -> (i64, i64);
 
-    /// The embeddings of a batch, under conditions `[B, C]` in the parameters' kind, if the network takes any. Written in the
-    /// operations of an [`Engine`], it is fast in roll-outs, too.
+    /// The embeddings of a batch, under conditions `[B, C]` in the parameters' kind, if the network takes
+    /// any. Written in the operations of an [`Engine`], it is fast in roll-outs, too.
     ///
     /// # Errors
     /// Whatever the torso finds wrong.
@@ -79,8 +79,8 @@ fn embedded<T: Torso, E: Engine>(torso: &T, engine: &E, conditions: Option<&E::R
     Ok(embedded)
 }
 
-/// The conditions for a network that takes `n_conditions` numbers per graph, `[B, n_conditions]`; `None` if it takes
-/// none.
+/// The conditions for a network that takes `n_conditions` numbers per graph, `[B, n_conditions]`; `None` if
+/// it takes none.
 pub(in crate::nn) fn checked_conditions(
     batch: &GraphBatch<'_>,
     n_conditions: i64,

@@ -1,4 +1,5 @@
-//! A graph transformer: attention along edges, and to and from a virtual node of each graph that holds the condition.
+//! A graph transformer: attention along edges, and to and from a virtual node of each graph that holds the
+//! condition.
 
 use tch::Tensor;
 
@@ -13,10 +14,10 @@ const FEED_FORWARD: i64 = 4;
 
 /// Layers of attention and feed-forward blocks, each after a layer norm and with a residual connection.
 ///
-/// A node attends to its neighbours (in both directions along an edge, told apart if edges are directed), to its
-/// graph's virtual node and to itself. The virtual node attends to all nodes of its graph and to itself. As in
-/// recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as the embedded condition. Two opposite edges
-/// between two nodes give one message each way, with the vectors of both edges added up.
+/// A node attends to its neighbours (in both directions along an edge, told apart if edges are directed), to
+/// its graph's virtual node and to itself. The virtual node attends to all nodes of its graph and to itself.
+/// As in recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as the embedded condition.
+/// Two opposite edges between two nodes give one message each way, with the vectors of both edges added up.
 #[derive(Debug)]
 pub(crate) struct Transformer {
     /// Initial vector of virtual nodes, before a condition is added, `[D]`.
@@ -38,8 +39,8 @@ impl Transformer {
         }
     }
 
-    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]`, and of graphs `[B, 2 D]`: the
-    /// mean over nodes, and the virtual node.
+    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]`, and of
+    /// graphs `[B, 2 D]`: the mean over nodes, and the virtual node.
     pub(crate) fn forward(
         &self,
         batch: &GraphBatch<'_>,
@@ -68,8 +69,8 @@ impl Transformer {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// Query, key and value side by side, without a bias: a key's cancels in the softmax, and a value's is equivalent
-    /// to one of the output.
+    /// Query, key and value side by side, without a bias: a key's cancels in the softmax, and a value's is
+    /// equivalent to one of the output.
     project: Linear,
     /// Edge vectors added to key and value, side by side.
     edges: EdgeFeatures,
@@ -100,8 +101,8 @@ impl Layer {
 
     fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let attended = self.attend(tables, &self.norm.forward(rows));
-        // Attention averages, which hides the number of messages. Scaled by the degree, it can count them (Corso et
-        // al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
+        // Attention averages, which hides the number of messages. Scaled by the degree, it can count them
+        // (Corso et al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
         let counted = &attended * &tables.log_degree;
         let rows = rows + self.output.forward(&Tensor::cat(&[attended, counted], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
@@ -120,10 +121,12 @@ impl Layer {
         tables.scatter(&groups)
     }
 
-    /// Multi-head attention within a group of graphs of similar size, `[G L, D]`, given projected rows `[R, 3 D]`.
+    /// Multi-head attention within a group of graphs of similar size, `[G L, D]`, given projected rows
+    /// `[R, 3 D]`.
     ///
-    /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of the features `f` of the
-    /// pair, and a value of the same form. Products with `t` are computed per row and feature, not per pair of rows.
+    /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of the features
+    /// `f` of the pair, and a value of the same form. Products with `t` are computed per row and feature, not
+    /// per pair of rows.
     fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
         let width = projected.size()[1] / 3;
         let (heads, depth) = (self.heads, width / self.heads);
@@ -153,7 +156,8 @@ mod tests {
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
 
-    /// The messages to each row, in the layer's order of rows: the sending row, and the table vectors that are added.
+    /// The messages to each row, in the layer's order of rows: the sending row, and the table vectors that
+    /// are added.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
         let mut messages = Vec::new();
         for graph in graphs {

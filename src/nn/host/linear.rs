@@ -1,8 +1,8 @@
 //! Linear layers on the host for roll-outs, whose batches are too small for tensor operations.
 //!
-//! A roll-out step holds a few states. libtorch takes some microseconds for each operation on them, and its matrix
-//! product repacks the weights each time, which costs more than the product itself. Here weights are packed once per
-//! roll-out.
+//! A roll-out step holds a few states. libtorch takes some microseconds for each operation on them, and its
+//! matrix product repacks the weights each time, which costs more than the product itself. Here weights are
+//! packed once per roll-out.
 
 use tch::Tensor;
 
@@ -26,7 +26,8 @@ pub(super) const BLOCK: usize = 128;
 pub struct HostLinear {
     inputs: usize,
     outputs: usize,
-    /// For each group of [`LANES`] outputs, padded with zeros, the weights of every input: `[groups, inputs, LANES]`.
+    /// For each group of [`LANES`] outputs, padded with zeros, the weights of every input:
+    /// `[groups, inputs, LANES]`.
     panels: Vec<f32>,
     /// `[groups * LANES]`.
     bias: Vec<f32>,
@@ -36,7 +37,8 @@ impl HostLinear {
     /// A copy of a layer with its current noise.
     ///
     /// # Panics
-    /// If the layer isn't in single precision; a torso is asked for its host form only where its parameters are.
+    /// If the layer isn't in single precision; a torso is asked for its host form only where its parameters
+    /// are.
     #[must_use]
     pub fn of(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
@@ -112,8 +114,8 @@ impl HostLinear {
         self.product::<true>(x, rows, out);
     }
 
-    /// Each output sums over the inputs in their order, whatever the number of rows, so a row never depends on its
-    /// batch mates.
+    /// Each output sums over the inputs in their order, whatever the number of rows, so a row never depends
+    /// on its batch mates.
     #[inline(always)]
     fn product<const FUSED: bool>(&self, x: &[f32], rows: usize, out: &mut [f32]) {
         const TILE: usize = 6;
@@ -162,8 +164,8 @@ impl HostLinear {
         let start = group * LANES;
         let width = (self.outputs - start).min(LANES);
         for (r, sum) in sums.iter().enumerate() {
-            // Copied whole: if only a part of a sum is read, the sums don't stay in registers, which is 15 times
-            // slower.
+            // Copied whole: if only a part of a sum is read, the sums don't stay in registers, which is 15
+            // times slower.
             let whole = *sum;
             out[(first + r) * self.outputs + start..][..width].copy_from_slice(&whole[..width]);
         }

@@ -40,8 +40,8 @@ impl HostNorm {
     }
 }
 
-/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients, for batches so small that
-/// tensor operations cost more than the computation in them.
+/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients, for batches so
+/// small that tensor operations cost more than the computation in them.
 ///
 /// A row's outputs don't depend on the other rows, not even in the last bit.
 ///

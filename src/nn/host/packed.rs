@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
-/// Copies of layers for one roll-out, in which parameters stay as they are. Each is made when it is first asked for.
+/// Copies of layers for one roll-out, in which parameters stay as they are. Each is made when it is first
+/// asked for.
 #[derive(Debug, Default)]
 pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Kept>>);
 

@@ -4,7 +4,8 @@ use tch::Tensor;
 
 use crate::nn::Scope;
 
-/// A table of one learned vector per class: parameter `weight`, `[classes, width]`, initially standard normal.
+/// A table of one learned vector per class: parameter `weight`, `[classes, width]`, initially standard
+/// normal.
 #[derive(Debug)]
 pub struct Embedding {
     weight: Tensor,

@@ -4,7 +4,8 @@ use tch::Tensor;
 
 use crate::nn::Scope;
 
-/// Layer norm (Ba et al., 2016): each row to mean 0 and variance 1, then, if affine, a learned scale and shift.
+/// Layer norm (Ba et al., 2016): each row to mean 0 and variance 1, then, if affine, a learned scale and
+/// shift.
 #[derive(Debug)]
 pub struct LayerNorm {
     pub(in crate::nn) width: i64,

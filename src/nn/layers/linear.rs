@@ -5,7 +5,8 @@ use tch::Tensor;
 use crate::nn::Scope;
 use crate::nn::parameters::WeightNoise;
 
-/// `y = x W^T + b`, with `W` of shape `[outputs, inputs]` (parameter `weight`) and `b` of shape `[outputs]` (`bias`).
+/// `y = x W^T + b`, with `W` of shape `[outputs, inputs]` (parameter `weight`) and `b` of shape `[outputs]`
+/// (`bias`).
 ///
 /// Weights and biases start uniform on `[-1/sqrt(inputs), 1/sqrt(inputs))`, PyTorch's default.
 #[derive(Debug)]
@@ -28,9 +29,9 @@ impl Linear {
         Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None, noise: None }
     }
 
-    /// A linear layer with noise on its weight and bias, of the initial amplitude `sigma / sqrt(inputs)` (Fortunato et
-    /// al., *Noisy Networks for Exploration*, 2018, who take 0.5). The amplitude is trained, as parameters
-    /// `weight_sigma` and `bias_sigma`. The noise is drawn again only by
+    /// A linear layer with noise on its weight and bias, of the initial amplitude `sigma / sqrt(inputs)`
+    /// (Fortunato et al., *Noisy Networks for Exploration*, 2018, who take 0.5). The amplitude is trained, as
+    /// parameters `weight_sigma` and `bias_sigma`. The noise is drawn again only by
     /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise).
     pub fn noisy(scope: &mut Scope<'_>, inputs: i64, outputs: i64, sigma: f64) -> Self {
         let mut layer = Self::new(scope, inputs, outputs);
@@ -52,7 +53,8 @@ impl Linear {
         }
     }
 
-    /// Multiplies weight and bias, but not their noise. Called before training to set the size of initial outputs.
+    /// Multiplies weight and bias, but not their noise. Called before training to set the size of initial
+    /// outputs.
     pub fn scale(&self, factor: f64) {
         tch::no_grad(|| {
             for tensor in std::iter::once(&self.weight).chain(&self.bias) {

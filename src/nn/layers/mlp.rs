@@ -14,10 +14,10 @@ pub struct MlpConfig {
     pub activation: Activation,
     /// `true` if an affine layer norm precedes each activation.
     pub layer_norm: bool,
-    /// Initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for exploration; `None`
-    /// (the default) for no noise. Noise stays the same until
-    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise): call it before each batch, and evaluate under
-    /// [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
+    /// Initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for exploration;
+    /// `None` (the default) for no noise. Noise stays the same until
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise): call it before each batch, and
+    /// evaluate under [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
     #[serde(default)]
     pub noise: Option<f64>,
 }
@@ -94,7 +94,8 @@ impl Mlp {
         self.output.scale(factor);
     }
 
-    /// Sets every weight and bias of the output layer to 0, so that the perceptron starts as the zero function.
+    /// Sets every weight and bias of the output layer to 0, so that the perceptron starts as the zero
+    /// function.
     pub fn zero_output(&self) {
         self.fill_output_bias(0.0);
         tch::no_grad(|| {
@@ -130,7 +131,8 @@ impl Mlp {
         x
     }
 
-    /// The output layer on rows of [`hidden`](Self::hidden); of its outputs those whose i64 indices `columns` holds, `[rows, columns]`.
+    /// The output layer on rows of [`hidden`](Self::hidden); of its outputs those whose i64 indices `columns`
+    /// holds, `[rows, columns]`.
     ///
     /// ```
     /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};

@@ -1,4 +1,5 @@
-//! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random stream.
+//! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random
+//! stream.
 
 mod noise;
 mod parameter;
@@ -20,10 +21,12 @@ use crate::{Error, Result, Rng};
 
 /// The parameters of a model, in the order in which they were built, all of one kind and on one device.
 ///
-/// Initial values are drawn on the host in f64 from [`Rng`], so that a seed gives the same model on every device.
+/// Initial values are drawn on the host in f64 from [`Rng`], so that a seed gives the same model on every
+/// device.
 ///
-/// Building doesn't stop at a mistake (a name used twice, a negative size). The first mistake is kept and returned by
-/// [`Parameters::check`], which the optimiser and checkpoints call before they use the parameters.
+/// Building doesn't stop at a mistake (a name used twice, a negative size). The first mistake is kept and
+/// returned by [`Parameters::check`], which the optimiser and checkpoints call before they use the
+/// parameters.
 ///
 /// ```
 /// use gfn::{Rng, nn::{Group, Linear, Parameters}};
@@ -61,9 +64,9 @@ pub struct Parameters {
 const UNSET_LOG_Z: f64 = 0.0;
 
 impl Parameters {
-    /// An empty store for parameters of one kind (`Kind::Float`, or `Kind::Double` for exactness tests) on one device.
-    /// If the kind or the device can't be used, parameters are built in single precision on the host and
-    /// [`check`](Self::check) refuses them.
+    /// An empty store for parameters of one kind (`Kind::Float`, or `Kind::Double` for exactness tests) on
+    /// one device. If the kind or the device can't be used, parameters are built in single precision on the
+    /// host and [`check`](Self::check) refuses them.
     pub fn new(device: Device, kind: Kind) -> Self {
         let (absent, is_float) =
             (usable(device).is_err().then_some(device), matches!(kind, Kind::Float | Kind::Double));
@@ -104,9 +107,9 @@ impl Parameters {
         self.list.iter()
     }
 
-    /// A number that grows when values change by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or by an
-    /// in-place libtorch operation. It doesn't tell that nothing has changed: libtorch's fused optimizers, `set_data`
-    /// and whoever writes by [`Tensor::data_ptr`] leave it as it is.
+    /// A number that grows when values change by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or
+    /// by an in-place libtorch operation. It doesn't tell that nothing has changed: libtorch's fused
+    /// optimizers, `set_data` and whoever writes by [`Tensor::data_ptr`] leave it as it is.
     ///
     /// ```
     /// # use gfn::{Rng, nn::Parameters};
@@ -142,8 +145,8 @@ impl Parameters {
     /// The first mistake made while building, if any.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and Double, and an
-    /// invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
+    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and
+    /// Double, and an invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
     pub fn check(&self) -> Result<()> {
         if let Some((setting, got, expected)) = &self.mistake {
             return Err(Error::config(setting, got, expected));
@@ -151,8 +154,9 @@ impl Parameters {
         self.absent.map_or(Ok(()), usable)
     }
 
-    /// Adds the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in [`Group::Network`]. The
-    /// tensors stay shared, so the module is trained in place; tensors that aren't trainable are only saved.
+    /// Adds the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in
+    /// [`Group::Network`]. The tensors stay shared, so the module is trained in place; tensors that aren't
+    /// trainable are only saved.
     ///
     /// Their initial values come from libtorch's generator, which `tch::manual_seed` seeds.
     ///
@@ -169,8 +173,8 @@ impl Parameters {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or one of another kind or on
-    /// another device. Nothing is added then.
+    /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or one of another
+    /// kind or on another device. Nothing is added then.
     pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
         let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
         variables.sort_by(|a, b| a.0.cmp(&b.0));

@@ -7,11 +7,11 @@ use super::restored::Restored;
 use crate::Rng;
 use crate::nn::Parameters;
 
-/// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy Networks for
-/// Exploration*, 2018, eqs. 10 and 11).
+/// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy
+/// Networks for Exploration*, 2018, eqs. 10 and 11).
 ///
-/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the `e` are
-/// standard normal. Amplitudes start at `sigma / sqrt(inputs)`.
+/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the
+/// `e` are standard normal. Amplitudes start at `sigma / sqrt(inputs)`.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,
@@ -57,10 +57,11 @@ pub(in crate::nn) fn noise(rng: &mut Rng) -> f64 {
 }
 
 impl Parameters {
-    /// Draws the noise of all noisy layers again ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)); without such
-    /// layers it draws nothing.
+    /// Draws the noise of all noisy layers again ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)); without
+    /// such layers it draws nothing.
     ///
-    /// Noise is saved with the parameters. A loss recorded before this call can't be differentiated afterwards.
+    /// Noise is saved with the parameters. A loss recorded before this call can't be differentiated
+    /// afterwards.
     pub fn reset_noise(&self, rng: &mut Rng) {
         no_grad(|| {
             for tensor in &self.noise {
@@ -70,8 +71,8 @@ impl Parameters {
         });
     }
 
-    /// Runs `f` without noise, that is, with the mean of each weight, and restores the noise afterwards. It is meant
-    /// for evaluation.
+    /// Runs `f` without noise, that is, with the mean of each weight, and restores the noise afterwards. It
+    /// is meant for evaluation.
     ///
     /// A loss recorded before this call can't be differentiated afterwards.
     pub fn without_noise<T>(&self, f: impl FnOnce() -> T) -> T {

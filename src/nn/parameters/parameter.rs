@@ -16,7 +16,8 @@ pub enum Group {
 pub struct Parameter {
     /// Its name: the scopes it was built in, joined by dots, such as `torso.0.weight`.
     pub name: String,
-    /// The tensor, of any shape. One that doesn't require a gradient (a running mean) is saved but not trained.
+    /// The tensor, of any shape. One that doesn't require a gradient (a running mean) is saved but not
+    /// trained.
     pub tensor: Tensor,
     /// The group, whose learning rate applies to it.
     pub group: Group,

@@ -7,7 +7,8 @@ use super::{UNSET_LOG_Z, join};
 use crate::nn::{Group, Parameters};
 use crate::{Result, Rng};
 
-/// A scope in which parameters are built: a prefix for their names, a group, and the random stream for initial values.
+/// A scope in which parameters are built: a prefix for their names, a group, and the random stream for
+/// initial values.
 ///
 /// Every building method registers a tensor that requires a gradient and returns a shallow clone of it.
 #[derive(Debug)]
@@ -71,7 +72,8 @@ impl<'a> Scope<'a> {
         self.build(name, shape, |rng| std * rng.normal())
     }
 
-    /// Registers a tensor that another library made: it stays shared, and is trained in place if it requires a gradient.
+    /// Registers a tensor that another library made: it stays shared, and is trained in place if it requires
+    /// a gradient.
     ///
     /// ```
     /// use gfn::{Rng, nn::Parameters};
@@ -84,8 +86,8 @@ impl<'a> Scope<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a name that is taken, a tensor that is registered already, and one of another kind or
-    /// on another device than the parameters.
+    /// [`Error::Config`](crate::Error::Config) for a name that is taken, a tensor that is registered already,
+    /// and one of another kind or on another device than the parameters.
     pub fn adopt(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
         let name = join(&self.prefix, name);
         self.parameters.check_joins(&name, tensor)?;

@@ -8,8 +8,8 @@ use crate::nn::{Activation, Embedding, LayerNorm, Linear, Scope};
 /// Width of a feed-forward block's hidden layer, relative to the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// A causal transformer: layers of causal attention and feed-forward blocks, each after a layer norm and with a
-/// residual connection. Its input is the sum of a learned vector of the token and one of the position.
+/// A causal transformer: layers of causal attention and feed-forward blocks, each after a layer norm and with
+/// a residual connection. Its input is the sum of a learned vector of the token and one of the position.
 ///
 /// A row holds the output, then the key and value of each layer.
 #[derive(Debug)]
@@ -75,8 +75,8 @@ impl Layer {
         (projected.narrow(2, 0, width), projected.narrow(2, width, 2 * width))
     }
 
-    /// Attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`: to those up to their own position if
-    /// `causal`, else to all.
+    /// Attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`: to those up to their own
+    /// position if `causal`, else to all.
     fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
         let (b, width) = (x.size()[0], x.size()[2]);
         let by_head = |x: &Tensor| x.reshape([b, -1, self.heads, width / self.heads]).transpose(1, 2);

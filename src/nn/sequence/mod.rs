@@ -21,8 +21,8 @@ pub enum SequenceKind {
     Lstm,
     /// Gated recurrent units (Cho et al., 2014).
     Gru,
-    /// A transformer in which a position attends to itself and to earlier ones (Vaswani et al., 2017), with the norm
-    /// before each block (Xiong et al., 2020) and learned positions.
+    /// A transformer in which a position attends to itself and to earlier ones (Vaswani et al., 2017), with
+    /// the norm before each block (Xiong et al., 2020) and learned positions.
     Transformer {
         /// Attention heads; their number divides the width.
         heads: i64,
@@ -72,14 +72,15 @@ impl SequenceNetConfig {
 
 /// A causal network: its output at a position depends on the inputs up to there.
 ///
-/// It can run over whole sequences at once, or input by input. The state that an input leaves for later steps is a
-/// *row* of numbers. A step gets the rows of the preceding inputs, as many as it reads.
+/// It can run over whole sequences at once, or input by input. The state that an input leaves for later steps
+/// is a *row* of numbers. A step gets the rows of the preceding inputs, as many as it reads.
 pub(crate) trait SequenceNet: Debug + Send {
     /// Inputs `[B, T]` (i64) to outputs `[B, T, width]`.
     fn forward(&self, inputs: &Tensor) -> Tensor;
 
-    /// Processes one more input of each of `n` sequences, `[n]`, at `position`, and returns its rows, `[n, row_width]`.
-    /// `memory` holds the rows of the `reach(position)` inputs before it, the latest last, `[n, reach, row_width]`.
+    /// Processes one more input of each of `n` sequences, `[n]`, at `position`, and returns its rows,
+    /// `[n, row_width]`. `memory` holds the rows of the `reach(position)` inputs before it, the latest last,
+    /// `[n, reach, row_width]`.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
     /// The number of earlier rows that a step at a position reads.

@@ -13,11 +13,11 @@ const NOTHING: u32 = u32::MAX;
 /// Initial capacity, in rows.
 const FIRST_ROOM: usize = 256;
 
-/// The rows that a [`SequenceNet`] computed for prefixes, in a tree in which a child has one more input than its
-/// parent.
+/// The rows that a [`SequenceNet`] computed for prefixes, in a tree in which a child has one more input than
+/// its parent.
 ///
-/// A prefix is read once and kept with its rows, so results don't depend on the order, the number or the batch mates of
-/// requests. It lives for one roll-out, in which the parameters stay as they are.
+/// A prefix is read once and kept with its rows, so results don't depend on the order, the number or the
+/// batch mates of requests. It lives for one roll-out, in which the parameters stay as they are.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
     /// The child of a prefix for each next input.
@@ -57,8 +57,8 @@ impl PrefixCache {
 
     /// The rows of these prefixes, `[n, row_width]`.
     ///
-    /// `None` if a prefix is more than one input longer than any known one, or if there is no room for all of them and
-    /// their ancestors. Then it is cheaper to read whole sequences.
+    /// `None` if a prefix is more than one input longer than any known one, or if there is no room for all of
+    /// them and their ancestors. Then it is cheaper to read whole sequences.
     pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>) -> Option<Tensor> {
         let mut plan = self.plan(prefixes)?;
         if self.prefixes.len() + plan.new.len() > self.limit {

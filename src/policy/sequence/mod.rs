@@ -27,8 +27,8 @@ pub struct SequencePolicyConfig {
     pub net: SequenceNetConfig,
     /// The state-flow head and log Z. It takes no conditions.
     pub estimators: EstimatorsConfig,
-    /// Most bytes for the cache of prefixes while sampling. With less than a batch of trajectories needs, every step
-    /// reads its sequences from the start, which is slower but gives the same results.
+    /// Most bytes for the cache of prefixes while sampling. With less than a batch of trajectories needs,
+    /// every step reads its sequences from the start, which is slower but gives the same results.
     pub cache_bytes: usize,
 }
 
@@ -52,18 +52,19 @@ pub struct SequenceWork {
     pub prefixes: u64,
 }
 
-/// A recurrent network or a transformer as the policy of an environment that writes sequences from left to right.
+/// A recurrent network or a transformer as the policy of an environment that writes sequences from left to
+/// right.
 ///
-/// A state is a prefix, and the network reads it after a start symbol. Where states are evaluated it runs once, over
-/// those sequences of the batch that are not a prefix of another (teacher forcing), whatever the number of states. In a
-/// roll-out ([`Policy::on_host`]) it reads one input per prefix and step, and caches hidden states, or keys and values,
-/// until the roll-out ends. Both ways agree, for any states in any order.
+/// A state is a prefix, and the network reads it after a start symbol. Where states are evaluated it runs
+/// once, over those sequences of the batch that are not a prefix of another (teacher forcing), whatever the
+/// number of states. In a roll-out ([`Policy::on_host`]) it reads one input per prefix and step, and caches
+/// hidden states, or keys and values, until the roll-out ends. Both ways agree, for any states in any order.
 ///
-/// P_B is uniform over legal backward actions. That is exact where only the last entry of a sequence can be removed:
-/// there is one backward action then.
+/// P_B is uniform over legal backward actions. That is exact where only the last entry of a sequence can be
+/// removed: there is one backward action then.
 ///
-/// torchgfn's recurrent policies need sequences of one length and don't define DB or state flows; here both are
-/// defined.
+/// torchgfn's recurrent policies need sequences of one length and don't define DB or state flows; here both
+/// are defined.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
@@ -94,8 +95,8 @@ impl SequencePolicy {
     /// A network for the actions of an environment with states of this layout, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose actions are not one block of one row per state, for one that doesn't
-    /// start with the empty sequence, and for invalid sizes of the network.
+    /// [`Error::Config`] for an environment whose actions are not one block of one row per state, for one
+    /// that doesn't start with the empty sequence, and for invalid sizes of the network.
     pub fn new<E: DiscreteEnv<Actions = Slots, States = VectorStates>>(
         env: &E,
         layout: SequenceLayout,
@@ -202,8 +203,8 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
     }
 }
 
-/// A roll-out of a [`SequencePolicy`], with what was read in it. Nothing is remembered for longer: values of parameters
-/// can change without a trace ([`Parameters::version`]).
+/// A roll-out of a [`SequencePolicy`], with what was read in it. Nothing is remembered for longer: values of
+/// parameters can change without a trace ([`Parameters::version`]).
 struct Reading<'a> {
     policy: &'a SequencePolicy,
     cache: RefCell<PrefixCache>,

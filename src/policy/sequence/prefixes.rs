@@ -19,7 +19,8 @@ pub struct SequenceLayout {
     pub values: usize,
     /// Entries of a state: the length of the longest sequence.
     pub length: usize,
-    /// The entry of a position that isn't written yet. It may be one of the values `0..values` or another number.
+    /// The entry of a position that isn't written yet. It may be one of the values `0..values` or another
+    /// number.
     pub unset: u16,
 }
 
@@ -46,8 +47,8 @@ pub(super) struct Prefixes<'a> {
 
 impl<'a> Prefixes<'a> {
     /// # Errors
-    /// [`Error::Shape`] for states of another length; [`Error::Config`] for a state with a gap or with an invalid
-    /// value.
+    /// [`Error::Shape`] for states of another length; [`Error::Config`] for a state with a gap or with an
+    /// invalid value.
     pub(super) fn new(layout: &SequenceLayout, states: &'a VectorStates) -> Result<Self> {
         if states.width() != layout.length {
             return Err(Error::shape(
@@ -123,7 +124,8 @@ impl<'a> Prefixes<'a> {
     }
 }
 
-/// The rows whose sequences are not a prefix of another row's, and for each row the one that it is a prefix of.
+/// The rows whose sequences are not a prefix of another row's, and for each row the one that it is a prefix
+/// of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maximal {
     rows: Vec<usize>,

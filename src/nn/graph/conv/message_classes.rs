@@ -42,11 +42,11 @@ impl Plan {
 
 /// The rows that each round of a network computes, `R_0 <= R_1 <= .. <= N`.
 ///
-/// After `k` rounds a node's value depends only on what is at most `k` edges away. Successive states of a trajectory
-/// differ by one action, so most of their nodes have equal values. Nodes are coloured by Weisfeiler-Leman refinement:
-/// two nodes get one colour if they had one before and so had their neighbours. A round computes one row for each
-/// colour. This is exact: nodes of one colour get the same value from any round. Where an engine sums by products of matrices, each node
-/// has a row from the start.
+/// After `k` rounds a node's value depends only on what is at most `k` edges away. Successive states of a
+/// trajectory differ by one action, so most of their nodes have equal values. Nodes are coloured by
+/// Weisfeiler-Leman refinement: two nodes get one colour if they had one before and so had their neighbours.
+/// A round computes one row for each colour. This is exact: nodes of one colour get the same value from any
+/// round. Where an engine sums by products of matrices, each node has a row from the start.
 ///
 /// `T` is an engine's type of indices.
 pub(crate) struct MessageRounds<T> {
@@ -66,8 +66,8 @@ pub(crate) struct MessageRound<T> {
     pub(crate) entries: T,
     /// The start of each receiver's messages, `[R']`.
     pub(crate) offsets: T,
-    /// Only for messages with edges: the index of each message in the batch and the row that receives it, `[M]`
-    /// both. Messages against the direction of their edge have the indices after all others.
+    /// Only for messages with edges: the index of each message in the batch and the row that receives it,
+    /// `[M]` both. Messages against the direction of their edge have the indices after all others.
     along: Option<(T, T)>,
 }
 
@@ -78,10 +78,11 @@ pub(crate) enum MessageKind {
     Sum,
     /// From neighbours, with the edge's features and direction. Table entries are rows.
     WithEdges,
-    /// The same, and from the node itself; these messages have the index after all others. Table entries are rows.
+    /// The same, and from the node itself; these messages have the index after all others. Table entries are
+    /// rows.
     WithEdgesAndItself,
-    /// From the node itself, from sources of incoming edges and from targets of outgoing ones, with a linear map for
-    /// each. Table entries are `3 row`, `3 row + 1` and `3 row + 2`.
+    /// From the node itself, from sources of incoming edges and from targets of outgoing ones, with a linear
+    /// map for each. Table entries are `3 row`, `3 row + 1` and `3 row + 2`.
     BySide,
 }
 
@@ -92,7 +93,8 @@ impl MessageKind {
 }
 
 impl<T> MessageRounds<T> {
-    /// If rows per node exceed this share, each node gets its own row, because gathering costs something, too.
+    /// If rows per node exceed this share, each node gets its own row, because gathering costs something,
+    /// too.
     const WORTHWHILE: f64 = 0.8;
 
     /// The classes for the rounds of a plan over an engine's graphs.
@@ -158,8 +160,9 @@ impl<T> MessageRound<T> {
         Self { own: own.map(index), entries: index(entries), offsets: index(offsets), along }
     }
 
-    /// Adds `relu(row + edge)` over each receiver's messages to its row of `to`, `[R', D]`, given the edge vector of each message of
-    /// the batch, `[E, D]`. In directed graphs it is `[2 E, D]`: first along edges, then against them.
+    /// Adds `relu(row + edge)` over each receiver's messages to its row of `to`, `[R', D]`, given the edge
+    /// vector of each message of the batch, `[E, D]`. In directed graphs it is `[2 E, D]`: first along edges,
+    /// then against them.
     pub(crate) fn add_along<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -174,8 +177,8 @@ impl<T> MessageRound<T> {
         }
     }
 
-    /// Attention of each receiver, by its row of `to`, to its messages, each a row and the vector of its edge as above; then that of
-    /// messages to oneself. `[R', D]`.
+    /// Attention of each receiver, by its row of `to`, to its messages, each a row and the vector of its edge
+    /// as above; then that of messages to oneself. `[R', D]`.
     pub(crate) fn attend_along<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -231,8 +234,8 @@ impl Colours {
         (!self.distinct()).then(|| self.of.clone())
     }
 
-    /// One refinement step, by each node's colour and those of its neighbours. If `edges` isn't empty, the edge of a
-    /// message counts, too.
+    /// One refinement step, by each node's colour and those of its neighbours. If `edges` isn't empty, the
+    /// edge of a message counts, too.
     fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
         let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.of.len()).map(|node| {

@@ -21,8 +21,8 @@ use message_classes::{MessageKind, MessageRound};
 use norm::Norm;
 use whole::WholeAttention;
 
-/// One round of message passing with a residual connection and a norm: `norm(h + f(h))`. In a GPS layer attention to the whole graph
-/// joins it.
+/// One round of message passing with a residual connection and a norm: `norm(h + f(h))`. In a GPS layer
+/// attention to the whole graph joins it.
 #[derive(Debug)]
 pub(crate) struct Conv {
     messages: Messages,
@@ -39,7 +39,8 @@ enum Messages {
         /// From the whole graph.
         whole: Option<Linear>,
     },
-    /// Messages against the direction of their edge add `against` to the edge's vector. `None` in undirected graphs.
+    /// Messages against the direction of their edge add `against` to the edge's vector. `None` in undirected
+    /// graphs.
     Gine {
         inner: Linear,
         eps: Tensor,
@@ -131,8 +132,9 @@ impl Conv {
         let own = |rows: &E::Rows| engine.gather(rows, round.own.as_ref());
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
-                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
-                // before the round. The bias then becomes a part of each message, which the next layer can make up for.
+                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer
+                // rows before the round. The bias then becomes a part of each message, which the next layer
+                // can make up for.
                 let mapped = engine.linear(inner, rows);
                 let dense = if round.own.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
                 let sums = dense.unwrap_or_else(|| engine.sum(&mapped, &round.entries, &round.offsets));
@@ -147,7 +149,8 @@ impl Conv {
                 engine.linear(inner, &round.add_along(engine, engine.grow(own(rows), eps), rows, &carried))
             }
             Messages::Directed { own, incoming, outgoing } => {
-                // The three maps run as one product, whose result holds three table entries per row; then one sum.
+                // The three maps run as one product, whose result holds three table entries per row; then one
+                // sum.
                 let table = engine.products([own, incoming, outgoing], rows);
                 let sums = engine.sum(&table, &round.entries, &round.offsets);
                 match own.bias() {
@@ -170,7 +173,8 @@ impl Conv {
     }
 }
 
-/// The vector of each message of the batch, `[M, D]`; in directed graphs first of those along edges, then of those against them.
+/// The vector of each message of the batch, `[M, D]`; in directed graphs first of those along edges, then of
+/// those against them.
 fn carried<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
     let along = edges.forward(engine, engine.arrays().messages_per_edge());
     match against {

@@ -12,15 +12,17 @@ pub enum NormKind {
     /// A [`LayerNorm`] of each node by itself. The default.
     #[default]
     Layer,
-    /// A [`GraphNorm`] of each graph over its own nodes. Equal nodes of different graphs are then different, so that each is computed.
+    /// A [`GraphNorm`] of each graph over its own nodes. Equal nodes of different graphs are then different,
+    /// so that each is computed.
     Graph,
-    /// No norm. Sums over many neighbours then grow from round to round, and an untrained policy on dense graphs is far from the uniform
-    /// one.
+    /// No norm. Sums over many neighbours then grow from round to round, and an untrained policy on dense
+    /// graphs is far from the uniform one.
     None,
 }
 
-/// Graph norm (Cai et al., *GraphNorm: A Principled Approach to Accelerating Graph Neural Network Training*, 2021, eq. 4): each number of
-/// a node, less a learned share of its mean over the nodes of the same graph, to variance 1 over them; then a learned scale and shift.
+/// Graph norm (Cai et al., *GraphNorm: A Principled Approach to Accelerating Graph Neural Network Training*,
+/// 2021, eq. 4): each number of a node, less a learned share of its mean over the nodes of the same graph, to
+/// variance 1 over them; then a learned scale and shift.
 #[derive(Debug)]
 pub struct GraphNorm {
     pub(in crate::nn) weight: Tensor,
@@ -29,14 +31,15 @@ pub struct GraphNorm {
 }
 
 impl GraphNorm {
-    /// The first share of the mean that is taken away. PyTorch Geometric and the paper begin with all of it, 1; then the mean of a graph's
-    /// nodes, which heads read, would at first be the same for all graphs.
+    /// The first share of the mean that is taken away. PyTorch Geometric and the paper begin with all of it,
+    /// 1; then the mean of a graph's nodes, which heads read, would at first be the same for all graphs.
     const MEAN_SCALE: f64 = 0.5;
 
     /// Added to the variance before its root, as in PyTorch Geometric.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
-    /// A graph norm with a learned `weight` (starts at 1), `bias` (at 0) and `mean_scale` (at 1/2), all `[width]`.
+    /// A graph norm with a learned `weight` (starts at 1), `bias` (at 0) and `mean_scale` (at 1/2), all
+    /// `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             weight: scope.constant("weight", &[width], 1.0),

@@ -1,4 +1,5 @@
-//! Rounds of messages against their formulas, node by node and message by message; on the host against tensors.
+//! Rounds of messages against their formulas, node by node and message by message; on the host against
+//! tensors.
 
 mod products;
 
@@ -315,7 +316,8 @@ fn attention_is_that_of_pytorch_geometric() {
             tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
         }
         let engine = TensorGraphs::new(&batch, Kind::Double);
-        // After a round of attention to the whole graph each node has a row of its own: the second round is from such rows.
+        // After a round of attention to the whole graph each node has a row of its own: the second round is
+        // from such rows.
         let plan = Plan {
             labels: Labels::default(),
             counts: Counts::default(),

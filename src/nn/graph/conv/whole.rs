@@ -7,7 +7,8 @@ use crate::nn::{Linear, Scope};
 /// Width of the perceptron's hidden layer, relative to the embedding, as in PyTorch Geometric's `GPSConv`.
 const FEED_FORWARD: i64 = 2;
 
-/// Attention of each node to all nodes of its graph, added to what it has from messages, and a perceptron on the sum.
+/// Attention of each node to all nodes of its graph, added to what it has from messages, and a perceptron on
+/// the sum.
 #[derive(Debug)]
 pub(super) struct WholeAttention {
     pub(super) query: Linear,

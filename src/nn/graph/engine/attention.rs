@@ -44,7 +44,8 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
         Some(n) => return of_places(rows.map(Tensor::shallow_clone), n as i64, None),
         None => {}
     }
-    // Graphs of similar size side by side; places beyond a graph's nodes repeat its first node, and nobody attends to them.
+    // Graphs of similar size side by side; places beyond a graph's nodes repeat its first node, and nobody
+    // attends to them.
     let (mut parts, mut place, mut base) = (Vec::new(), vec![0; arrays.nodes.len()], 0);
     for graphs in size_groups(arrays) {
         let range = |g: usize| arrays.node_ptr[g]..arrays.node_ptr[g + 1];

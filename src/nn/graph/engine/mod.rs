@@ -1,4 +1,5 @@
-//! What graph networks compute with: tensors where they are trained, rows of numbers on the host where actions are drawn.
+//! What graph networks compute with: tensors where they are trained, rows of numbers on the host where
+//! actions are drawn.
 
 mod attention;
 mod host;
@@ -14,13 +15,15 @@ use crate::env::Direction;
 use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
-/// A batch of graphs with the operations that a network on them is written in, once: a [`Torso`](super::Torso) and all that a
-/// [`GraphNet`](super::GraphNet) consists of.
+/// A batch of graphs with the operations that a network on them is written in, once: a
+/// [`Torso`](super::Torso) and all that a [`GraphNet`](super::GraphNet) consists of.
 ///
-/// There are two engines. One records gradients on tensors, for training. The other computes with single precision on the host,
-/// for the few graphs of a roll-out's step, for which tensor operations cost more than the computation in them.
+/// There are two engines. One records gradients on tensors, for training. The other computes with single
+/// precision on the host, for the few graphs of a roll-out's step, for which tensor operations cost more than
+/// the computation in them.
 ///
-/// `N` is the number of nodes, `B` of graphs. Nodes and graphs come in the order of the [arrays](Self::arrays).
+/// `N` is the number of nodes, `B` of graphs. Nodes and graphs come in the order of the
+/// [arrays](Self::arrays).
 pub trait Engine {
     /// Rows of numbers of one width: `[rows, width]`.
     type Rows;
@@ -30,7 +33,8 @@ pub trait Engine {
     /// The graphs.
     fn arrays(&self) -> &GraphArrays;
 
-    /// The symmetries of the graphs, and the changes that moves of this direction make to them, if they were counted.
+    /// The symmetries of the graphs, and the changes that moves of this direction make to them, if they were
+    /// counted.
     fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries>;
 
     /// The encoded batch, for layers of your own in tensors, between [`to_tensor`](Self::to_tensor) and
@@ -59,8 +63,8 @@ pub trait Engine {
     /// Numbers of rows, for [`gather`](Self::gather) and sums.
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
-    /// A parameter `[width]` as one row, which can be added to all rows. A parameter and a table are tensors that the module keeps: the host
-    /// reads each once for a roll-out, and holds it so long.
+    /// A parameter `[width]` as one row, which can be added to all rows. A parameter and a table are tensors
+    /// that the module keeps: the host reads each once for a roll-out, and holds it so long.
     fn parameter(&self, parameter: &Tensor) -> Self::Rows;
 
     /// For each row the sum of `each` entries of a learned table `[entries, width]`.
@@ -105,8 +109,8 @@ pub trait Engine {
     /// The rows with these numbers; `None` for as they are.
     fn gather(&self, rows: &Self::Rows, which: Option<&Self::Index>) -> Self::Rows;
 
-    /// Sums of rows by segment: segment `i` holds those with the numbers `entries[offsets[i]..offsets[i + 1]]`, the last one to
-    /// the end.
+    /// Sums of rows by segment: segment `i` holds those with the numbers
+    /// `entries[offsets[i]..offsets[i + 1]]`, the last one to the end.
     fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
 
     /// `true` if nodes get rows of their own for [`sum_over_neighbours`](Self::sum_over_neighbours).
@@ -119,8 +123,8 @@ pub trait Engine {
         None
     }
 
-    /// Adds to each receiver's row of `to` the sum of `relu(row + edge)` over messages from `rows[entries[m]]` along
-    /// `edges[messages[m]]` to `receivers[m]`.
+    /// Adds to each receiver's row of `to` the sum of `relu(row + edge)` over messages from
+    /// `rows[entries[m]]` along `edges[messages[m]]` to `receivers[m]`.
     fn add_along(
         &self,
         to: Self::Rows,
@@ -131,13 +135,14 @@ pub trait Engine {
         receivers: &Self::Index,
     ) -> Self::Rows;
 
-    /// `a . leaky_relu(x)` (slope 0.2) of each head's part `x` of a row, with a parameter of vectors `a` `[heads, depth]`:
-    /// `[rows, heads * depth]` to `[rows, heads]`.
+    /// `a . leaky_relu(x)` (slope 0.2) of each head's part `x` of a row, with a parameter of vectors `a`
+    /// `[heads, depth]`: `[rows, heads * depth]` to `[rows, heads]`.
     fn head_scores(&self, rows: &Self::Rows, parameter: &Tensor) -> Self::Rows;
 
-    /// For each receiver the sum of its messages' values `[M, heads * depth]`, weighted by the softmax of their scores `[M, heads]`, head
-    /// by head: `[receivers, heads * depth]`. Messages come receiver by receiver: those of receiver `i` begin at `offsets[i]`, and there
-    /// `receivers` is `i`. Zeros for a receiver without any.
+    /// For each receiver the sum of its messages' values `[M, heads * depth]`, weighted by the softmax of
+    /// their scores `[M, heads]`, head by head: `[receivers, heads * depth]`. Messages come receiver by
+    /// receiver: those of receiver `i` begin at `offsets[i]`, and there `receivers` is `i`. Zeros for a
+    /// receiver without any.
     fn attend(
         &self,
         scores: &Self::Rows,
@@ -146,22 +151,23 @@ pub trait Engine {
         offsets: &Self::Index,
     ) -> Self::Rows;
 
-    /// Attention of each node to all nodes of its graph, `softmax(q(a) . k(b) / sqrt(depth)) v(b)`, head by head. All are
-    /// `[N, heads * depth]`.
+    /// Attention of each node to all nodes of its graph, `softmax(q(a) . k(b) / sqrt(depth)) v(b)`, head by
+    /// head. All are `[N, heads * depth]`.
     fn attend_within(&self, query: &Self::Rows, key: &Self::Rows, value: &Self::Rows, heads: usize) -> Self::Rows;
 
-    /// Mean and damped sum of each graph's rows of nodes: `[N, width]` to `[B, 2 width]`. The mean alone can't count nodes. An
-    /// empty graph gives zeros.
+    /// Mean and damped sum of each graph's rows of nodes: `[N, width]` to `[B, 2 width]`. The mean alone
+    /// can't count nodes. An empty graph gives zeros.
     fn pool(&self, nodes: &Self::Rows) -> Self::Rows;
 
     /// Adds each graph's row to its nodes.
     fn to_nodes(&self, nodes: Self::Rows, graphs: &Self::Rows) -> Self::Rows;
 
     /// `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph, in columns: `[N, width]` to
-    /// `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. Symmetric where edges are undirected.
+    /// `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. Symmetric where edges are
+    /// undirected.
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Self::Rows) -> Self::Rows;
 
-    /// The sum of pair features `[sum of n * n, K]`, weighted by both ends of each pair, in columns, by weights
-    /// `[N, 2 K columns]`.
+    /// The sum of pair features `[sum of n * n, K]`, weighted by both ends of each pair, in columns, by
+    /// weights `[N, 2 K columns]`.
     fn weigh_pairs(&self, weights: &Self::Rows, columns: usize, features: &Self::Rows) -> Self::Rows;
 }

@@ -19,7 +19,8 @@ pub(in crate::nn) struct TensorGraphs<'a> {
     pub(in crate::nn) kind: Kind,
     /// `true` where sums over neighbours are products of matrices.
     dense: bool,
-    /// Those matrices: the number of edges between each two nodes of each graph, `[n, n]`, made when a sum is asked for.
+    /// Those matrices: the number of edges between each two nodes of each graph, `[n, n]`, made when a sum is
+    /// asked for.
     adjacency: OnceCell<Vec<Tensor>>,
 }
 
@@ -30,8 +31,9 @@ impl<'a> TensorGraphs<'a> {
     }
 }
 
-/// `true` if sums over neighbours are faster as products of matrices: a sum by index takes 0.14 us a message with its gradient, a product
-/// 7 ns for each pair of nodes and 45 us for each graph (64 columns, one thread, in PyTorch).
+/// `true` if sums over neighbours are faster as products of matrices: a sum by index takes 0.14 us a message
+/// with its gradient, a product 7 ns for each pair of nodes and 45 us for each graph (64 columns, one thread,
+/// in PyTorch).
 fn is_dense(arrays: &GraphArrays) -> bool {
     let messages = 2 * arrays.edges.len();
     messages > 320 * arrays.len() + arrays.n_pairs() / 14
@@ -171,7 +173,8 @@ impl Engine for TensorGraphs<'_> {
         if offsets.numel() == 0 || entries.numel() == 0 {
             return Tensor::zeros([offsets.size()[0], rows.size()[1]], (rows.kind(), rows.device()));
         }
-        // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and index_add, both ways.
+        // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and
+        // index_add, both ways.
         Tensor::embedding_bag::<Tensor>(rows, entries, offsets, false, SUM, false, None, false).0
     }
 

@@ -6,11 +6,12 @@ use crate::nn::graph::engine::Engine;
 use crate::nn::graph::features::EdgeFeatures;
 use crate::nn::{Linear, Scope};
 
-/// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, where `t` is the vector of its class and
-/// attributes and `f` are pair features. Undirected edges, whose ends are interchangeable, have `V = U`.
+/// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, where `t` is the vector of its
+/// class and attributes and `f` are pair features. Undirected edges, whose ends are interchangeable, have
+/// `V = U`.
 ///
-/// The ends alone aren't enough: in a ring whose edges alternate between two classes all nodes look alike, but the
-/// edges differ.
+/// The ends alone aren't enough: in a ring whose edges alternate between two classes all nodes look alike,
+/// but the edges differ.
 #[derive(Debug)]
 pub(crate) struct EdgeHead {
     first: Linear,

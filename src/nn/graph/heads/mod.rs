@@ -22,12 +22,12 @@ use symmetry::Gate;
 pub use symmetry::Symmetry;
 pub(in crate::nn) use symmetry::{SymmetryLayer, counted};
 
-/// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
-/// their number; logits of node pairs grow with its square.
+/// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so
+/// grows with their number; logits of node pairs grow with its square.
 const SMALL: f64 = 8.0;
 
-/// Factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close to the uniform
-/// one for graphs of any size.
+/// Factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close to
+/// the uniform one for graphs of any size.
 pub(in crate::nn) fn start_scale(schema: &GraphSchema) -> f64 {
     (SMALL / schema.max_nodes.max(1) as f64).min(1.0)
 }
@@ -91,7 +91,8 @@ impl Heads {
         Self(heads.collect())
     }
 
-    /// The blocks of logits, given pair features, and what moves do to symmetry if gates are there to read it.
+    /// The blocks of logits, given pair features, and what moves do to symmetry if gates are there to read
+    /// it.
     pub(crate) fn forward<E: Engine>(
         &self,
         engine: &E,

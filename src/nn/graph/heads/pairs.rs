@@ -7,15 +7,16 @@ use crate::nn::graph::engine::{Engine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
 
-/// Graphs whose sizes fall into one step of so many nodes are padded to the largest of them. This keeps padding in proportion.
+/// Graphs whose sizes fall into one step of so many nodes are padded to the largest of them. This keeps
+/// padding in proportion.
 const SIZE_STEP: usize = 8;
 
-/// Factor on the initial weights of pair features, relative to other layers. Counts of walks are large in dense graphs,
-/// so without it their pairs would start with very large logits.
+/// Factor on the initial weights of pair features, relative to other layers. Counts of walks are large in
+/// dense graphs, so without it their pairs would start with very large logits.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// Number of nodes per unit of width from which query and key are merged. For fewer nodes, multiplying their weights
-/// costs more than it saves.
+/// Number of nodes per unit of width from which query and key are merged. For fewer nodes, multiplying their
+/// weights costs more than it saves.
 const MERGE_FROM: i64 = 3;
 
 /// Fewest graphs whose pairs a thread scores on the host.
@@ -66,8 +67,8 @@ impl PairHead {
         }
     }
 
-    /// The logits of every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of `[sum of n *
-    /// n, features]`.
+    /// The logits of every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of
+    /// `[sum of n * n, features]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, nodes: &E::Rows, features: Option<&E::Rows>) -> E::Rows {
         let scores = engine.pair_scores(&self.query, &self.key, self.columns, nodes);
         let scores = engine.add(scores, &engine.parameter(&self.bias));
@@ -80,8 +81,8 @@ impl PairHead {
     }
 }
 
-/// Node rows whose products are the scores of pairs: for first nodes, for second nodes, and a term of the second node
-/// alone.
+/// Node rows whose products are the scores of pairs: for first nodes, for second nodes, and a term of the
+/// second node alone.
 struct Ends {
     first: Tensor,
     second: Tensor,
@@ -91,8 +92,8 @@ struct Ends {
 impl Ends {
     /// The contribution of each node to a pair, as its first and as its second node.
     ///
-    /// With one column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. So one product of the two weights
-    /// and one product with the nodes replace two products with the nodes.
+    /// With one column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. So one product of the
+    /// two weights and one product with the nodes replace two products with the nodes.
     fn new(query: &Linear, key: &Linear, columns: i64, nodes: &Tensor) -> Self {
         let (rows, width) = (nodes.size()[0], nodes.size()[1]);
         if let (1, Some(q), Some(k), true) = (columns, query.bias(), key.bias(), rows >= MERGE_FROM * width) {
@@ -122,8 +123,8 @@ impl Ends {
         }
     }
 
-    /// Scores of graphs of different sizes. Each group of graphs of similar size is padded to its own largest, never to
-    /// the batch's.
+    /// Scores of graphs of different sizes. Each group of graphs of similar size is padded to its own
+    /// largest, never to the batch's.
     fn by_size(&self, batch: &GraphBatch<'_>, columns: i64) -> Tensor {
         let (query, key) = (&self.first, &self.second);
         let (arrays, sizes) = (batch.arrays, batch.arrays.sizes().collect::<Vec<_>>());
@@ -237,7 +238,8 @@ pub(in crate::nn) fn host_weighted_features(
     })
 }
 
-/// A number for each ordered pair of nodes of each graph and each column, from both nodes, the pair's own number and the column's.
+/// A number for each ordered pair of nodes of each graph and each column, from both nodes, the pair's own
+/// number and the column's.
 fn of_host_pairs(
     arrays: &GraphArrays,
     columns: usize,
@@ -287,11 +289,12 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
     (batch.tensor(first.into_iter()), batch.tensor(second.into_iter()))
 }
 
-/// Features of every ordered pair that message passing can't see, `[sum of n * n, 1 + walks]`: whether there is an edge
-/// back, and `log(1 + number of walks)` of lengths `2..=walks + 1` from the first node to the second.
+/// Features of every ordered pair that message passing can't see, `[sum of n * n, 1 + walks]`: whether there
+/// is an edge back, and `log(1 + number of walks)` of lengths `2..=walks + 1` from the first node to the
+/// second.
 ///
-/// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in 0->1, 2->3
-/// it can't tell (1, 0), which closes a 2-cycle, from (1, 2).
+/// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in
+/// 0->1, 2->3 it can't tell (1, 0), which closes a 2-cycle, from (1, 2).
 pub(in crate::nn) fn pair_features(arrays: &GraphArrays, walks: usize) -> Vec<f64> {
     let (columns, neighbours) = (1 + walks, arrays.neighbours());
     let mut values = vec![0.0; arrays.n_pairs() * columns];
@@ -337,7 +340,8 @@ mod tests {
     use crate::nn::Parameters;
     use crate::nn::graph::engine::TensorGraphs;
 
-    /// The same graphs in a batch small enough for two products, and in one so large that query and key are merged.
+    /// The same graphs in a batch small enough for two products, and in one so large that query and key are
+    /// merged.
     #[test]
     fn merged_query_and_key_give_the_same_scores_and_gradients() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {

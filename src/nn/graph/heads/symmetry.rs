@@ -14,14 +14,16 @@ const MAX_COUNTED: usize = 8;
 /// Most slots of forward moves whose graphs are looked at by default: each costs a count.
 const MAX_SLOTS: usize = 256;
 
-/// The choice of telling a network how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
+/// The choice of telling a network how symmetric graphs are, and how each move changes that
+/// ([`MoveSymmetries`]).
 ///
-/// Up to isomorphism P_F and P_B of a move depend on |Aut| of both graphs, which message passing can't see. Without it a network
-/// has to learn graphs by heart. It costs the automorphisms of each graph that a legal move leads to.
+/// Up to isomorphism P_F and P_B of a move depend on |Aut| of both graphs, which message passing can't see.
+/// Without it a network has to learn graphs by heart. It costs the automorphisms of each graph that a legal
+/// move leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Up to isomorphism, in environments whose graphs have at most 256 slots of forward moves: [`Seen`](Self::Seen) up to 8 nodes,
-    /// [`Refined`](Self::Refined) beyond. The default.
+    /// Up to isomorphism, in environments whose graphs have at most 256 slots of forward moves:
+    /// [`Seen`](Self::Seen) up to 8 nodes, [`Refined`](Self::Refined) beyond. The default.
     #[default]
     Auto,
     /// Yes, whatever the size.

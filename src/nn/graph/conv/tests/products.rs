@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Graphs with so many edges that sums over neighbours are products of matrices, beside one small graph: what each node by itself gives, and
-/// the gradient of sums by index.
+/// Graphs with so many edges that sums over neighbours are products of matrices, beside one small graph: what
+/// each node by itself gives, and the gradient of sums by index.
 #[test]
 fn products_of_matrices_give_what_each_node_by_itself_gives() {
     for (kind, conv) in [GraphKind::Directed, GraphKind::Undirected]

@@ -41,7 +41,7 @@ fn one() -> usize {
 
 impl Default for MlpPolicyConfig {
     /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no
-    /// conditions, log Z from 0.
+    /// conditions, log Z from the first batch.
     fn default() -> Self {
         Self {
             mlp: MlpConfig::default(),

@@ -65,7 +65,7 @@ pub struct Evaluation<D> {
     pub pb: Option<D>,
     /// P_F of the frozen prior, if the policy has one ([`WithPrior`]).
     pub prior: Option<D>,
-    /// Other estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
+    /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
     /// quantities](crate::quantity::Quantity::Own).
     pub values: Values,

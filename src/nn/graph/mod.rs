@@ -1,12 +1,12 @@
-//! Networks over graphs: message passing and attention over a [`GraphBatch`](crate::graph::GraphBatch), and
-//! one head of logits per action type.
+//! Networks over a [`GraphBatch`](crate::graph::GraphBatch): torsos of message passing or attention, with a
+//! head of logits per action type.
 
 mod attention_tables;
 mod conv;
 mod edge_mlp;
 mod engine;
+mod expected_graphs;
 mod features;
-mod fits;
 mod graph_net;
 mod heads;
 mod message_passing;

@@ -1,6 +1,6 @@
 //! Basic layers: linear, layer norm, multi-layer perceptron, embedding table.
 //!
-//! A layer registers its parameters in the scope that it gets; give each layer a scope of its own
+//! A layer registers its parameters in the scope that it is built in. Build each layer in a separate scope
 //! (`scope.sub("name")`).
 
 mod activation;
@@ -89,7 +89,8 @@ mod tests {
         assert!(close(&mlp.forward(&input()), &expected));
     }
 
-    /// Outputs follow the equation with the noise, equal the means without it, and change with each draw.
+    /// Outputs agree with the paper's equation, are those of the mean weights without noise, and change when
+    /// noise is drawn again.
     #[test]
     fn noise_is_on_weight_and_bias() {
         let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_noise_is_refused() {
+    fn invalid_noise_is_refused() {
         for sigma in [-0.1, f64::NAN, f64::INFINITY] {
             let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
             let config = MlpConfig { noise: Some(sigma), ..MlpConfig::default() };

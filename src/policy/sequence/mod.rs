@@ -33,7 +33,7 @@ pub struct SequencePolicyConfig {
 }
 
 impl Default for SequencePolicyConfig {
-    /// The default network, no flow head, log Z from 0, and 256 MiB for the cache.
+    /// The default network, no flow head, log Z from the first batch, and 256 MiB for the cache.
     fn default() -> Self {
         Self { net: SequenceNetConfig::default(), estimators: EstimatorsConfig::default(), cache_bytes: 256 << 20 }
     }

@@ -27,9 +27,11 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 /// masks are a part of the distribution.
 ///
 /// ```
-/// use gfn::{distribution::{Distribution, Exploration, GraphActionCategorical}, env::{Direction, Masks, Slots}, Rng};
+/// use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
+/// use gfn::{env::{Direction, Masks, Slots}, Rng};
 /// let masks = Masks::dense(Direction::Forward, 3, vec![true, false, true], true)?;
-/// let dist = GraphActionCategorical::new(masks, &[tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3])])?;
+/// let logits = tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3]);
+/// let dist = GraphActionCategorical::new(masks, &[logits])?;
 /// let action = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0))?;
 /// let log_prob = dist.log_prob(&[0], &action)?;
 /// assert!((log_prob.double_value(&[0]) - 0.5f64.ln()).abs() < 1e-6);

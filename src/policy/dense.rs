@@ -71,7 +71,8 @@ impl Default for MlpPolicyConfig {
 /// # }
 /// let env = Chain::new(3);
 /// let config = MlpPolicyConfig::default();
-/// let policy = MlpPolicy::new(&env, Plain, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+// let policy = MlpPolicy::new(&env, Plain, config, device, kind, &mut Rng::seeded(0))?;
 /// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
@@ -110,8 +111,10 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
-        let (inputs, n_conditions) = (features.width() as i64, config.estimators.n_conditions);
-        let (mlp, condition_mlp) = (config.mlp.clone(), config.condition_mlp.clone());
+        let inputs = features.width() as i64;
+        let n_conditions = config.estimators.n_conditions;
+        let mlp = config.mlp.clone();
+        let condition_mlp = config.condition_mlp.clone();
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             let scope = &mut scope.sub(name);
             Torso::Layers(Box::new(Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())))
@@ -150,12 +153,13 @@ impl<F> MlpPolicy<F> {
     /// `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{nn::EstimatorsConfig, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::VectorEnv, testing::word_env};
     /// let env = word_env(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
-    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
+    /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, device, kind)?;
     /// // Three logits of P_F, one of P_B and log F for each of 9 keys, and log Z.
     /// assert_eq!(Policy::<VectorEnv>::parameters(&policy).map(|p| p.count()), Some(9 * 5 + 1));
     /// # Ok::<(), gfn::Error>(())
@@ -264,7 +268,8 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<S>,
     {
-        let (kind, device) = (self.parameters.kind(), self.parameters.device());
+        let kind = self.parameters.kind();
+        let device = self.parameters.device();
         let vectors =
             EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind, device)?;
         let expected = [states.len() as i64, self.config.estimators.n_conditions];

@@ -94,7 +94,8 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Enumeration, Features, StateFeatures}};
 /// let features = Enumeration(ByNumber::new(2, 3));
-/// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 0], [2, 2]])), Features::Dense(vec![-1.0, 1.0]));
+/// let states = VectorStates::from_rows([[0u16, 0], [2, 2]]);
+/// assert_eq!(features.encode(&states), Features::Dense(vec![-1.0, 1.0]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumeration<F>(

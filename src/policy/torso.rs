@@ -23,15 +23,17 @@ use crate::{Error, Result};
 ///         8
 ///     }
 ///     fn embed(&self, columns: &Tensor, _: Option<&Tensor>) -> Result<Tensor> {
-///         let ones = Tensor::zeros([columns.size()[0], 15], (Kind::Float, Device::Cpu)).scatter_value(1, columns, 1.0);
-///         Ok(self.0.forward(&ones).relu())
+///         let zeros = Tensor::zeros([columns.size()[0], 15], (Kind::Float, Device::Cpu));
+///         Ok(self.0.forward(&zeros.scatter_value(1, columns, 1.0)).relu())
 ///     }
 /// }
 /// let (env, mut rng) = (word_env(2, 5), Rng::seeded(0));
 /// let torso = |scope: &mut Scope<'_>| Hidden(Linear::new(scope, 15, 8));
 /// let config = MlpPolicyConfig::default();
-/// let policy = MlpPolicy::with_torso(&env, KHot::new(5, 3), torso, config, Device::Cpu, Kind::Float, &mut rng)?;
-/// assert_eq!(policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?.pf.map(|pf| pf.masks().len()), Some(2));
+/// let (features, device, kind) = (KHot::new(5, 3), Device::Cpu, Kind::Float);
+/// let policy = MlpPolicy::with_torso(&env, features, torso, config, device, kind, &mut rng)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
+/// assert_eq!(evaluation.pf.map(|pf| pf.masks().len()), Some(2));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait VectorTorso: std::fmt::Debug + Send {

@@ -148,7 +148,8 @@ impl<'a> HostTables<'a> {
         let features = self.features;
         let relation = |relation| std::iter::once(features.relation(relation));
         for (a, b, edge) in arrays.edges_of(g) {
-            let (i, j) = (a + 1, b + 1);
+            let i = a + 1;
+            let j = b + 1;
             self.add_message(k, j, i, features.edge(edge));
             if arrays.is_directed() {
                 self.add_message(k, i, j, features.edge(edge).chain(relation(Relation::Target)))
@@ -166,7 +167,8 @@ impl<'a> HostTables<'a> {
 
     /// Copies the tables to a device.
     fn group(&self, graphs: usize, rows: Option<Tensor>, kind: Kind, device: Device) -> Group {
-        let (g, l) = (graphs as i64, self.length as i64);
+        let g = graphs as i64;
+        let l = self.length as i64;
         Group {
             sizes: (g, l),
             masked: Tensor::from_slice(&self.masked).view([g, 1, l, l]).to_device(device),

@@ -39,9 +39,11 @@ impl Default for EdgeMlpConfig {
 /// share no weights, so the network isn't equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}};
+/// use gfn::{Rng, testing::Triangles};
 /// let env = Triangles::env();
-/// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+/// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, kind, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().n_actions(), [4, 4]);
 /// # Ok::<(), gfn::Error>(())
@@ -124,7 +126,9 @@ impl EdgeMlp {
     fn inputs(&self, batch: &GraphBatch<'_>) -> Result<Tensor> {
         self.expected_graphs.check(batch)?;
         let schema = &self.expected_graphs.schema;
-        let (n, width, kind) = (schema.max_nodes, n_inputs(schema), self.parameters.kind());
+        let n = schema.max_nodes;
+        let width = n_inputs(schema);
+        let kind = self.parameters.kind();
         if let Some(got) = batch.arrays.sizes().find(|&size| size != n) {
             return Err(Error::shape(
                 "a graph's list of nodes",

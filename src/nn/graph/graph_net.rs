@@ -179,9 +179,11 @@ impl GraphNetConfig {
 /// uniform policy, for graphs of any size.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, objective::Quantities, policy::{GraphPolicy, Policy}};
+/// use gfn::{Rng, testing::Triangles};
 /// let env = Triangles::env();
-/// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+/// let net = GraphNet::new(&env, GraphNetConfig::default(), device, kind, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())

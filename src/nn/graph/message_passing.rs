@@ -207,7 +207,8 @@ mod tests {
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
             let engine = TensorGraphs::new(&batch, Kind::Double);
             let embed = |layers, jumping| {
-                let (mut parameters, rng) = (Parameters::new(Device::Cpu, Kind::Double), &mut Rng::seeded(1));
+                let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+                let rng = &mut Rng::seeded(1);
                 let config = GraphNetConfig {
                     conv,
                     norm,

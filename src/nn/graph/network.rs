@@ -33,7 +33,8 @@ pub trait GraphNetwork {
     /// use gfn::env::{Direction, Env};
     /// use gfn::{nn::{GraphNet, GraphNetConfig, GraphNetwork}, testing::Triangles, Rng};
     /// let env = Triangles::env();
-    /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+    /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+    /// let net = GraphNet::new(&env, GraphNetConfig::default(), device, kind, &mut Rng::seeded(0))?;
     /// let host = net.on_host(Direction::Forward).ok_or("not for this network")?;
     /// // Three edges and the exit.
     /// assert_eq!(host.distribution(&env, &env.initial(&[0]))?.masks().n_legal(0), 4);

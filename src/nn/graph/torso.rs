@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn embeddings_of_wrong_widths_are_refused() {
         for (nodes, graphs) in [(2, 2), (3, 2), (2, 1)] {
-            let (env, rng) = (Triangles::env(), &mut Rng::seeded(0));
+            let env = Triangles::env();
+            let rng = &mut Rng::seeded(0);
             let torso = |_: &mut crate::nn::Scope<'_>| WrongWidths(nodes, graphs);
             let config = GraphNetConfig::default();
             let net = GraphNet::with_torso(&env, torso, config, Device::Cpu, Kind::Float, rng).unwrap();

@@ -165,7 +165,8 @@ mod tests {
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
         let mut messages = Vec::new();
         for graph in graphs {
-            let (first, n) = (messages.len(), graph.n_nodes());
+            let first = messages.len();
+            let n = graph.n_nodes();
             // The table holds two edge classes, three values of an attribute, and the relations.
             messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
             for node in 1..=n {
@@ -174,20 +175,21 @@ mod tests {
             }
             for (i, j) in graph.edges() {
                 let edge = graph.edge(i, j).unwrap();
-                let mut what = vec![i64::from(edge.class), 2 + i64::from(edge.attributes.values()[0])];
-                let (i, j) = (first + 1 + i as usize, first + 1 + j as usize);
-                let add = |row: &mut Vec<(usize, Vec<i64>)>, from: usize, what: &[i64]| match row
+                let mut vectors = vec![i64::from(edge.class), 2 + i64::from(edge.attributes.values()[0])];
+                let i = first + 1 + i as usize;
+                let j = first + 1 + j as usize;
+                let add = |row: &mut Vec<(usize, Vec<i64>)>, from: usize, vectors: &[i64]| match row
                     .iter_mut()
                     .find(|(other, _)| *other == from)
                 {
-                    Some((_, both)) => both.extend(what),
-                    None => row.push((from, what.to_vec())),
+                    Some((_, both)) => both.extend(vectors),
+                    None => row.push((from, vectors.to_vec())),
                 };
-                add(&mut messages[j], i, &what);
+                add(&mut messages[j], i, &vectors);
                 if directed {
-                    what.push(8);
+                    vectors.push(8);
                 }
-                add(&mut messages[i], j, &what);
+                add(&mut messages[i], j, &vectors);
             }
         }
         messages
@@ -208,10 +210,10 @@ mod tests {
                 // Edges in both directions between two nodes.
                 edges.push((1, 0, edge(1, 2)));
             }
-            let of = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
-            let mut graphs = vec![of(4, &edges), of(4, &[])];
+            let graph = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
+            let mut graphs = vec![graph(4, &edges), graph(4, &[])];
             if !same_size {
-                graphs.extend([of(0, &[]), of(12, &edges), of(2, &edges[..1])]);
+                graphs.extend([graph(0, &[]), graph(12, &edges), graph(2, &edges[..1])]);
             }
             let states = GraphStates::from(graphs.clone());
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
@@ -230,8 +232,8 @@ mod tests {
                     let query = part(&projected.get(row as i64), 0);
                     let sent: Vec<Tensor> = messages
                         .iter()
-                        .map(|(from, what)| {
-                            let added = table.index_select(0, &Tensor::from_slice(what));
+                        .map(|(from, vectors)| {
+                            let added = table.index_select(0, &Tensor::from_slice(vectors));
                             let added = added.sum_dim_intlist([0i64].as_slice(), false, None);
                             projected.get(*from as i64).narrow(0, 6, 12) + added
                         })

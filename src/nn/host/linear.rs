@@ -20,7 +20,8 @@ pub(super) const ROWS_PER_TASK: usize = 128;
 /// ```
 /// use gfn::nn::HostLinear;
 /// use tch::Tensor;
-/// let layer = HostLinear::new(&Tensor::from_slice(&[1.0f32, 2.0]).view([1, 2]), Some(&Tensor::from_slice(&[0.5f32])));
+/// let weight = Tensor::from_slice(&[1.0f32, 2.0]).view([1, 2]);
+/// let layer = HostLinear::new(&weight, Some(&Tensor::from_slice(&[0.5f32])));
 /// assert_eq!(layer.rows(&[1.0, 1.0, 0.0, 3.0], 2), [3.5, 6.5]);
 /// ```
 #[derive(Debug)]
@@ -53,7 +54,8 @@ impl HostLinear {
     #[must_use]
     pub fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();
-        let (outputs, inputs) = (size[0] as usize, size[1] as usize);
+        let outputs = size[0] as usize;
+        let inputs = size[1] as usize;
         let groups = outputs.div_ceil(LANES);
         let values = floats(weight);
         let mut panels = vec![0.0; groups * inputs * LANES];
@@ -158,7 +160,8 @@ impl HostLinear {
             for r in 0..ROWS {
                 let factor = rows[r][k];
                 for j in 0..LANES {
-                    let (w, s) = (weights[j], sums[r][j]);
+                    let w = weights[j];
+                    let s = sums[r][j];
                     sums[r][j] = if FUSED { factor.mul_add(w, s) } else { s + factor * w };
                 }
             }
@@ -199,7 +202,8 @@ mod tests {
             Tensor::from_slice(&values).view(shape)
         };
         for (inputs, outputs) in [(0, 3), (1, 1), (5, 15), (33, 16), (64, 17), (20, 40)] {
-            let (weight, bias) = (draw([outputs, inputs]), draw([1, outputs]).view(-1));
+            let weight = draw([outputs, inputs]);
+            let bias = draw([1, outputs]).view(-1);
             for rows in [0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13] {
                 let x = draw([rows, inputs]);
                 for bias in [None, Some(&bias)] {

@@ -50,7 +50,8 @@ impl HostNorm {
 /// let mut parameters = Parameters::new(tch::Device::Cpu, tch::Kind::Float);
 /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 4, 2, &MlpConfig::default());
 /// let frozen = HostMlp::new(&mlp).ok_or("not for this perceptron")?;
-/// let expected = Vec::<f32>::try_from(mlp.forward(&tch::Tensor::from_slice(&[0.5f32; 4]).view([1, 4])).view(-1))?;
+/// let x = tch::Tensor::from_slice(&[0.5f32; 4]).view([1, 4]);
+/// let expected = Vec::<f32>::try_from(mlp.forward(&x).view(-1))?;
 /// let got = frozen.forward(vec![0.5; 4], 1);
 /// assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,7 +61,7 @@ pub struct HostMlp {
     activation: Activation,
     /// An optional norm and the activation, applied to the input before the first layer; `None` to apply
     /// neither.
-    before: Option<Option<HostNorm>>,
+    input_layer: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
     output: HostLinear,
 }
@@ -88,7 +89,7 @@ impl HostMlp {
     /// activation of `mlp` are applied first. Returns `None` if it isn't on the host in single precision.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
-        Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
+        Some(Self { input_layer: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
     }
 
     /// Copies the perceptron with its current noise.
@@ -102,7 +103,7 @@ impl HostMlp {
     fn with_output(mlp: &Mlp, output: HostLinear) -> Self {
         let hidden = mlp.hidden.iter();
         let hidden = hidden.map(|(layer, norm)| (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host)));
-        Self { activation: mlp.activation, before: None, hidden: hidden.collect(), output }
+        Self { activation: mlp.activation, input_layer: None, hidden: hidden.collect(), output }
     }
 
     pub(in crate::nn) fn outputs(&self) -> usize {
@@ -126,7 +127,7 @@ impl HostMlp {
 
     /// Computes the outputs of some rows on this thread.
     fn forward_block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
-        if let Some(norm) = &self.before {
+        if let Some(norm) = &self.input_layer {
             self.normalise_and_activate(&mut x, norm.as_ref());
         }
         for (layer, norm) in &self.hidden {

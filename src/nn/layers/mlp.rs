@@ -141,8 +141,8 @@ impl Mlp {
     /// let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
     /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &MlpConfig::default());
     /// let x = Tensor::ones([1, 2], (Kind::Double, Device::Cpu));
-    /// let some = mlp.outputs(&mlp.hidden(&x), Some(&Tensor::from_slice(&[2i64, 0])));
-    /// assert!((some.double_value(&[0, 0]) - mlp.forward(&x).double_value(&[0, 2])).abs() < 1e-12);
+    /// let selected = mlp.outputs(&mlp.hidden(&x), Some(&Tensor::from_slice(&[2i64, 0])));
+    /// assert!((selected.double_value(&[0, 0]) - mlp.forward(&x).double_value(&[0, 2])).abs() < 1e-12);
     /// ```
     pub fn outputs(&self, hidden: &Tensor, columns: Option<&Tensor>) -> Tensor {
         let Some(columns) = columns else { return self.output.forward(hidden) };

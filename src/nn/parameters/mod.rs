@@ -207,7 +207,8 @@ impl Parameters {
             return Err(Error::config(NAME, taken(name), DIFFERENT));
         }
         let same_storage = |p: &&Parameter| tensor.numel() > 0 && p.tensor.data_ptr() == tensor.data_ptr();
-        let (kind, device) = (tensor.kind(), tensor.device());
+        let kind = tensor.kind();
+        let device = tensor.device();
         let (got, expected) = match self.list.iter().find(same_storage) {
             Some(other) => (
                 format!("`{name}`, whose tensor is registered as `{}`", other.name),
@@ -293,7 +294,8 @@ mod tests {
     #[test]
     fn values_come_from_the_seed_and_are_the_same_in_both_kinds() {
         let build = |kind| {
-            let (mut p, mut rng) = (Parameters::new(Device::Cpu, kind), Rng::seeded(3));
+            let mut p = Parameters::new(Device::Cpu, kind);
+            let mut rng = Rng::seeded(3);
             let mut scope = p.scope(&mut rng);
             let a = scope.sub("a").uniform("w", &[20, 50], 0.5);
             let b = scope.normal("n", &[1000], 2.0);
@@ -305,7 +307,8 @@ mod tests {
         assert_eq!(b, b64.to_kind(Kind::Float));
         let bound = a64.abs().max().double_value(&[]);
         assert!((0.49..=0.5).contains(&bound), "bound {bound}");
-        let (mean, std) = (b64.mean(Kind::Double).double_value(&[]), b64.std(true).double_value(&[]));
+        let mean = b64.mean(Kind::Double).double_value(&[]);
+        let std = b64.std(true).double_value(&[]);
         assert!(mean.abs() < 0.3 && (std - 2.0).abs() < 0.2, "mean {mean}, std {std}");
         assert!(p.iter().all(|p| p.tensor.requires_grad() && p.tensor.is_leaf()));
         assert_eq!(p.count(), 2000);
@@ -313,7 +316,8 @@ mod tests {
 
     #[test]
     fn the_returned_tensor_is_the_registered_one() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(0);
         let x = p.scope(&mut rng).constant("x", &[2], 3.0);
         (&x * &x).sum(Kind::Double).backward();
         let grad = p.iter().next().map(|p| p.tensor.grad());
@@ -322,7 +326,8 @@ mod tests {
 
     #[test]
     fn scopes_name_and_group() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Float);
+        let mut rng = Rng::seeded(0);
         let mut scope = p.scope(&mut rng);
         let mut conv = scope.sub("conv0");
         let _ = conv.sub("mlp").constant("w", &[1], 0.0);
@@ -335,7 +340,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_reported() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Float);
+        let mut rng = Rng::seeded(0);
         let _ = p.scope(&mut rng).constant("w", &[1], 0.0);
         assert!(p.check().is_ok());
         let _ = p.scope(&mut rng).constant("w", &[1], 0.0);
@@ -358,7 +364,8 @@ mod tests {
     #[test]
     fn an_unavailable_device_is_refused_when_parameters_are_checked() {
         // No machine has that many GPUs.
-        let (mut p, mut rng) = (Parameters::new(Device::Cuda(4096), Kind::Float), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cuda(4096), Kind::Float);
+        let mut rng = Rng::seeded(0);
         let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
         let error = p.check().unwrap_err();
         assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");

@@ -82,7 +82,8 @@ impl Layer {
     /// feed-forward block. If `causal`, a query attends to keys up to its own position, otherwise to all
     /// keys.
     fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
-        let (b, width) = (x.size()[0], x.size()[2]);
+        let b = x.size()[0];
+        let width = x.size()[2];
         let by_head = |x: &Tensor| x.reshape([b, -1, self.heads, width / self.heads]).transpose(1, 2);
         let key = by_head(&key_value.narrow(2, 0, width));
         let value = by_head(&key_value.narrow(2, width, width));

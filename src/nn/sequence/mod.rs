@@ -54,7 +54,8 @@ impl SequenceNetConfig {
     /// [`Error::Config`] for a width or a number of layers below 1, and for heads that don't divide the
     /// width.
     pub(crate) fn build(&self, scope: &mut Scope<'_>, n_inputs: i64, n_positions: i64) -> Result<Box<dyn SequenceNet>> {
-        let (width, layers) = (self.width, self.layers);
+        let width = self.width;
+        let layers = self.layers;
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if width < 1 || layers < 1 {
             let got = format!("{width} wide with {layers} layers");

@@ -152,7 +152,9 @@ impl PrefixCache {
 
     /// Appends rows. The capacity at least doubles if it is too small, up to `limit`.
     fn store(&mut self, new: &Tensor) {
-        let (used, n, width) = (self.prefixes.len() as i64, new.size()[0], new.size()[1]);
+        let used = self.prefixes.len() as i64;
+        let n = new.size()[0];
+        let width = new.size()[1];
         let capacity = self.rows.as_ref().map_or(0, |rows| rows.size()[0]);
         let rows = match self.rows.take() {
             Some(rows) if used + n <= capacity => rows,

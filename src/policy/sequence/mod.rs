@@ -144,7 +144,8 @@ impl SequencePolicy {
 
     /// The network's output for each state, `[states, width]`, in one pass.
     fn hidden(&self, prefixes: &Prefixes<'_>) -> Tensor {
-        let (kind, device) = (self.parameters.kind(), self.parameters.device());
+        let kind = self.parameters.kind();
+        let device = self.parameters.device();
         if prefixes.len() == 0 {
             return Tensor::zeros([0, self.config.net.width], (kind, device));
         }

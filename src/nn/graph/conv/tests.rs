@@ -91,14 +91,16 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
             let messages = (0..edges[0].len()).filter(|&m| edges[end][m] == i as i64);
             messages.map(|m| (edges[1 - end][m] as usize, m)).collect()
         };
-        let (incoming, outgoing) = (received(1), received(0));
+        let incoming = received(1);
+        let outgoing = received(0);
         let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
         // An undirected edge is listed as two messages.
-        let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
+        let neighbours = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
         let inner = match &conv.messages {
             Messages::Gin { inner, eps, whole } => {
                 let mapped = |x: &Tensor| linear(inner, x);
-                let received = mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect());
+                let received =
+                    mapped(&row(i)) * (eps + 1.0) + sum(neighbours().map(|&(j, _)| mapped(&row(j))).collect());
                 let ptr = &batch.arrays.node_ptr;
                 let graph = ptr.windows(2).find(|ends| (ends[0]..ends[1]).contains(&i)).unwrap();
                 let total = || sum((graph[0]..graph[1]).map(row).collect());
@@ -112,7 +114,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
                 let engine = TensorGraphs::new(batch, Kind::Double);
                 let sent = edges.forward(&engine, batch.arrays.messages_per_edge());
                 let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
-                let (row, sent) = (&row, &sent);
+                let row = &row;
+                let sent = &sent;
                 let back = against.iter().flat_map(|against| {
                     outgoing.iter().map(move |&(j, m)| (row(j) + sent.get(m as i64) + against).relu())
                 });
@@ -224,7 +227,8 @@ fn rounds_with_shared_rows_agree_with_formulas() {
                 });
                 Tensor::cat(&each.collect::<Vec<_>>(), 0)
             };
-            let (got, expected) = (gradients(&shared), gradients(&naive));
+            let got = gradients(&shared);
+            let expected = gradients(&naive);
             let off = (&got - &expected).abs().max().double_value(&[]);
             assert!(
                 off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1,
@@ -240,7 +244,9 @@ fn host_rounds_agree_with_tensors() {
     for (kind, (conv, norm)) in
         [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
     {
-        let (schema, states, rng) = (schema(kind), trajectory(kind), &mut Rng::seeded(2));
+        let schema = schema(kind);
+        let states = trajectory(kind);
+        let rng = &mut Rng::seeded(2);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let mut scope = parameters.scope(rng);
@@ -339,7 +345,9 @@ fn gradients_agree_with_finite_differences() {
     for (kind, (conv, norm)) in
         [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
     {
-        let (schema, states, rng) = (schema(kind), trajectory(kind), &mut Rng::seeded(7));
+        let schema = schema(kind);
+        let states = trajectory(kind);
+        let rng = &mut Rng::seeded(7);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
         let config = GraphNetConfig {

@@ -13,7 +13,9 @@ pub(super) const SLOPE: f64 = 0.2;
 /// Implements [`Engine::attend`](super::Engine::attend) for tensors.
 pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
     const MAX: i64 = 2;
-    let (messages, heads, width) = (scores.size()[0], scores.size()[1], values.size()[1]);
+    let messages = scores.size()[0];
+    let heads = scores.size()[1];
+    let width = values.size()[1];
     let zeros = |width: i64| Tensor::zeros([offsets.size()[0], width], (scores.kind(), scores.device()));
     if messages == 0 {
         return zeros(width);
@@ -30,7 +32,9 @@ pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor,
 /// Implements [`Engine::attend_within`](super::Engine::attend_within) for tensors. `rows` holds query, key
 /// and value.
 pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) -> Tensor {
-    let (arrays, width, kind) = (batch.arrays, rows[0].size()[1], rows[0].kind());
+    let arrays = batch.arrays;
+    let width = rows[0].size()[1];
+    let kind = rows[0].kind();
     // Attention among groups of `length` rows.
     let attend = |rows: [Tensor; 3], length: i64, masked: Option<&Tensor>| {
         let [query, key, value] = rows.map(|x| x.view([-1, length, heads, width / heads]).transpose(1, 2));

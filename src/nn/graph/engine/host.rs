@@ -130,7 +130,8 @@ impl Engine for HostGraphs<'_> {
         let parameters = [&norm.weight, &norm.bias, &norm.mean_scale];
         let packed = self.packed.get_or_pack(&parameters, || parameters.map(floats));
         let [weight, bias, mean_scale] = &*packed;
-        let (width, mut first) = (rows.width, 0);
+        let width = rows.width;
+        let mut first = 0;
         for n in self.arrays.sizes() {
             let graph = &mut rows.values[first..first + n * width];
             first += n * width;
@@ -229,11 +230,11 @@ impl Engine for HostGraphs<'_> {
     fn head_scores(&self, rows: &HostRows, parameter: &Tensor) -> HostRows {
         let vectors = self.packed.get_or_pack(&[parameter], || floats(parameter));
         let heads = parameter.size()[0] as usize;
-        let each = rows.values.chunks_exact(rows.width).flat_map(|row| {
+        let scores = rows.values.chunks_exact(rows.width).flat_map(|row| {
             let parts = row.chunks_exact(rows.width / heads).zip(vectors.chunks_exact(rows.width / heads));
             parts.map(|(x, a)| x.iter().zip(a).map(|(&x, a)| a * if x < 0.0 { SLOPE as f32 * x } else { x }).sum())
         });
-        HostRows { values: each.collect(), width: heads }
+        HostRows { values: scores.collect(), width: heads }
     }
 
     fn attend(&self, scores: &HostRows, values: &HostRows, receivers: &Vec<i64>, offsets: &Vec<i64>) -> HostRows {

@@ -56,7 +56,8 @@ fn adjacency(arrays: &GraphArrays, kind: Kind) -> Vec<Tensor> {
 
 /// Computes the sum of the node rows of each graph, `[B, D]`.
 pub(in crate::nn) fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let (b, width) = (batch.len() as i64, nodes.size()[1]);
+    let b = batch.len() as i64;
+    let width = nodes.size()[1];
     match batch.arrays.same_size() {
         Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
         _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),

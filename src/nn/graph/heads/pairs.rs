@@ -100,11 +100,13 @@ impl PairFactors {
     /// With a single column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. So a product of the
     /// two weights and a product with the nodes replace two products with the nodes.
     fn new(query: &Linear, key: &Linear, columns: i64, nodes: &Tensor) -> Self {
-        let (rows, width) = (nodes.size()[0], nodes.size()[1]);
+        let rows = nodes.size()[0];
+        let width = nodes.size()[1];
         if let (1, Some(q), Some(k), true) =
             (columns, query.bias(), key.bias(), rows >= MIN_NODES_PER_WIDTH_TO_MERGE * width)
         {
-            let (query, key) = (query.weight(), key.weight());
+            let query = query.weight();
+            let key = key.weight();
             let transposed = query.tr();
             return Self {
                 first: nodes.shallow_clone(),
@@ -133,7 +135,8 @@ impl PairFactors {
     /// Computes the scores of graphs of different sizes. Each group of graphs of similar size is padded to
     /// its largest graph, instead of the largest graph of the batch.
     fn scores_of_mixed_sizes(&self, batch: &GraphBatch<'_>, columns: i64) -> Tensor {
-        let (query, key) = (&self.first, &self.second);
+        let query = &self.first;
+        let key = &self.second;
         let arrays = batch.arrays;
         let sizes: Vec<usize> = arrays.sizes().collect();
         let zero = Tensor::zeros([1, query.size()[1]], (query.kind(), query.device()));
@@ -150,7 +153,8 @@ impl PairFactors {
             }
             let mut gather = Vec::with_capacity(graphs.len() * largest);
             for (k, &g) in graphs.iter().enumerate() {
-                let (n, first) = (sizes[g], arrays.node_ptr[g]);
+                let n = sizes[g];
+                let first = arrays.node_ptr[g];
                 gather.extend((0..largest).map(|i| if i < n { (first + i) as i64 } else { padding }));
                 for i in 0..n {
                     for j in 0..n {
@@ -159,7 +163,8 @@ impl PairFactors {
                 }
             }
             let gather = Tensor::from_slice(&gather).to_device(query.device());
-            let (q, k) = (query.index_select(0, &gather), key.index_select(0, &gather));
+            let q = query.index_select(0, &gather);
+            let k = key.index_select(0, &gather);
             let factors = Self { first: q, second: k, extra: None };
             parts.push(factors.scores_of_equal_sizes(columns, largest as i64, arrays.is_directed()));
             base += (graphs.len() * largest * largest) as i64;
@@ -258,11 +263,13 @@ fn map_pairs(
 ) -> Vec<f32> {
     let graphs: Vec<usize> = (0..arrays.len()).collect();
     let numbers = parallel::map(&graphs, GRAPHS_PER_THREAD, |&g| {
-        let (first, first_pair) = (arrays.node_ptr[g], arrays.pair_ptr[g]);
+        let first = arrays.node_ptr[g];
+        let first_pair = arrays.pair_ptr[g];
         let n = arrays.node_ptr[g + 1] - first;
         let mut out = Vec::with_capacity(n * n * columns);
         for pair in 0..n * n {
-            let (a, b) = (first + pair / n, first + pair % n);
+            let a = first + pair / n;
+            let b = first + pair % n;
             out.extend((0..columns).map(|column| number(a, b, first_pair + pair, column)));
         }
         out
@@ -290,7 +297,8 @@ pub(in crate::nn) fn edge_pairs(batch: &GraphBatch<'_>) -> Tensor {
 
 /// The indices of both nodes of every ordered pair, `[sum of n * n]` each.
 fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut first = Vec::new();
+    let mut second = Vec::new();
     for ends in batch.arrays.node_ptr.windows(2) {
         for node in ends[0]..ends[1] {
             first.extend(std::iter::repeat_n(node as i64, ends[1] - ends[0]));
@@ -313,7 +321,8 @@ pub(in crate::nn) fn pair_features(arrays: &GraphArrays, walks: usize) -> Vec<f6
     let neighbours = arrays.neighbours();
     let mut values = vec![0.0; arrays.n_pairs() * columns];
     for (nodes, pairs) in arrays.node_ptr.windows(2).zip(arrays.pair_ptr.windows(2)) {
-        let (first, n) = (nodes[0], nodes[1] - nodes[0]);
+        let first = nodes[0];
+        let n = nodes[1] - nodes[0];
         let successors = |i: usize| {
             let targets = neighbours.outgoing(first + i).unwrap_or_else(|| neighbours.incoming(first + i));
             targets.iter().map(move |&(to, _)| to as usize - first)
@@ -364,13 +373,13 @@ mod tests {
             let mut graph = GraphState::with_nodes(kind, 3);
             graph.add_edge(0, 2, Edge::default()).unwrap();
             let values: Vec<f64> = (0..48).map(|k| (f64::from(k) * 0.7).sin()).collect();
-            let one = Tensor::from_slice(&values).view([3, 16]);
+            let rows = Tensor::from_slice(&values).view([3, 16]);
             let mut outcomes = Vec::new();
             for copies in [1, 16] {
                 let states = GraphStates::from(vec![graph.clone(); copies]);
                 let schema = GraphSchema::plain(kind, 3);
                 let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
-                let nodes = one.repeat([copies as i64, 1]);
+                let nodes = rows.repeat([copies as i64, 1]);
                 assert_eq!(PairFactors::new(&head.query, &head.key, 1, &nodes).extra.is_some(), copies > 1);
                 let pairs = head.forward(&TensorGraphs::new(&batch, Kind::Double), &nodes, None);
                 pairs.square().sum(Kind::Double).backward();

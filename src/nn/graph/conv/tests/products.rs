@@ -10,7 +10,8 @@ fn matrix_products_agree_with_formulas() {
         .into_iter()
         .flat_map(|kind| [ConvKind::Gin, ConvKind::GinVirtual].map(|conv| (kind, conv)))
     {
-        let (schema, mut graphs) = (GraphSchema::plain(kind, 50), Vec::new());
+        let schema = GraphSchema::plain(kind, 50);
+        let mut graphs = Vec::new();
         for n in [40, 0, 45, 3] {
             let mut graph = GraphState::with_nodes(kind, n);
             let pairs = (0..n as u32).flat_map(|b| (0..n as u32).map(move |a| (a, b)));

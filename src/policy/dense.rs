@@ -25,8 +25,8 @@ pub struct MlpPolicyConfig {
     /// `true` for a head that estimates log n, the log of the number of paths to a state, for the
     /// maximum-entropy backward policy.
     pub paths: bool,
-    /// The hidden layers of a network for the conditions. Its outputs are added to the first layer. `None`
-    /// (the default) adds a linear map of the conditions instead.
+    /// The hidden layers of a network for the conditions. Its outputs, as many as the first layer's, are
+    /// added to the first layer. `None` (the default) adds a linear map of the conditions instead.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
     /// The number of heads of P_F on the torso, at least 1. A single head is in use at a time
@@ -72,7 +72,7 @@ impl Default for MlpPolicyConfig {
 /// let env = Chain::new(3);
 /// let config = MlpPolicyConfig::default();
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
-// let policy = MlpPolicy::new(&env, Plain, config, device, kind, &mut Rng::seeded(0))?;
+/// let policy = MlpPolicy::new(&env, Plain, config, device, kind, &mut Rng::seeded(0))?;
 /// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())

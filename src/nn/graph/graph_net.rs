@@ -81,8 +81,8 @@ pub struct GraphNetConfig {
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
     /// A factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and log
-    /// F must be of that size. A network with a factor of 1 needs many steps to reach it. A larger factor
-    /// moves an untrained network further from the uniform policy.
+    /// F must be of that size. With a factor of 1 a network needs many steps to reach this size, and more
+    /// steps for log F. A larger factor moves an untrained network further from the uniform policy.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: f64,
     /// The initial bias of the exit action's logit. With 0 an untrained policy takes each legal action about

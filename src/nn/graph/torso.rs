@@ -104,7 +104,7 @@ pub(in crate::nn) fn checked_conditions(
 ) -> Result<Option<Tensor>> {
     match (&batch.conditions, n_conditions) {
         (None, 0) => Ok(None),
-        // Conditions of zero columns are equivalent to no conditions.
+        // Constant conditions have no columns, so they are equivalent to no conditions.
         (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];

@@ -70,7 +70,7 @@ pub(crate) struct MessageRound<T> {
     /// The index of the first message to each receiver, `[R']`.
     pub(crate) offsets: T,
     /// The index of each message in the batch and the row of its receiver, `[M]` each; only for messages with
-    /// edge vectors. Messages against the direction of their edge have the highest indices.
+    /// edge vectors. Messages against the direction of their edge come after all messages along edges.
     edge_messages: Option<(T, T)>,
 }
 

@@ -9,7 +9,7 @@ use crate::nn::graph::torso::Embedded;
 use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
-/// The largest number of nodes for which `Auto` counts automorphisms. Counting them takes exponential time
+/// The largest number of nodes for which `Auto` counts automorphisms. Counting them takes too long
 /// for some larger graphs.
 const MAX_NODES_COUNTED: usize = 8;
 /// The largest number of forward slots for which `Auto` reads symmetry, because it is counted once per slot.

@@ -50,8 +50,7 @@ pub struct GraphActionCategorical {
     host_log_probs: OnceCell<Vec<f64>>,
     /// The log of the sum of exponentials of each state's legal logits, `[states]`, computed on demand.
     log_sum: OnceCell<Tensor>,
-    /// Log-probabilities of all slots, computed on demand; `None` if there isn't a single block with one row
-    /// per state.
+    /// Log-probabilities of all slots, on demand; `None` unless there is one block with a row per state.
     dense: OnceCell<Option<Tensor>>,
 }
 
@@ -176,14 +175,12 @@ impl GraphActionCategorical {
         segment_ids(&self.legal_ptr, self.logits.device())
     }
 
-    /// The log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 for a
-    /// state without a legal slot.
+    /// The log-sum-exp of each state's legal logits, `[states]`, with gradient; 0 without a legal slot.
     pub fn logsumexp(&self) -> Tensor {
         let logits = self.legal_logits();
-        let ids = self.ids();
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
         let empty = from_host(&empty.collect::<Vec<_>>(), logits.kind(), logits.device());
-        segment_logsumexp(logits, &ids, &segment_max(logits, &self.legal_ptr), &empty)
+        segment_logsumexp(logits, &self.ids(), &segment_max(logits, &self.legal_ptr), &empty)
     }
 
     fn log_sum(&self) -> &Tensor {
@@ -239,8 +236,7 @@ impl GraphActionCategorical {
         best.collect::<Result<_>>().map(Slots)
     }
 
-    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 for a state without a
-    /// legal slot.
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 without a legal slot.
     pub fn entropy(&self) -> Tensor {
         let log_probs = self.log_probs();
         -segment_sum(&(log_probs.exp() * &log_probs), &self.ids(), self.len())
@@ -326,8 +322,7 @@ impl Distribution for GraphActionCategorical {
                 "0: discrete actions explore by epsilon and temperature",
             ));
         }
-        // One uniform number is drawn per row before threads start, so the result doesn't depend on their
-        // number.
+        // These are drawn before threads start, so that the result doesn't depend on the number of threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
         if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {

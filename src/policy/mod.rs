@@ -15,6 +15,7 @@
 //! (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
+mod dense_config;
 mod estimators;
 mod features;
 mod graph;
@@ -26,7 +27,8 @@ mod torso;
 mod uniform;
 mod vectors;
 
-pub use dense::{MlpPolicy, MlpPolicyConfig};
+pub use dense::MlpPolicy;
+pub use dense_config::MlpPolicyConfig;
 pub use features::{Features, KHot, Scaled, StateFeatures};
 pub use graph::GraphPolicy;
 pub use heads::MultiHead;

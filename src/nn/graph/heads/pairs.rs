@@ -184,12 +184,11 @@ pub(in crate::nn) fn scores_of_pairs(
     columns: i64,
     nodes: &Tensor,
 ) -> Tensor {
+    let is_directed = batch.arrays.is_directed();
     let scores = match batch.arrays.same_size() {
-        Some(n) if n > 0 => PairFactors::new(query, key, columns, nodes).scores_of_equal_sizes(
-            columns,
-            n as i64,
-            batch.arrays.is_directed(),
-        ),
+        Some(n) if n > 0 => {
+            PairFactors::new(query, key, columns, nodes).scores_of_equal_sizes(columns, n as i64, is_directed)
+        }
         _ => {
             let factors = PairFactors { first: query.forward(nodes), second: key.forward(nodes), extra: None };
             factors.scores_of_mixed_sizes(batch, columns)

@@ -1,12 +1,14 @@
 //! A graph transformer: attention along edges, and to and from a virtual node of each graph.
 
+mod attention_tables;
+
 use tch::Tensor;
 
-use super::attention_tables::{AttentionTables, Group, Relation};
 use super::engine::{scales, sums};
 use super::features::EdgeFeatures;
 use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
+use attention_tables::{AttentionTables, Group, Relation};
 
 /// The width of a feed-forward block's hidden layer, relative to the embedding.
 const FEED_FORWARD: i64 = 4;

@@ -2,12 +2,12 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::heads::size_groups;
 use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
+use crate::nn::graph::heads::size_groups;
 
 /// The relation of a sending row to the row that attends to it, except for the features of an edge.
 #[derive(Clone, Copy)]
-pub(in crate::nn) enum Relation {
+pub(super) enum Relation {
     /// The sender is the virtual node.
     Virtual,
     /// The sender is a node, and the receiver is the virtual node.
@@ -20,7 +20,7 @@ pub(in crate::nn) enum Relation {
 
 impl Relation {
     /// The number of relations in graphs of a schema.
-    pub(in crate::nn) fn count(schema: &GraphSchema) -> usize {
+    pub(super) fn count(schema: &GraphSchema) -> usize {
         match schema.kind {
             GraphKind::Directed => 4,
             GraphKind::Undirected => 3,
@@ -33,11 +33,11 @@ impl Relation {
 /// The rows of a graph are its virtual node, followed by its nodes. The batch has `R = N + B` rows. For
 /// graphs of up to about 270 nodes (at width 128) a table of all pairs, with a number per head, costs less
 /// than gathering a vector for each edge.
-pub(in crate::nn) struct AttentionTables {
+pub(super) struct AttentionTables {
     /// Groups of graphs of similar size, so that a large graph doesn't widen the tables of small graphs.
-    pub(in crate::nn) groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     /// `log(1 + number of messages)` to each row, `[R, 1]`.
-    pub(in crate::nn) log_degree: Tensor,
+    pub(super) log_degree: Tensor,
     /// The index of each row in the concatenated, padded tables of all groups, `[R]`; `None` if there is no
     /// padding.
     table_positions: Option<Tensor>,
@@ -51,15 +51,15 @@ pub(in crate::nn) struct AttentionTables {
 
 /// The tables of a group of `G` graphs. Each is padded to `L` rows, one more than the number of nodes of the
 /// largest graph.
-pub(in crate::nn) struct Group {
+pub(super) struct Group {
     /// `G` and `L`.
-    pub(in crate::nn) sizes: (i64, i64),
+    pub(super) sizes: (i64, i64),
     /// True for pairs without attention, `[G, 1, L, L]`. The last two dimensions are the receiver and the
     /// sender.
-    pub(in crate::nn) masked: Tensor,
+    pub(super) masked: Tensor,
     /// The count of each feature of each pair, `[G, L, L, F]`. Features are edge classes, values of edge
     /// attributes, and relations.
-    pub(in crate::nn) features: Tensor,
+    pub(super) features: Tensor,
     /// The row at each position of the tables, `[G L]`; `None` if there is no padding. Padding repeats the
     /// virtual node of the graph, and no row attends to it.
     rows: Option<Tensor>,
@@ -67,7 +67,7 @@ pub(in crate::nn) struct Group {
 
 impl Group {
     /// Arranges rows `[R, ..]` in the order of the padded tables, `[G L, ..]`.
-    pub(in crate::nn) fn gather(&self, rows: &Tensor) -> Tensor {
+    pub(super) fn gather(&self, rows: &Tensor) -> Tensor {
         match &self.rows {
             Some(indices) => rows.index_select(0, indices),
             None => rows.shallow_clone(),
@@ -180,7 +180,7 @@ impl<'a> HostTables<'a> {
 
 impl AttentionTables {
     /// Builds the tables of a batch of at least one graph.
-    pub(in crate::nn) fn new(batch: &GraphBatch<'_>, schema: &GraphSchema, kind: Kind) -> Self {
+    pub(super) fn new(batch: &GraphBatch<'_>, schema: &GraphSchema, kind: Kind) -> Self {
         let arrays = batch.arrays;
         let device = batch.device();
         let b = arrays.len();
@@ -232,17 +232,17 @@ impl AttentionTables {
     }
 
     /// Arranges vectors of nodes `[N, D]` and of virtual nodes `[B, D]` as rows `[R, D]`.
-    pub(in crate::nn) fn rows(&self, nodes: &Tensor, virtuals: &Tensor) -> Tensor {
+    pub(super) fn rows(&self, nodes: &Tensor, virtuals: &Tensor) -> Tensor {
         Tensor::cat(&[nodes, virtuals], 0).index_select(0, &self.order)
     }
 
     /// Splits rows `[R, D]` into vectors of nodes `[N, D]` and of virtual nodes `[B, D]`.
-    pub(in crate::nn) fn split(&self, rows: &Tensor) -> (Tensor, Tensor) {
+    pub(super) fn split(&self, rows: &Tensor) -> (Tensor, Tensor) {
         (rows.index_select(0, &self.nodes), rows.index_select(0, &self.virtuals))
     }
 
     /// Arranges the padded tables of all groups, `[G L, ..]` each, as rows `[R, ..]`.
-    pub(in crate::nn) fn scatter(&self, groups: &[Tensor]) -> Tensor {
+    pub(super) fn scatter(&self, groups: &[Tensor]) -> Tensor {
         match (&self.table_positions, groups) {
             (None, [rows]) => rows.shallow_clone(),
             (None, _) => Tensor::cat(groups, 0),

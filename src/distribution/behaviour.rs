@@ -1,11 +1,11 @@
-//! Drawing of actions on the host: the policy with exploration.
+//! The probabilities of actions under exploration, and drawing from them, on the host.
 
 use super::Exploration;
 use crate::rows::Masks;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// Everything that drawing needs, on the host and without tensors, so that threads can share it.
+/// The logits, masks and settings that actions are drawn from. It holds no tensors, so threads can share it.
 pub(super) struct Behaviour<'a> {
     pub(super) masks: &'a Masks,
     pub(super) legal_ptr: &'a [usize],
@@ -15,7 +15,10 @@ pub(super) struct Behaviour<'a> {
 }
 
 impl Behaviour<'_> {
-    /// The probabilities of a state's legal slots, after exploration.
+    /// The probabilities of a state's legal slots under exploration.
+    ///
+    /// # Errors
+    /// [`Error::NoLegalAction`] for a state without a legal slot.
     pub(super) fn probs(&self, row: usize) -> Result<Vec<f64>> {
         let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
         let mut probs = self.logits[range.clone()].to_vec();
@@ -26,7 +29,7 @@ impl Behaviour<'_> {
         if self.masks.has_exit && self.legal_slot[range.end - 1] as usize == exit_slot {
             *last += self.exploration.exit_bias();
         }
-        cool(&mut probs, self.exploration.temperature());
+        divide_by_temperature(&mut probs, self.exploration.temperature());
         log_softmax(&mut probs);
         let epsilon = self.exploration.epsilon_value();
         let uniform = epsilon / probs.len() as f64;
@@ -37,22 +40,23 @@ impl Behaviour<'_> {
     }
 }
 
-/// Divides logits by a temperature. If that overflows, only the differences to the largest logit are divided.
-fn cool(logits: &mut [f64], temperature: f64) {
+/// Divides logits by a temperature. If that overflows, the largest logit is subtracted first.
+fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
     let shift =
         if (size / temperature).is_finite() { 0.0 } else { logits.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
-/// Size of values from which on the largest is subtracted first: it would swallow the logarithm of the sum.
-const HUGE: f64 = 1e6;
+/// Above this magnitude [`log_softmax`] subtracts the largest value first, because adding the logarithm of
+/// the sum to it would lose precision.
+const LARGE_LOGIT: f64 = 1e6;
 
 /// Subtracts the log-sum-exp of the values from each.
 pub(super) fn log_softmax(values: &mut [f64]) {
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if most.abs() > HUGE {
-        values.iter_mut().for_each(|value| *value -= most);
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest.abs() > LARGE_LOGIT {
+        values.iter_mut().for_each(|value| *value -= largest);
     }
     let shift = log_sum_exp(values.iter().copied());
     for value in values {
@@ -60,7 +64,8 @@ pub(super) fn log_softmax(values: &mut [f64]) {
     }
 }
 
-/// The index at which the cumulative sum exceeds `u` times the total; never an index of probability zero.
+/// Returns the first index at which the cumulative sum exceeds `u` times the total. An index of probability
+/// zero is never returned.
 pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
     let mut rest = u * probs.iter().sum::<f64>();
     let mut last = 0;
@@ -89,13 +94,18 @@ mod tests {
         assert!((values[0] - half).abs() < 1e-15 && values[0] == values[2] && values[1] < -1e30, "{values:?}");
     }
 
-    /// Where the exit isn't legal, the last legal action isn't taken for it.
+    /// The exit bias isn't added to the last legal action if the exit itself is illegal.
     #[test]
     fn only_a_legal_exit_is_biased() {
         let masks = Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();
         let exploration = Exploration::none().with_exit_bias(2.0).unwrap();
-        let (legal_ptr, legal_slot, logits, exploration) = (&[0, 3, 5], &[0, 1, 2, 0, 1], &[0.0; 5], &exploration);
-        let behaviour = Behaviour { masks: &masks, legal_ptr, legal_slot, logits, exploration };
+        let behaviour = Behaviour {
+            masks: &masks,
+            legal_ptr: &[0, 3, 5],
+            legal_slot: &[0, 1, 2, 0, 1],
+            logits: &[0.0; 5],
+            exploration: &exploration,
+        };
         let [with_exit, without] = [0, 1].map(|row| behaviour.probs(row).unwrap());
         assert!((with_exit[2] / with_exit[0] - 2f64.exp()).abs() < 1e-12, "{with_exit:?}");
         assert!((without[1] / without[0] - 1.0).abs() < 1e-12, "{without:?}");

@@ -1,4 +1,4 @@
-//! Blocks of logits: their shapes, and the position of a state's slots in them.
+//! Blocks of logits: checks of their shapes, and the positions of slots in them.
 
 use tch::Tensor;
 
@@ -6,12 +6,15 @@ use crate::rows::{Block, Masks};
 use crate::{Error, Result};
 
 /// Checks that there is one block per action type, of the shape that the masks require.
+///
+/// # Errors
+/// [`Error::Shape`] otherwise.
 pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
     check_count(masks, blocks.len())?;
     for (tensor, block) in blocks.iter().zip(&masks.blocks) {
         let expected = vec![block.rows() as i64, block.width as i64];
         if tensor.size() != expected {
-            return Err(misshapen(masks, block, expected, tensor.size()));
+            return Err(wrong_shape(masks, block, expected, tensor.size()));
         }
     }
     Ok(())
@@ -30,7 +33,7 @@ fn check_count(masks: &Masks, n: usize) -> Result<()> {
     }
 }
 
-fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Error {
+fn wrong_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Error {
     Error::shape(
         format!("the logit block of {} ({})", block.name, masks.direction),
         expected,
@@ -39,13 +42,16 @@ fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) ->
     )
 }
 
-/// Reorders logits from block by block to state by state.
+/// Reorders logits on the host from block by block to state by state, `[slots]`.
+///
+/// # Errors
+/// [`Error::Shape`] if a block is missing or has another length than the masks require.
 pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f32>> {
     check_count(masks, blocks.len())?;
     for (values, block) in blocks.iter().zip(&masks.blocks) {
         let expected = block.rows() * block.width;
         if values.len() != expected {
-            return Err(misshapen(masks, block, vec![expected as i64], vec![values.len() as i64]));
+            return Err(wrong_shape(masks, block, vec![expected as i64], vec![values.len() as i64]));
         }
     }
     let mut out = Vec::with_capacity(masks.legal.len());
@@ -58,6 +64,9 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
 }
 
 /// Checks that there is one factor per state.
+///
+/// # Errors
+/// [`Error::Shape`] otherwise.
 pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     if scale.size() == [masks.len() as i64] {
         Ok(())
@@ -66,7 +75,7 @@ pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     }
 }
 
-/// The position of each legal slot in the concatenation of all blocks.
+/// The position of each legal slot, state by state, in the concatenation of all blocks.
 pub(super) fn positions(masks: &Masks) -> Vec<i64> {
     let mut base = 0;
     let bases: Vec<usize> = masks
@@ -84,10 +93,10 @@ pub(super) fn positions(masks: &Masks) -> Vec<i64> {
         let mut rest = legal;
         for (block, base) in masks.blocks.iter().zip(&bases) {
             let rows = block.row_ptr[row]..block.row_ptr[row + 1];
-            let (mine, tail) = rest.split_at(rows.len() * block.width);
+            let (slots, tail) = rest.split_at(rows.len() * block.width);
             let first = base + rows.start * block.width;
-            let found = mine.iter().enumerate().filter(|(_, legal)| **legal);
-            out.extend(found.map(|(k, _)| (first + k) as i64));
+            let legal_slots = slots.iter().enumerate().filter(|(_, legal)| **legal);
+            out.extend(legal_slots.map(|(k, _)| (first + k) as i64));
             rest = tail;
         }
     }

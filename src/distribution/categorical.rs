@@ -1,4 +1,4 @@
-//! One softmax per state across all of its legal slots of all action types.
+//! A categorical distribution with one softmax per state across all of its legal slots of all action types.
 
 use std::cell::OnceCell;
 
@@ -13,22 +13,25 @@ use crate::rows::{Masks, Rows, Slots};
 use crate::tensor::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_max, segment_sum};
 use crate::{Error, Result, Rng, parallel};
 
-/// Fewest rows that a thread draws for.
+/// Minimum number of states per thread.
 const MIN_ROWS_PER_THREAD: usize = 256;
 
 /// A categorical distribution per state, over all of its legal slots of all action types at once.
 ///
-/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its rows of
-/// the first block, then of the second, and so on. Illegal slots are left out altogether, instead of getting a large
-/// negative logit. A tensor environment has a single block `[n, A]`.
+/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its
+/// rows of the first block, followed by its rows of the second block, and so on. Illegal slots are left out
+/// of the softmax, instead of getting a large negative logit. A tensor environment has a single block
+/// `[n, A]`.
 ///
-/// The softmax across blocks is that of recursionpharma/gflownet's class of this name; here the masks are a part of the
-/// class.
+/// The class of the same name in recursionpharma/gflownet computes the same softmax across blocks; here the
+/// masks are a part of the distribution.
 ///
 /// ```
-/// use gfn::{distribution::{Distribution, Exploration, GraphActionCategorical}, env::{Direction, Masks, Slots}, Rng};
+/// use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
+/// use gfn::{env::{Direction, Masks, Slots}, Rng};
 /// let masks = Masks::dense(Direction::Forward, 3, vec![true, false, true], true)?;
-/// let dist = GraphActionCategorical::new(masks, &[tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3])])?;
+/// let logits = tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3]);
+/// let dist = GraphActionCategorical::new(masks, &[logits])?;
 /// let action = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0))?;
 /// let log_prob = dist.log_prob(&[0], &action)?;
 /// assert!((log_prob.double_value(&[0]) - 0.5f64.ln()).abs() < 1e-6);
@@ -43,15 +46,16 @@ pub struct GraphActionCategorical {
     /// The slot, within its state, of each legal entry.
     legal_slot: Vec<u32>,
     logits: Logits,
-    /// Log-probabilities of the legal slots on the host, without exploration.
+    /// Log-probabilities of the legal slots on the host, without exploration, computed on demand.
     host_log_probs: OnceCell<Vec<f64>>,
+    /// The log of the sum of exponentials of each state's legal logits, `[states]`, computed on demand.
     log_sum: OnceCell<Tensor>,
-    /// Log-probabilities of all slots; `None` if they need segments.
+    /// Log-probabilities of all slots, on demand; `None` unless there is one block with a row per state.
     dense: OnceCell<Option<Tensor>>,
 }
 
 impl GraphActionCategorical {
-    /// The distribution with these logits: one `[rows, width]` tensor per block of the masks.
+    /// Creates the distribution with these logits: one `[rows, width]` tensor per block of the masks.
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing or has another shape than the masks require.
@@ -62,8 +66,8 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The distribution with logits on the host, one for each slot of each state, legal or not. It is meant for
-    /// drawing: for a few states, tensor operations cost more than the computation in them.
+    /// Creates the distribution with logits on the host: one number for each slot of each state, legal or
+    /// not. Use it to draw actions for a few states, where the overhead of tensor operations would dominate.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one logit per slot.
@@ -81,8 +85,8 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The distribution with the host blocks of a network: one list of `[rows, width]` numbers, row by row, per block
-    /// of the masks.
+    /// Creates the distribution with blocks of logits on the host: per block of the masks a list of
+    /// `rows * width` numbers, row by row.
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing or has another length than the masks require.
@@ -91,8 +95,8 @@ impl GraphActionCategorical {
         Self::on_host(masks, logits)
     }
 
-    /// Multiplies each state's logits by a factor, `[states]`, through which gradients flow. A uniform distribution
-    /// stays uniform.
+    /// Multiplies the logits of each state by a factor. `scale` is `[states]`, and gradients flow through it.
+    /// A uniform distribution stays uniform.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one factor per state.
@@ -101,7 +105,7 @@ impl GraphActionCategorical {
         Ok(Self { logits: self.logits.scaled(scale), ..Self::uniform(self.masks) })
     }
 
-    /// The uniform distribution over the legal slots of each state; it needs no tensor.
+    /// Creates the uniform distribution over the legal slots of each state, without any tensor.
     #[must_use]
     pub fn uniform(masks: Masks) -> Self {
         let mut legal_ptr = Vec::with_capacity(masks.len() + 1);
@@ -122,7 +126,7 @@ impl GraphActionCategorical {
         }
     }
 
-    /// The slots and their legality.
+    /// The masks: the slots of each state, and which of them are legal.
     #[must_use]
     pub fn masks(&self) -> &Masks {
         &self.masks
@@ -171,13 +175,12 @@ impl GraphActionCategorical {
         segment_ids(&self.legal_ptr, self.logits.device())
     }
 
-    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is
-    /// legal.
+    /// The log-sum-exp of each state's legal logits, `[states]`, with gradient; 0 without a legal slot.
     pub fn logsumexp(&self) -> Tensor {
-        let (logits, ids) = (self.legal_logits(), self.ids());
+        let logits = self.legal_logits();
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
         let empty = from_host(&empty.collect::<Vec<_>>(), logits.kind(), logits.device());
-        segment_logsumexp(logits, &ids, &segment_max(logits, &self.legal_ptr), &empty)
+        segment_logsumexp(logits, &self.ids(), &segment_max(logits, &self.legal_ptr), &empty)
     }
 
     fn log_sum(&self) -> &Tensor {
@@ -194,8 +197,8 @@ impl GraphActionCategorical {
     /// # Errors
     /// [`Error::NonFinite`] for a logit that is NaN or infinite.
     pub fn host_log_probs(&self) -> Result<&[f64]> {
-        if let Some(known) = self.host_log_probs.get() {
-            return Ok(known);
+        if let Some(log_probs) = self.host_log_probs.get() {
+            return Ok(log_probs);
         }
         self.check_finite()?;
         let mut out = self.host_logits().to_vec();
@@ -218,7 +221,7 @@ impl GraphActionCategorical {
         ))
     }
 
-    /// The most probable slot of each state; of several, the first.
+    /// The most probable slot of each state; the first if several are equally probable.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a legal slot; [`Error::NonFinite`] for a bad logit.
@@ -226,14 +229,14 @@ impl GraphActionCategorical {
         let log_probs = self.host_log_probs()?;
         let best = (0..self.len()).map(|row| {
             let range = self.legal_range(row)?;
-            let first = log_probs[range.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let place = log_probs[range.clone()].iter().position(|&p| p == first).unwrap_or(0);
-            Ok(self.legal_slot[range.start + place])
+            let largest = log_probs[range.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let position = log_probs[range.clone()].iter().position(|&p| p == largest).unwrap_or(0);
+            Ok(self.legal_slot[range.start + position])
         });
         best.collect::<Result<_>>().map(Slots)
     }
 
-    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 where nothing is legal.
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 without a legal slot.
     pub fn entropy(&self) -> Tensor {
         let log_probs = self.log_probs();
         -segment_sum(&(log_probs.exp() * &log_probs), &self.ids(), self.len())
@@ -242,7 +245,7 @@ impl GraphActionCategorical {
     /// The Kullback-Leibler divergence KL(self || other) of each state in nats, `[states]`, with gradient.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the two don't have the same legal slots.
+    /// [`Error::Shape`] if the two distributions don't have the same legal slots.
     pub fn kl(&self, other: &Self) -> Result<Tensor> {
         if self.legal_ptr != other.legal_ptr || self.legal_slot != other.legal_slot {
             return Err(Error::shape(
@@ -252,10 +255,11 @@ impl GraphActionCategorical {
                 "compare two distributions over the same states and masks",
             ));
         }
-        // A uniform distribution is on the host, so it takes the device of the other one.
+        // A uniform distribution has no device of its own, so it is moved to the device of the other one.
         let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
-        let [mine, theirs] = [self, other].map(|dist| dist.log_probs().to_device(device));
-        let terms = mine.exp() * (&mine - theirs);
+        let log_p = self.log_probs().to_device(device);
+        let log_q = other.log_probs().to_device(device);
+        let terms = log_p.exp() * (&log_p - log_q);
         Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
     }
 
@@ -318,7 +322,7 @@ impl Distribution for GraphActionCategorical {
                 "0: discrete actions explore by epsilon and temperature",
             ));
         }
-        // One uniform number per row, drawn in order, so that the result doesn't depend on the number of threads.
+        // These are drawn before threads start, so that the result doesn't depend on the number of threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
         if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {
@@ -329,9 +333,9 @@ impl Distribution for GraphActionCategorical {
             return slots.collect::<Result<_>>().map(Slots);
         }
         self.check_finite()?;
-        let mut used = vec![false; self.len()];
+        let mut is_used = vec![false; self.len()];
         for &row in rows {
-            *used.get_mut(row).ok_or(Error::out_of_range(row, self.len()))? = true;
+            *is_used.get_mut(row).ok_or(Error::out_of_range(row, self.len()))? = true;
         }
         let behaviour = Behaviour {
             masks: &self.masks,
@@ -341,7 +345,7 @@ impl Distribution for GraphActionCategorical {
             exploration,
         };
         let behaviours = parallel::try_map_range(self.len(), MIN_ROWS_PER_THREAD, |row| {
-            if used[row] { behaviour.probs(row) } else { Ok(Vec::new()) }
+            if is_used[row] { behaviour.probs(row) } else { Ok(Vec::new()) }
         })?;
         let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
             let k = inverse_cdf(&behaviours[row], u);
@@ -361,8 +365,8 @@ impl Distribution for GraphActionCategorical {
         }
         let device = self.logits.device();
         if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
-            let places = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
-            return Ok(log_probs.index_select(0, &index_tensor(&places.collect::<Vec<_>>(), device)));
+            let positions = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
+            return Ok(log_probs.index_select(0, &index_tensor(&positions.collect::<Vec<_>>(), device)));
         }
         let logits = self.legal_logits();
         Ok(logits.index_select(0, &index_tensor(&entries, device))

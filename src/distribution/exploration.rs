@@ -4,14 +4,16 @@ use crate::{Error, Result};
 
 /// Changes to the policy for drawing actions. The objective still scores the policy itself.
 ///
-/// The behaviour is `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon
-/// uniform(legal)`. It changes which trajectories are seen, not what they are trained towards: the balance objectives
-/// are off-policy.
+/// The behaviour is
+/// `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon uniform(legal)`. It
+/// changes which trajectories the objective trains on, but not the objective's optimum, because the balance
+/// objectives are off-policy.
 ///
-/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature. A
-/// distribution that can't follow a setting refuses it when actions are drawn: discrete distributions and Betas on a
-/// box refuse noise, Gaussian steps of a diffusion refuse epsilon. If there is no uniform distribution to mix with, as
-/// on a line, a wide one takes its place.
+/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature.
+/// A distribution that doesn't support a setting returns an error when actions are drawn: discrete
+/// distributions and Beta distributions on a box refuse noise, and Gaussian steps of a diffusion refuse
+/// epsilon. If there is no uniform distribution to mix with, as on a line, `epsilon` mixes in a wide
+/// distribution.
 ///
 /// ```
 /// use gfn::distribution::Exploration;
@@ -36,13 +38,14 @@ impl Default for Exploration {
 }
 
 impl Exploration {
-    /// No exploration: the policy itself.
+    /// Returns the settings without exploration: actions are drawn from the policy itself. This is the
+    /// default.
     #[must_use]
     pub const fn none() -> Self {
         Self { epsilon: 0.0, temperature: 1.0, exit_bias: 0.0, noise: 0.0 }
     }
 
-    /// Draws a uniform legal action with probability `epsilon`.
+    /// Creates settings that draw a uniform legal action with probability `epsilon` and change nothing else.
     ///
     /// # Errors
     /// [`Error::Config`] outside `[0, 1]`.
@@ -50,7 +53,7 @@ impl Exploration {
         Self::none().with_epsilon(epsilon)
     }
 
-    /// Sets `epsilon`, the probability of a uniform legal action.
+    /// Sets `epsilon`, the probability of a uniform legal action. Defaults to 0.
     ///
     /// # Errors
     /// [`Error::Config`] outside `[0, 1]`.
@@ -61,10 +64,10 @@ impl Exploration {
         Ok(Self { epsilon, ..self })
     }
 
-    /// Divides logits by `temperature`.
+    /// Sets the number that logits are divided by. Defaults to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] unless it is positive and finite.
+    /// [`Error::Config`] unless `temperature` is positive and finite.
     pub fn with_temperature(self, temperature: f64) -> Result<Self> {
         if !(temperature > 0.0 && temperature.is_finite()) {
             return Err(Error::config("temperature", temperature, "a positive number"));
@@ -72,10 +75,11 @@ impl Exploration {
         Ok(Self { temperature, ..self })
     }
 
-    /// Adds `exit_bias` to the logit of the exit action; a negative value gives longer trajectories.
+    /// Sets the number that is added to the logit of the exit action; a negative value gives longer
+    /// trajectories. Defaults to 0.
     ///
     /// # Errors
-    /// [`Error::Config`] unless it is finite.
+    /// [`Error::Config`] unless `exit_bias` is finite.
     pub fn with_exit_bias(self, exit_bias: f64) -> Result<Self> {
         if !exit_bias.is_finite() {
             return Err(Error::config("exit_bias", exit_bias, "a finite number"));
@@ -83,10 +87,11 @@ impl Exploration {
         Ok(Self { exit_bias, ..self })
     }
 
-    /// Adds a standard deviation of `noise`, in quadrature, to that of Gaussian steps.
+    /// Sets the standard deviation that is added, in quadrature, to the standard deviation of Gaussian steps.
+    /// Defaults to 0.
     ///
     /// # Errors
-    /// [`Error::Config`] unless it is finite and not negative.
+    /// [`Error::Config`] unless `noise` is finite and not negative.
     pub fn with_noise(self, noise: f64) -> Result<Self> {
         if !(noise >= 0.0 && noise.is_finite()) {
             return Err(Error::config("noise", noise, "a standard deviation of at least 0"));
@@ -106,7 +111,7 @@ impl Exploration {
         self.temperature
     }
 
-    /// The standard deviation added to that of Gaussian steps.
+    /// The standard deviation that is added, in quadrature, to the standard deviation of Gaussian steps.
     #[must_use]
     pub fn noise(&self) -> f64 {
         self.noise

@@ -1,4 +1,5 @@
-//! The logits of a categorical distribution, and those of its legal slots, as a tensor and on the host.
+//! The logits of a categorical distribution, for all slots or only the legal ones, as a tensor or on the
+//! host.
 
 use std::cell::OnceCell;
 
@@ -8,16 +9,16 @@ use super::blocks::positions;
 use crate::rows::Masks;
 use crate::tensor::to_host;
 
-/// The logits of a batch of states, illegal slots included.
+/// The logits of all slots of a batch of states, legal or not.
 #[derive(Debug)]
 pub(super) struct Logits {
-    given: LogitSource,
+    source: LogitSource,
     /// A factor on each state's logits, `[states]`.
     scale: Option<Tensor>,
-    /// The logits of legal slots, state by state, `[legal]`. Computed when needed: drawing alone doesn't need the
-    /// tensor.
+    /// The logits of legal slots, state by state, `[legal]`. Computed on demand, because drawing actions
+    /// doesn't need the tensor.
     legal: OnceCell<Tensor>,
-    /// The logits of legal slots on the host.
+    /// The logits of legal slots on the host, computed on demand.
     host: OnceCell<Vec<f64>>,
 }
 
@@ -27,13 +28,13 @@ enum LogitSource {
     Uniform,
     /// A tensor per block.
     Blocks(Vec<Tensor>),
-    /// A number for each slot, legal or not, in the order of the masks.
+    /// The number of each slot, legal or not, in the order of the masks.
     Host(Vec<f32>),
 }
 
 impl Logits {
-    fn new(given: LogitSource) -> Self {
-        Self { given, scale: None, legal: OnceCell::new(), host: OnceCell::new() }
+    fn new(source: LogitSource) -> Self {
+        Self { source, scale: None, legal: OnceCell::new(), host: OnceCell::new() }
     }
 
     pub(super) fn uniform() -> Self {
@@ -48,18 +49,18 @@ impl Logits {
         Self::new(LogitSource::Host(logits))
     }
 
-    /// The logits with a further factor for each state, `[states]`.
+    /// Returns the logits multiplied by a further factor for each state, `[states]`.
     pub(super) fn scaled(self, scale: &Tensor) -> Self {
         let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
-        Self { scale: Some(scale), ..Self::new(self.given) }
+        Self { scale: Some(scale), ..Self::new(self.source) }
     }
 
     pub(super) fn is_uniform(&self) -> bool {
-        matches!(self.given, LogitSource::Uniform)
+        matches!(self.source, LogitSource::Uniform)
     }
 
     fn first_block(&self) -> Option<&Tensor> {
-        match &self.given {
+        match &self.source {
             LogitSource::Blocks(blocks) => blocks.first(),
             LogitSource::Uniform | LogitSource::Host(_) => None,
         }
@@ -73,10 +74,10 @@ impl Logits {
         self.first_block().map_or(Kind::Float, Tensor::kind)
     }
 
-    /// The logits of the legal slots, `[legal]`.
+    /// The logits of the legal slots, `[legal]`, with gradient.
     pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
         self.legal.get_or_init(|| {
-            let plain = match &self.given {
+            let plain = match &self.source {
                 LogitSource::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
                 LogitSource::Host(logits) => Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
                 LogitSource::Blocks(blocks) => legal_of_blocks(masks, blocks),
@@ -88,18 +89,19 @@ impl Logits {
         })
     }
 
-    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state. There
-    /// `log_softmax` does without segments, in a third of the operations. Illegal slots have minus infinity; the values
-    /// of a state without a legal slot are meaningless.
+    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state.
+    /// For such a block `log_softmax` needs a third of the operations that sums over segments need. Illegal
+    /// slots have minus infinity; the values of a state without a legal slot are meaningless.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
-        let (LogitSource::Blocks(blocks), [block]) = (&self.given, masks.blocks.as_slice()) else { return None };
+        let (LogitSource::Blocks(blocks), [block]) = (&self.source, masks.blocks.as_slice()) else { return None };
         if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
             return None;
         }
         let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();
         for row in illegal.chunks_exact_mut(block.width) {
             if row.iter().all(|illegal| *illegal) {
-                // The values of this row are never used, but its gradient would be NaN and spread.
+                // The values of a row without a legal slot are never used, but its gradient would be NaN and
+                // reach the network's weights.
                 row.fill(false);
             }
         }
@@ -110,9 +112,10 @@ impl Logits {
         Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
     }
 
-    /// The logits of legal slots on the host. Whole blocks are copied once, and legal slots are selected on the host.
+    /// The logits of legal slots on the host. Whole blocks are copied to the host first, and legal slots are
+    /// selected there.
     pub(super) fn host(&self, masks: &Masks) -> &[f64] {
-        self.host.get_or_init(|| match (&self.given, self.legal.get()) {
+        self.host.get_or_init(|| match (&self.source, self.legal.get()) {
             (LogitSource::Uniform, _) => vec![0.0; n_legal(masks)],
             (_, None) if self.scale.is_some() => to_host(self.legal(masks)),
             (_, Some(logits)) => to_host(logits),
@@ -130,12 +133,12 @@ fn n_legal(masks: &Masks) -> usize {
     masks.legal.iter().filter(|legal| **legal).count()
 }
 
-/// The logits of the legal slots, from one number per slot.
+/// Selects the logits of the legal slots from one number per slot.
 fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
     logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
 }
 
-/// The logits of the legal slots, `[legal]`, from one tensor per block.
+/// Selects the logits of the legal slots, `[legal]`, from one tensor per block.
 fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
     let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
@@ -144,7 +147,7 @@ fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     if whole { flat } else { flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())) }
 }
 
-/// The row of the state of each legal slot, `[legal]`.
+/// The index of the state of each legal slot, `[legal]`.
 fn states(masks: &Masks, device: Device) -> Tensor {
     let states = (0..masks.len()).flat_map(|row| std::iter::repeat_n(row as i64, masks.n_legal(row)));
     Tensor::from_slice(&states.collect::<Vec<_>>()).to_device(device)

@@ -18,17 +18,17 @@ use crate::{Result, Rng};
 
 /// A distribution over actions for each state of a batch.
 ///
-/// Several actions may be drawn from, or scored under, one state: `rows[i]` is the state of action `i`. A state that
-/// occurs many times is thus evaluated once.
+/// Methods take a list `rows`: `rows[i]` is the index of the state of action `i`. Several actions may belong
+/// to one state, so a policy evaluates a state once even if it occurs many times.
 pub trait Distribution {
     /// A batch of actions.
     type Actions: Rows;
 
-    /// Whether a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]). A trainer does so by
-    /// default.
+    /// True if a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]), as a trainer
+    /// does by default. Defaults to `true`.
     const MIXES_WITH_UNIFORM: bool = true;
 
-    /// Draws one action for each entry of `rows`, with exploration.
+    /// Draws one action for each entry of `rows`, from the distribution changed by `exploration`.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`](crate::Error::NoLegalAction) for a state without an action to draw;
@@ -36,17 +36,17 @@ pub trait Distribution {
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Self::Actions>;
 
-    /// The log-probability (density) of one action for each entry of `rows`, `[rows.len()]`, with gradient and without
-    /// exploration.
+    /// Returns the log-probability (or log-density) of one action for each entry of `rows`, `[rows.len()]`,
+    /// with gradient and without exploration.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`](crate::Error::IllegalAction), for continuous actions
-    /// [`Error::IllegalStep`](crate::Error::IllegalStep), outside the support;
+    /// [`Error::IllegalAction`](crate::Error::IllegalAction) for a discrete action outside the support;
+    /// [`Error::IllegalStep`](crate::Error::IllegalStep) for a continuous one;
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
-    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log
-    /// edge flow under flow matching.
+    /// Returns the unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`,
+    /// with gradient. Under flow matching it is the log edge flow.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);
@@ -55,8 +55,8 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// The log of the sum of each state's weights, `[states]`, with gradient: log-weights minus it are
-    /// log-probabilities.
+    /// Returns the log of the sum of each state's weights, `[states]`, with gradient. A log-weight minus this
+    /// number is a log-probability.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default).
@@ -64,12 +64,14 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// The entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the default) where it isn't known in closed form.
+    /// Returns the entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the
+    /// default) if it has no closed form.
     fn entropies(&self) -> Option<Tensor> {
         None
     }
 
-    /// All possible actions of each of `rows`: offsets `[rows.len() + 1]`, and the actions.
+    /// Returns all possible actions of each entry of `rows`, as offsets `[rows.len() + 1]` and the
+    /// concatenated actions.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) if they can't be listed (the default).

@@ -1,35 +1,38 @@
-//! Differences of log-probabilities that rounding explains, for checks that evaluate a policy twice.
+//! Tolerances for comparing the log-probabilities of two evaluations of one policy.
 
 use crate::{Error, Result};
 
-/// Allowed difference, per unit of the logits' size. Single precision rounds by 1e-7 of the numbers that are
-/// summed,
-/// which in a network without norms may be thousands of times larger than the logits.
+/// Allowed difference of two log-probabilities, relative to the size of the logits. Single precision rounds
+/// by 1e-7 of the summed numbers. In a network without norms these may be thousands of times larger than the
+/// logits.
 const TOLERANCE: f64 = 1e-3;
-/// The same per unit of 1 plus the log-probability's size, if logits are next to 0.
+/// Allowed difference relative to 1 plus the size of the log-probability. It decides if the logits are close
+/// to 0.
 const LEAST_TOLERANCE: f64 = 1e-5;
-/// Number of states of a batch that are also evaluated alone.
-const ALONE: usize = 8;
+/// Maximum number of states of a batch that are also evaluated alone.
+const N_STATES_ALONE: usize = 8;
 
-/// The size of the logits that gave these log-probabilities: the largest distance from the uniform policy's.
+/// Estimates the size of the logits behind these log-probabilities: the largest finite difference from the
+/// log-probabilities of the uniform policy.
 pub(crate) fn logit_size(log_probs: &[f64], uniform: &[f64]) -> f64 {
-    let apart = log_probs.iter().zip(uniform).map(|(log_prob, uniform)| (log_prob - uniform).abs());
-    apart.filter(|size| size.is_finite()).fold(0.0, f64::max)
+    let distances = log_probs.iter().zip(uniform).map(|(log_prob, uniform)| (log_prob - uniform).abs());
+    distances.filter(|distance| distance.is_finite()).fold(0.0, f64::max)
 }
 
-/// `true` if two log-probabilities of one action are equal up to rounding, in a batch whose logits have this
-/// size.
-pub(crate) fn equal_up_to_rounding(one: f64, other: f64, size: f64) -> bool {
-    // Two zero probabilities agree as well.
-    one == other || (one - other).abs() <= TOLERANCE * size + LEAST_TOLERANCE * (1.0 + one.abs())
+/// Returns `true` if two log-probabilities of one action are equal up to rounding. `size` is the size of the
+/// batch's logits ([`logit_size`]).
+pub(crate) fn equal_up_to_rounding(first: f64, second: f64, size: f64) -> bool {
+    // Log-probabilities of minus infinity agree, although their difference is NaN.
+    first == second || (first - second).abs() <= TOLERANCE * size + LEAST_TOLERANCE * (1.0 + first.abs())
 }
 
-/// Checks that a policy gives a few states alone the log-probabilities that it gave them in a batch. Those of
-/// `row` are
-/// `together[offsets[row]..offsets[row + 1]]`; `alone` evaluates one row, and `words` describes it.
+/// Checks that a policy gives a state the same log-probabilities alone as in a batch, for at most
+/// [`N_STATES_ALONE`] states. `together[offsets[row]..offsets[row + 1]]` are the log-probabilities of state
+/// `row` in the batch, `size` is the size of their logits ([`logit_size`]), `alone` evaluates one state, and
+/// `words` describes it.
 ///
 /// # Errors
-/// [`Error::Contract`] for one that differs, and if `alone` fails.
+/// [`Error::Contract`] for a log-probability that differs, and if `alone` fails.
 pub(crate) fn check_alone(
     offsets: &[usize],
     together: &[f64],
@@ -40,9 +43,9 @@ pub(crate) fn check_alone(
     let n = offsets.len() - 1;
     let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor \
                 on chance (leave batch normalisation in training mode and dropout out of the network)";
-    for row in (0..n).step_by(n.div_ceil(ALONE).max(1)) {
+    for row in (0..n).step_by(n.div_ceil(N_STATES_ALONE).max(1)) {
         let together = &together[offsets[row]..offsets[row + 1]];
-        // Batch normalisation in training mode refuses one state alone.
+        // Batch normalisation in training mode fails on a batch of one state.
         let fails =
             |error: Error| Error::contract(rule, format!("it evaluates {n} states, but fails on one alone: {error}"));
         let alone = alone(row).map_err(fails)?;

@@ -1,4 +1,4 @@
-//! What a policy estimates beside P_F and P_B, and what its network says of a batch of states.
+//! Estimators that policies share, such as log Z, and the output of a policy's network.
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
@@ -7,23 +7,26 @@ use crate::nn::{Group, Mlp, MlpConfig, Scope};
 use crate::quantity::Values;
 use crate::{Error, Result};
 
-/// The outputs of a network for a batch of states, of legal and illegal actions alike.
-/// [`Evaluation::of_network`](crate::policy::Evaluation::of_network) makes distributions of it.
+/// The output of a network for a batch of states. Logits include illegal actions.
+/// [`Evaluation::of_network`](crate::policy::Evaluation::of_network) converts it to distributions.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
-    /// Logits of P_F: one block `[rows, width]` per block of forward actions. For graphs that is `[anchor rows, width]` per action type, in
-    /// the action set's order, exit last.
+    /// Logits of P_F, with one block `[rows, width]` per block of forward actions; `None` if they weren't
+    /// requested. For graphs there is a block `[anchor rows, width]` per action type, in the action set's
+    /// order, with the exit last.
     pub pf: Option<Vec<Tensor>>,
-    /// Logits of P_B: one block per block of backward actions. `None` makes P_B uniform over legal backward actions.
+    /// Logits of P_B, with one block per block of backward actions. `None` makes P_B uniform over legal
+    /// backward actions.
     pub pb: Option<Vec<Tensor>>,
-    /// Its estimates of each state, `[B]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
-    /// [own](crate::quantity::Quantity::Own).
+    /// Further estimates for each state, `[B]` each: log F
+    /// ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), and [custom
+    /// quantities](crate::quantity::Quantity::Own).
     pub values: Values,
-    /// The factor of each state's logits of P_F, `[B]`; `None` for 1.
+    /// A factor on the logits of P_F of each state, `[B]`; `None` for 1.
     pub pf_scale: Option<Tensor>,
 }
 
-/// The estimates of a policy beside P_F and P_B: the part that the settings of all policies share.
+/// The settings of a policy's estimators besides P_F and P_B. All policies share them.
 ///
 /// ```
 /// use gfn::nn::EstimatorsConfig;
@@ -36,27 +39,31 @@ pub struct NetworkOutput {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EstimatorsConfig {
-    /// `true` if there is a state-flow head, for DB and SubTB.
+    /// `true` for a state-flow head, which DB and SubTB need.
     pub flow: bool,
-    /// Initial value of log Z, where there are no conditions. `None` leaves it to the trainer, which estimates it from its first batch
-    /// (the log of the mean of `R P_B / P_F`, with the symmetry correction). With conditions, log Z is a perceptron of them.
+    /// The initial value of log Z without conditions. With `None` (the default) the trainer estimates it from
+    /// its first batch, as the log of the mean of `R P_B / P_F`, with the symmetry correction. With
+    /// conditions log Z is a perceptron of the conditions, and this setting isn't used.
     pub initial_log_z: Option<f64>,
-    /// Width of the condition vectors; 0 for none. Not all policies take any.
+    /// The width of the condition vectors; 0 (the default) for no conditions. Some policies don't support
+    /// conditions.
     pub n_conditions: i64,
-    /// A perceptron of the conditions whose output multiplies the logits of P_F. It controls how sharp P_F is at a temperature (Kim et
-    /// al., *Learning to Scale Logits for Temperature-Conditional GFlowNets*, 2024): a softplus, initially about 1. The network that
-    /// computes the logits gets the condition as well.
+    /// A perceptron of the conditions. The softplus of its output, initially about 1, multiplies the logits
+    /// of P_F, to control how sharp P_F is at a temperature (Kim et al., *Learning to Scale Logits for
+    /// Temperature-Conditional GFlowNets*, 2024). The network that computes the logits reads the conditions,
+    /// too. Defaults to `None`, a factor of 1.
     pub logit_scale: Option<MlpConfig>,
 }
 
 impl EstimatorsConfig {
-    /// A state-flow head or none, no conditions, and log Z from the first batch.
+    /// Creates settings with or without a state-flow head, without conditions, and with log Z from the first
+    /// batch.
     #[must_use]
     pub fn with_flow(flow: bool) -> Self {
         Self { flow, ..Self::default() }
     }
 
-    /// For conditions of this width, and no flow head.
+    /// Creates settings with conditions of this width and without a flow head.
     #[must_use]
     pub fn conditional(n_conditions: i64) -> Self {
         Self { n_conditions, ..Self::default() }
@@ -76,7 +83,8 @@ impl EstimatorsConfig {
     }
 }
 
-/// The estimators that aren't heads of a state: log Z, with a learning rate of its own, and how sharp P_F is under a condition.
+/// The estimators that aren't heads of a state: log Z, in a separate group of parameters, and the factor on
+/// the logits of P_F under conditions.
 ///
 /// ```
 /// use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
@@ -90,61 +98,69 @@ impl EstimatorsConfig {
 #[derive(Debug)]
 pub struct Estimators {
     log_z: LogZ,
+    /// The network of [`EstimatorsConfig::logit_scale`].
     scale: Option<Mlp>,
 }
 
 #[derive(Debug)]
 enum LogZ {
-    /// One number, `[1]`.
+    /// A single number, `[1]`.
     Scalar(Tensor),
-    OfConditions(Mlp),
+    /// A perceptron of the conditions.
+    Conditional(Mlp),
 }
 
-/// The x with softplus(x) = 1.
-const UNIT: f64 = 0.541_324_854_612_918_1;
+/// The number whose softplus is 1.
+const INVERSE_SOFTPLUS_OF_1: f64 = 0.541_324_854_612_918_1;
 
 impl Estimators {
-    /// The estimators that the settings ask for. `of_conditions` is the make of log Z where there are conditions; `None` for a policy
-    /// that takes none.
+    /// Builds the estimators in `config`. `conditional_log_z` has the settings of the perceptron for log Z
+    /// under conditions; `None` for a policy that doesn't support conditions.
     ///
     /// # Errors
-    /// Those of [`EstimatorsConfig::check`], and [`Error::Config`] for conditions that the policy doesn't take.
-    pub fn new(scope: &mut Scope<'_>, config: &EstimatorsConfig, of_conditions: Option<&MlpConfig>) -> Result<Self> {
+    /// The errors of [`EstimatorsConfig::check`], and [`Error::Config`] for conditions that the policy
+    /// doesn't support.
+    pub fn new(
+        scope: &mut Scope<'_>,
+        config: &EstimatorsConfig,
+        conditional_log_z: Option<&MlpConfig>,
+    ) -> Result<Self> {
         config.check()?;
-        // Noise explores where actions are drawn; none is drawn by these.
+        // Noise is for exploration, and no actions are drawn from these networks.
         let perceptron = |scope: &mut Scope<'_>, mlp: &MlpConfig| {
             Mlp::new(scope, config.n_conditions, 1, &MlpConfig { noise: None, ..mlp.clone() })
         };
-        let log_z = match (config.n_conditions, of_conditions) {
+        let log_z = match (config.n_conditions, conditional_log_z) {
             (0, _) => LogZ::Scalar(scope.log_z(config.initial_log_z)),
-            (_, Some(mlp)) => LogZ::OfConditions(perceptron(&mut scope.group(Group::LogZ).sub("log_z"), mlp)),
+            (_, Some(mlp)) => LogZ::Conditional(perceptron(&mut scope.group(Group::LogZ).sub("log_z"), mlp)),
             (n, None) => return Err(Error::config("n_conditions", n, "0: this policy takes no conditions")),
         };
         let scale = config.logit_scale.as_ref().map(|mlp| {
             let scale = perceptron(&mut scope.sub("logit_scale"), mlp);
-            scale.fill_output_bias(UNIT);
+            scale.fill_output_bias(INVERSE_SOFTPLUS_OF_1);
             scale
         });
         Ok(Self { log_z, scale })
     }
 
-    /// log Z of `n` trajectories, `[n]`, with conditions `[n, C]`; `None` where a condition is needed and there is none.
+    /// Returns log Z of `n` trajectories, `[n]`. `conditions` is `[n, C]`. Returns `None` if conditions are
+    /// needed but missing.
     #[must_use]
     pub fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         match &self.log_z {
             LogZ::Scalar(value) => Some(value.expand([n as i64], false)),
-            LogZ::OfConditions(mlp) => conditions.map(|conditions| of_rows(mlp, conditions)),
+            LogZ::Conditional(mlp) => conditions.map(|conditions| evaluate_rows(mlp, conditions)),
         }
     }
 
-    /// The factors of the logits of P_F under conditions `[n, C]`, `[n]`; `None` for 1.
+    /// Returns the factors on the logits of P_F under conditions `[n, C]`, `[n]`; `None` for 1.
     #[must_use]
     pub fn pf_scale(&self, conditions: Option<&Tensor>) -> Option<Tensor> {
-        self.scale.as_ref().zip(conditions).map(|(scale, conditions)| of_rows(scale, conditions).softplus())
+        self.scale.as_ref().zip(conditions).map(|(scale, conditions)| evaluate_rows(scale, conditions).softplus())
     }
 }
 
-/// A number for each row of conditions, `[n]`.
-fn of_rows(mlp: &Mlp, conditions: &Tensor) -> Tensor {
-    mlp.forward(&mlp.suited(conditions)).view(-1)
+/// Computes a number for each row of conditions, `[n]`.
+fn evaluate_rows(mlp: &Mlp, conditions: &Tensor) -> Tensor {
+    mlp.forward(&mlp.convert_input(conditions)).view(-1)
 }

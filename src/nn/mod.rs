@@ -1,4 +1,4 @@
-//! Networks: trained parameters, layers to build estimators from, and graph networks.
+//! Neural networks: trained parameters, layers, estimators, and networks over graphs and sequences.
 
 mod estimators;
 mod graph;

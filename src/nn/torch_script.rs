@@ -4,7 +4,8 @@ use tch::{CModule, Device};
 
 use crate::{Error, Result};
 
-/// Loads a TorchScript file, in evaluation mode: dropout is off and batch norm uses what it has learnt, in whichever mode it was saved.
+/// Loads a TorchScript file to a device, in evaluation mode: dropout is off, and batch norm uses its running
+/// statistics. The mode in which the file was saved doesn't matter.
 ///
 /// ```
 /// use gfn::nn::load_torch_script;
@@ -13,10 +14,10 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// [`Error::File`] for one that isn't there or isn't TorchScript.
+/// [`Error::File`] for a file that doesn't exist or isn't TorchScript.
 pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
     let script = if path.is_file() {
-        // Behind the first line libtorch lists its own calls.
+        // After the first line of the message libtorch lists its call stack.
         CModule::load_on_device(path, device)
             .and_then(|mut script| script.f_set_eval().map(|()| script))
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())

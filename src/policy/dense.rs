@@ -1,62 +1,24 @@
 use std::cell::Cell;
 
-use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::StateFeatures;
+use super::dense_config::MlpPolicyConfig;
 use super::torso::{Torso, VectorTorso};
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, Estimators, EstimatorsConfig, Linear, MlpConfig, NetworkOutput, Parameters, Scope};
+use crate::nn::{BackwardPolicy, Estimators, Linear, NetworkOutput, Parameters, Scope};
 use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
-/// The architecture and size of an [`MlpPolicy`].
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct MlpPolicyConfig {
-    /// The hidden layers.
-    pub mlp: MlpConfig,
-    /// The kind of backward policy.
-    pub backward: BackwardPolicy,
-    /// The state-flow head, log Z, and conditions.
-    pub estimators: EstimatorsConfig,
-    /// `true` if there is a head for the number of paths to a state, for the maximum-entropy backward policy.
-    pub paths: bool,
-    /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
-    /// conditions. Its output has the width of the first layer.
-    #[serde(default)]
-    pub condition_mlp: Option<MlpConfig>,
-    /// Heads of P_F on the one torso; one is in use at a time ([`MlpPolicy::choose_head`]).
-    #[serde(default = "one")]
-    pub heads: usize,
-}
-
-fn one() -> usize {
-    1
-}
-
-impl Default for MlpPolicyConfig {
-    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no conditions, log
-    /// Z from 0.
-    fn default() -> Self {
-        Self {
-            mlp: MlpConfig::default(),
-            backward: BackwardPolicy::SharedTorso,
-            estimators: EstimatorsConfig::default(),
-            paths: false,
-            condition_mlp: None,
-            heads: 1,
-        }
-    }
-}
-
-/// A multi-layer perceptron as the policy of an environment which has the same number of actions in every state: one of vectors, or of
-/// graphs on labelled nodes that stay the same, whose states are given to it as vectors of one length.
+/// A multi-layer perceptron as the policy of an environment with the same number of actions in every state.
+/// States may be vectors, or graphs on a fixed set of labelled nodes. [`StateFeatures`] encode them as
+/// vectors of one length.
 ///
-/// The heads of one torso are the columns of its last layer: logits of P_F (head by head), logits of P_B if it shares
-/// the torso, log F, log n. There is one copy to the device per call.
+/// The columns of the last layer are the logits of P_F (head by head), the logits of P_B if it shares the
+/// torso, log F, and log n.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
@@ -68,7 +30,8 @@ impl Default for MlpPolicyConfig {
 /// # }
 /// let env = Chain::new(3);
 /// let config = MlpPolicyConfig::default();
-/// let policy = MlpPolicy::new(&env, Plain, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+/// let policy = MlpPolicy::new(&env, Plain, config, device, kind, &mut Rng::seeded(0))?;
 /// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
@@ -77,22 +40,25 @@ impl Default for MlpPolicyConfig {
 pub struct MlpPolicy<F> {
     features: F,
     config: MlpPolicyConfig,
-    /// Numbers of P_F and P_B logits.
+    /// The numbers of logits of P_F and of P_B.
     widths: (i64, i64),
-    /// The head of P_F that is in use.
+    /// The index of the head of P_F that is in use.
     head: Cell<usize>,
     torso: Torso,
+    /// The network of P_B, with [`BackwardPolicy::Separate`].
     backward: Option<Torso>,
     estimators: Estimators,
     parameters: Parameters,
 }
 
 impl<F> MlpPolicy<F> {
-    /// A network for the actions of an environment on these features, with weights drawn from `rng`.
+    /// Builds a network for the actions of an environment on these features, with initial weights drawn from
+    /// `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for features without a column, and for sizes below 1. States with other numbers of actions than the initial one
-    /// are refused when they are evaluated.
+    /// [`Error::Config`] for features without a column, for sizes below 1, and for an environment whose
+    /// actions aren't one block with one row per state. A state with another number of actions than the
+    /// initial state is refused when it is evaluated.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -104,8 +70,10 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
-        let (inputs, n_conditions) = (features.width() as i64, config.estimators.n_conditions);
-        let (mlp, condition_mlp) = (config.mlp.clone(), config.condition_mlp.clone());
+        let inputs = features.width() as i64;
+        let n_conditions = config.estimators.n_conditions;
+        let mlp = config.mlp.clone();
+        let condition_mlp = config.condition_mlp.clone();
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             let scope = &mut scope.sub(name);
             Torso::Layers(Box::new(Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())))
@@ -113,12 +81,12 @@ impl<F> MlpPolicy<F> {
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
-    /// The same with a torso of your own in place of the hidden layers, built in the scope that `torso` gets; with
-    /// [`BackwardPolicy::Separate`] a second one is built for P_B. Of the settings in `config`, `condition_mlp` doesn't matter, and `mlp`
-    /// is that of log Z under conditions.
+    /// Builds a policy with a custom torso instead of the hidden layers. `torso` builds it in the scope that
+    /// it receives. With [`BackwardPolicy::Separate`] it is called a second time for P_B. The setting
+    /// `condition_mlp` is ignored, and `mlp` only sets the network of log Z under conditions.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn with_torso<E: DiscreteEnv<Actions = Slots>, T: VectorTorso + 'static>(
         env: &E,
         features: F,
@@ -134,28 +102,30 @@ impl<F> MlpPolicy<F> {
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             let torso = torso(&mut scope.sub(name));
             let heads = Linear::new(&mut scope.sub(&format!("{name}_heads")), torso.width(), outputs);
-            Torso::Own(Box::new(torso), heads)
+            Torso::Custom(Box::new(torso), heads)
         };
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
-    /// A table: a row of logits (and of log F) per state, all 0 at first. `features` numbers the states:
-    /// [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
+    /// Builds a table with a row of outputs (logits, log F) per state, initially 0. `features` numbers the
+    /// states: [`ByNumber`](super::ByNumber) or [`ByIndex`](super::ByIndex). The settings of networks in
+    /// `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::EstimatorsConfig, objective::Quantity, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{nn::EstimatorsConfig, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::VectorEnv, examples::word_env};
     /// let env = word_env(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
-    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
+    /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, device, kind)?;
     /// // Three logits of P_F, one of P_B and log F for each of 9 keys, and log Z.
     /// assert_eq!(Policy::<VectorEnv>::parameters(&policy).map(|p| p.count()), Some(9 * 5 + 1));
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`new`](Self::new), and [`Error::Config`] with conditions, which a table can't take.
+    /// The errors of [`new`](Self::new), and [`Error::Config`] with conditions, which a table can't read.
     pub fn tabular<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -177,10 +147,11 @@ impl<F> MlpPolicy<F> {
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             Torso::Layers(Box::new(Network::table(&mut scope.sub(name), inputs, outputs)))
         };
-        // Nothing is drawn from the generator: the entries start at 0.
+        // The generator isn't used, because the entries start at 0.
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
     }
 
+    /// Builds the policy from networks that `network` builds for a scope, a name and a number of outputs.
     fn assemble<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -189,7 +160,8 @@ impl<F> MlpPolicy<F> {
         rng: &mut Rng,
         mut network: impl FnMut(&mut Scope<'_>, &str, i64) -> Torso,
     ) -> Result<Self> {
-        // Where later states have other slots than the first one, a step shows it.
+        // The state after the first legal action is checked, too: its number of slots may differ from the
+        // initial state's.
         let mut states = env.initial(&[0]);
         let first = env.masks(Direction::Forward, &states);
         if let Some(slot) = first.legal_slots(0).find(|&slot| !first.is_exit(0, slot)) {
@@ -197,8 +169,8 @@ impl<F> MlpPolicy<F> {
             env.step(Direction::Forward, &mut next, &Slots(vec![slot]))?;
             states.append(next);
         }
-        let n_actions = |direction| n_actions(&masks(env, direction, &states)?);
-        let (pf, pb) = (n_actions(Direction::Forward)?, n_actions(Direction::Backward)?);
+        let pf = count_actions(&masks(env, Direction::Forward, &states)?)?;
+        let pb = count_actions(&masks(env, Direction::Backward, &states)?)?;
         config.check()?;
         let shared_pb = if config.backward == BackwardPolicy::SharedTorso { pb } else { 0 };
         let outputs =
@@ -208,8 +180,7 @@ impl<F> MlpPolicy<F> {
         let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope, "pb", pb));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
-        let (widths, head) = ((pf, pb), Cell::new(0));
-        Ok(Self { features, config, widths, head, torso, backward, estimators, parameters })
+        Ok(Self { features, config, widths: (pf, pb), head: Cell::new(0), torso, backward, estimators, parameters })
     }
 
     /// The index of the P_F head in use, from 0.
@@ -221,7 +192,7 @@ impl<F> MlpPolicy<F> {
     /// Switches to another head of P_F, both for sampling and for training.
     ///
     /// # Errors
-    /// [`Error::Config`] for a head that doesn't exist.
+    /// [`Error::Config`] if `head` is not below [`MlpPolicyConfig::heads`].
     pub fn use_head(&self, head: usize) -> Result<()> {
         if head >= self.config.heads {
             return Err(Error::config(
@@ -234,11 +205,12 @@ impl<F> MlpPolicy<F> {
         Ok(())
     }
 
-    /// Draws the head of P_F to use from now on and returns its index: Thompson sampling (Rector-Brooks et al.,
-    /// *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which explores where the heads disagree.
+    /// Switches to a head of P_F that is drawn uniformly, and returns its index. This is Thompson sampling
+    /// (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which
+    /// explores states for which the heads disagree.
     ///
-    /// `Thompson` in the package `gfn-extras` draws a head for each trajectory, and trains every head on a random share of the batch. Without it,
-    /// call this method before each batch.
+    /// Call it before each batch, or use `Thompson` in the package `gfn-extras`, which draws a head for each
+    /// trajectory and trains every head on a random share of the batch.
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));
         self.head.get()
@@ -250,23 +222,24 @@ impl<F> MlpPolicy<F> {
         &self.config
     }
 
-    /// The states' vectors and conditions on the parameters' device.
+    /// Encodes states and copies them and the conditions to the parameters' device.
     fn inputs<S: Rows>(&self, states: &S, conditions: Option<&Tensor>) -> Result<Inputs>
     where
         F: StateFeatures<S>,
     {
-        let (kind, device) = (self.parameters.kind(), self.parameters.device());
+        let kind = self.parameters.kind();
+        let device = self.parameters.device();
         let vectors =
             EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind, device)?;
         let expected = [states.len() as i64, self.config.estimators.n_conditions];
         let conditions = match conditions {
             None if self.config.estimators.n_conditions == 0 => None,
             Some(c) if c.size() == expected => Some(c.to_device(device).to_kind(kind)),
-            given => {
+            conditions => {
                 return Err(Error::shape(
                     "the conditions",
                     expected.to_vec(),
-                    given.map_or_else(Vec::new, Tensor::size),
+                    conditions.map_or_else(Vec::new, Tensor::size),
                     "give one row of `n_conditions` numbers per state",
                 ));
             }
@@ -275,28 +248,18 @@ impl<F> MlpPolicy<F> {
     }
 }
 
-impl MlpPolicyConfig {
-    fn check(&self) -> Result<()> {
-        let refuse = |setting, expected| Err(Error::config(setting, 0, expected));
-        match self.heads {
-            0 => refuse("heads", "at least 1 head of P_F"),
-            _ if self.condition_mlp.is_some() && self.estimators.n_conditions == 0 => {
-                refuse("n_conditions", "the width of the condition vectors that `condition_mlp` takes")
-            }
-            _ => self.estimators.check(),
-        }
-    }
-}
-
-/// The masks as one block with one row per state.
+/// The masks of states, merged into one block with one row per state.
 fn masks<E: DiscreteEnv<Actions = Slots>>(env: &E, direction: Direction, states: &E::States) -> Result<Masks> {
     let masks = env.masks(direction, states).in_one_block();
-    n_actions(&masks)?;
+    count_actions(&masks)?;
     Ok(masks)
 }
 
-/// The number of actions, if they are one block with one row per state.
-pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
+/// Returns the number of actions per state.
+///
+/// # Errors
+/// [`Error::Config`] unless the actions are one block with one row per state.
+pub(super) fn count_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
         blocks => Err(Error::config(
@@ -327,6 +290,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)?),
             _ => None,
         };
+        // Blocks of P_F logits come first, head by head.
         let start = |block: i64| block * pf_width;
         let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
         let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
@@ -336,15 +300,16 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             (None, _, Some(out)) if shared_pb => Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)]),
             _ => None,
         };
-        // The last columns are log F and log n.
-        let before_last = if self.config.paths { -2 } else { -1 };
-        let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, before_last)];
-        let wanted = columns.into_iter().filter(|(_, wanted, _)| *wanted);
-        let values = wanted.flat_map(|(quantity, _, at)| shared.iter().map(move |out| (quantity, out.select(1, at))));
+        // The last columns are log F and log n, in this order.
+        let log_flow_column = if self.config.paths { -2 } else { -1 };
+        let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
+        let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);
+        let values =
+            requested.flat_map(|(quantity, _, column)| shared.iter().map(move |out| (quantity, out.select(1, column))));
         let values = values.collect();
         let pf_scale = pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
         let output = NetworkOutput { pf, pb, values, pf_scale };
-        Evaluation::of_masks(|direction| masks(env, direction, states), wants, output)
+        Evaluation::from_masks(|direction| masks(env, direction, states), wants, output)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
@@ -377,7 +342,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     }
 }
 
-/// A copy of an [`MlpPolicy`] for a roll-out.
+/// A copy of an [`MlpPolicy`] on the host, for a roll-out.
 struct HostMlpPolicy<'a, F> {
     features: &'a F,
     direction: Direction,

@@ -1,4 +1,4 @@
-//! From what a network says to what a policy says.
+//! Conversion of a network's output to the evaluation of a policy.
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
@@ -8,22 +8,24 @@ use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
 
 impl Evaluation<GraphActionCategorical> {
-    /// Distributions over the legal actions of each state, of a network's logits: P_F where there are any, P_B uniform where there are
-    /// none.
+    /// Creates distributions over the legal actions of each state from a network's logits. P_F is missing if
+    /// there are no logits for it; P_B is uniform if there are none.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) for blocks of logits that aren't as the environment's actions.
+    /// [`Error::Shape`](crate::Error::Shape) for blocks of logits that don't have the shapes of the
+    /// environment's actions.
     pub fn of_network<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         states: &E::States,
         wants: Quantities,
         output: NetworkOutput,
     ) -> Result<Self> {
-        Self::of_masks(|direction| Ok(env.masks(direction, states)), wants, output)
+        Self::from_masks(|direction| Ok(env.masks(direction, states)), wants, output)
     }
 
-    /// The same, given the masks of each direction that is asked for, at most once.
-    pub(crate) fn of_masks(
+    /// Creates the evaluation as [`from_network`](Self::of_network) does, with masks from a function that is
+    /// called at most once per direction.
+    pub(crate) fn from_masks(
         mut masks: impl FnMut(Direction) -> Result<Masks>,
         wants: Quantities,
         output: NetworkOutput,

@@ -7,11 +7,11 @@ use crate::env::VectorStates;
 pub enum Features {
     /// `[states, width]` numbers, row by row.
     Dense(Vec<f32>),
-    /// The indices of the entries that are 1, all others being 0: `[states, k]` columns, row by row, with the same `k`
-    /// for every state.
+    /// The indices of the entries that are 1, `[states, k]`, row by row, with the same `k` for every state.
+    /// All other entries are 0.
     ///
-    /// The first layer sums the weights of these columns only, whatever the width: with 512 columns a layer of 256
-    /// takes a fifth of the time.
+    /// The first layer only sums the weights of these columns, so its cost doesn't depend on the width. With
+    /// 512 columns a layer of 256 takes a fifth of the time that it takes with [`Dense`](Self::Dense).
     Active(Vec<i64>),
 }
 
@@ -31,10 +31,10 @@ pub enum Features {
 /// assert_eq!(Scaled.encode(&Slots(vec![5])), Features::Dense(vec![0.5]));
 /// ```
 pub trait StateFeatures<S>: Send + Sync {
-    /// Width of a state's vector.
+    /// The width of a state's vector.
     fn width(&self) -> usize;
 
-    /// The vector of each state, which must not depend on its batch mates.
+    /// Returns the vector of each state. It must not depend on the other states of the batch.
     fn encode(&self, states: &S) -> Features;
 }
 
@@ -48,8 +48,8 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
     }
 }
 
-/// One-hot of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the entry's value and 0
-/// elsewhere. It is encoded as active columns.
+/// The one-hot vector of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the
+/// entry's value and 0 elsewhere. The result is [`Features::Active`].
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{Features, KHot, StateFeatures}};
@@ -64,7 +64,7 @@ pub struct KHot {
 }
 
 impl KHot {
-    /// Features of states with `entries` entries, each in `0..values`.
+    /// Creates features for states with `entries` entries, each in `0..values`.
     #[must_use]
     pub fn new(entries: usize, values: usize) -> Self {
         Self { entries, values }
@@ -78,18 +78,23 @@ impl StateFeatures<VectorStates> for KHot {
     fn encode(&self, states: &VectorStates) -> Features {
         let mut columns = Vec::with_capacity(states.values().len());
         for row in states.rows() {
-            // The network refuses a column out of range; a column in the next entry's block would go unnoticed.
-            let fits = row.len() == self.entries;
+            // -1 makes the network refuse the state. Without it, a value that is too large would fall into
+            // the block of the next entry.
+            let has_right_length = row.len() == self.entries;
             columns.extend(row.iter().enumerate().map(|(d, &x)| {
-                if fits && usize::from(x) < self.values { (d * self.values) as i64 + i64::from(x) } else { -1 }
+                if has_right_length && usize::from(x) < self.values {
+                    (d * self.values) as i64 + i64::from(x)
+                } else {
+                    -1
+                }
             }));
         }
         Features::Active(columns)
     }
 }
 
-/// The entries themselves (torchgfn's identity), scaled from `0..values` to -1 to 1. It needs few inputs, and similar
-/// states have similar vectors.
+/// The entries themselves (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. The
+/// network needs few inputs, and similar states have similar vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaled {
     entries: usize,
@@ -97,7 +102,7 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// Features of states with `entries` entries, each in `0..values`.
+    /// Creates features for states with `entries` entries, each in `0..values`.
     #[must_use]
     pub fn new(entries: usize, values: usize) -> Self {
         Self { entries, values }

@@ -9,7 +9,8 @@ use crate::policy::{Evaluation, Policy};
 use crate::tensor::index_tensor;
 use crate::{Error, Result};
 
-/// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
+/// A policy on graphs from a [`GraphNetwork`]. It encodes each state once, and P_F and P_B have one softmax
+/// per graph across all blocks of logits.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
@@ -37,7 +38,7 @@ impl<N: GraphNetwork> Policy<GraphEnv> for GraphPolicy<N> {
     }
 }
 
-/// Evaluates each state once by a network, in any of its types.
+/// Implements [`Policy::evaluate`]. It isn't generic over the network, so it is compiled once.
 fn evaluate(
     network: &dyn GraphNetwork,
     env: &GraphEnv,
@@ -45,18 +46,21 @@ fn evaluate(
     conditions: Option<&Tensor>,
     wants: Quantities,
 ) -> Result<Evaluation<GraphActionCategorical>> {
-    let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
-    let wanted = [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))];
+    let needs_forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
+    let needs_backward = wants.has(Quantity::LogPb);
     let reduced = reduced_states(network, env, states, conditions.is_none());
     let arrays = reduced.as_ref().map_or_else(|| states.arrays(), |reduced| &reduced.arrays);
     let batch = GraphBatch::new(env.schema(), arrays, conditions, network.parameters().device())?;
     let mut batch = batch.with_label_classes(env.label_classes());
-    let mut made: Vec<Masks> = Vec::new();
-    for (direction, _) in wanted.into_iter().filter(|(_, wanted)| *wanted) {
+    let mut cached_masks: Vec<Masks> = Vec::new();
+    for (direction, is_needed) in [(Direction::Forward, needs_forward), (Direction::Backward, needs_backward)] {
+        if !is_needed {
+            continue;
+        }
         let Some(count) = network.sees_symmetry(direction) else { continue };
         let masks = env.masks(direction, states);
         batch = batch.with_symmetries(MoveSymmetries::of(env, count, &masks, states)?)?;
-        made.push(masks);
+        cached_masks.push(masks);
     }
     let mut output = network.forward(&batch, wants)?;
     if let Some(reduced) = &reduced {
@@ -64,40 +68,40 @@ fn evaluate(
             let Some(blocks) = blocks else { continue };
             let masks = env.masks(direction, states);
             let rows = reduced.rows_of_blocks(env, &masks)?;
-            // Too few or too many are refused below.
+            // A wrong number of blocks is refused when the distribution is built.
             if blocks.len() == rows.len() {
-                let each = blocks.iter().zip(&rows).zip(&masks.blocks);
-                let spread = each.map(|((block, rows), of)| {
-                    let what = || format!("the logit block of {} ({direction})", of.name);
-                    spread(block, rows.given, &rows.read, what)
-                });
-                *blocks = spread.collect::<Result<_>>()?;
+                for ((block, rows), action_block) in blocks.iter_mut().zip(&rows).zip(&masks.blocks) {
+                    let what = || format!("the logit block of {} ({direction})", action_block.name);
+                    *block = expand_rows(block, rows.given, &rows.read, what)?;
+                }
             }
-            made.push(masks);
+            cached_masks.push(masks);
         }
         let n = reduced.arrays.len();
-        let of_states = output.values.into_iter().map(|(quantity, of)| {
-            Ok((quantity, spread(&of, n, &reduced.of, || format!("the network's {quantity:?}"))?))
+        let values = output.values.into_iter().map(|(quantity, values)| {
+            Ok((quantity, expand_rows(&values, n, &reduced.of, || format!("the network's {quantity:?}"))?))
         });
-        output.values = of_states.collect::<Result<_>>()?;
+        output.values = values.collect::<Result<_>>()?;
     }
-    let masks = |direction| {
-        let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
-        Ok(made.unwrap_or_else(|| env.masks(direction, states)))
+    let masks = |direction| match cached_masks.iter().position(|masks| masks.direction == direction) {
+        Some(index) => Ok(cached_masks.swap_remove(index)),
+        None => Ok(env.masks(direction, states)),
     };
-    Evaluation::of_masks(masks, wants, output)
+    Evaluation::from_masks(masks, wants, output)
 }
 
-/// The rows of a network's answer that each row of the states reads.
-fn spread(of_reduced: &Tensor, given: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
-    if of_reduced.size().first() != Some(&(given as i64)) {
+/// Expands a network's output for reduced states to all rows: row `i` of the result is row `rows[i]` of
+/// `output`, which must have `n_rows` rows.
+fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
+    if output.size().first() != Some(&(n_rows as i64)) {
         let remedy = "a network gives one row per graph, or per node where moves are of nodes, of the whole batch";
-        return Err(Error::shape(what(), [given as i64], of_reduced.size(), remedy));
+        return Err(Error::shape(what(), [n_rows as i64], output.size(), remedy));
     }
-    if of_reduced.size().first() == Some(&0) {
-        // All nodes of all states were left out, and nothing is legal at any.
-        let size: Vec<i64> = std::iter::once(rows.len() as i64).chain(of_reduced.size().into_iter().skip(1)).collect();
-        return Ok(Tensor::zeros(size, (of_reduced.kind(), of_reduced.device())));
+    if output.size().first() == Some(&0) {
+        // The reduction removed all nodes of all states. No move at them is legal, so the logits don't
+        // matter.
+        let size: Vec<i64> = std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
+        return Ok(Tensor::zeros(size, (output.kind(), output.device())));
     }
-    Ok(of_reduced.index_select(0, &index_tensor(rows, of_reduced.device())))
+    Ok(output.index_select(0, &index_tensor(rows, output.device())))
 }

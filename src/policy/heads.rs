@@ -1,8 +1,8 @@
 use super::MlpPolicy;
 use crate::Result;
 
-/// A policy with several heads of P_F, one of which is in use at a time, for Thompson sampling
-/// (`Thompson` in the package `gfn-extras`).
+/// A policy with several heads of P_F, for Thompson sampling (`Thompson` in the package `gfn-extras`). A
+/// single head is in use at a time.
 ///
 /// ```
 /// use gfn::policy::{ByNumber, MultiHead, MlpPolicy, MlpPolicyConfig};
@@ -25,7 +25,7 @@ pub trait MultiHead {
     /// Switches to another head, both for sampling and for training.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a head that doesn't exist.
+    /// [`Error::Config`](crate::Error::Config) if `head` is not below [`n_heads`](Self::n_heads).
     fn use_head(&self, head: usize) -> Result<()>;
 }
 

@@ -1,19 +1,21 @@
-//! Policies: from states to P_F, P_B and the state flow, as far as the caller wants them.
+//! Policies: objects that compute P_F, P_B and other estimates, such as the state flow, for a batch of
+//! states.
 //!
-//! | policy | for | what it is |
+//! | policy | environments | estimators |
 //! |---|---|---|
 //! | [`GraphPolicy`] | graph environments | a graph network with a head per action type |
-//! | [`MlpPolicy`] | one block of actions per state | a perceptron on [`StateFeatures`], with conditions if wanted |
-//! | [`MlpPolicy::with_torso`] | the same | a network of your own, with heads |
-//! | [`MlpPolicy::tabular`] | the same, where states can be numbered | a row of logits per state |
+//! | [`MlpPolicy`] | one block of actions per state | a perceptron on [`StateFeatures`] and conditions |
+//! | [`MlpPolicy::with_torso`] | the same | a custom network, with heads |
+//! | [`MlpPolicy::tabular`] | the same, if states can be numbered | a row of logits per state |
 //! | [`SequencePolicy`] | sequences written from left to right | LSTM, GRU or causal transformer |
-//! | [`UniformPolicy`] | any discrete environment | no parameters |
+//! | [`UniformPolicy`] | any discrete environment | equal probabilities, no parameters |
 //! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`] (one-hot of
-//! the state), [`Enumeration`] (the number of the state).
+//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
+//! (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
+mod dense_config;
 mod estimators;
 mod features;
 mod graph;
@@ -25,7 +27,8 @@ mod torso;
 mod uniform;
 mod vectors;
 
-pub use dense::{MlpPolicy, MlpPolicyConfig};
+pub use dense::MlpPolicy;
+pub use dense_config::MlpPolicyConfig;
 pub use features::{Features, KHot, Scaled, StateFeatures};
 pub use graph::GraphPolicy;
 pub use heads::MultiHead;
@@ -45,12 +48,13 @@ use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
 
-/// The answer of a policy for a batch of states: what was wanted is there, or the policy has no such thing.
+/// The result of [`Policy::evaluate`] for a batch of states. A requested quantity is missing only if the
+/// policy doesn't compute it.
 ///
 /// ```
 /// use gfn::policy::Evaluation;
 /// use gfn::objective::Quantity;
-/// // Two states: what any objective may ask for by this name.
+/// // A custom quantity of two states, which an objective can request by its name.
 /// let surprise = tch::Tensor::from_slice(&[0.5, 2.0]);
 /// let evaluation = Evaluation::<()>::default().with(Quantity::Own("the surprise of each state"), surprise);
 /// assert!(evaluation.pf.is_none() && evaluation.values.get(Quantity::LogFlow).is_none());
@@ -61,10 +65,11 @@ pub struct Evaluation<D> {
     pub pf: Option<D>,
     /// P_B of each state; the initial state has none.
     pub pb: Option<D>,
-    /// A frozen forward policy that this one is relative to ([`WithPrior`]).
+    /// P_F of the frozen prior, if the policy has one ([`WithPrior`]).
     pub prior: Option<D>,
-    /// Its estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
-    /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), quantities of its [own](crate::quantity::Quantity::Own).
+    /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
+    /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
+    /// quantities](crate::quantity::Quantity::Own).
     pub values: Values,
 }
 
@@ -75,33 +80,37 @@ impl<D> Default for Evaluation<D> {
 }
 
 impl<D> Evaluation<D> {
-    /// The distributions that are wanted, by their direction, and nothing else.
+    /// Creates an evaluation with the requested ones of P_F and P_B, which `dist` builds, and nothing else.
     pub fn of_directions(wants: Quantities, dist: impl Fn(Direction) -> D) -> Self {
-        let wanted = |quantity, direction| wants.has(quantity).then(|| dist(direction));
-        let (pf, pb) = (wanted(Quantity::LogPf, Direction::Forward), wanted(Quantity::LogPb, Direction::Backward));
+        let build = |quantity, direction| wants.has(quantity).then(|| dist(direction));
+        let pf = build(Quantity::LogPf, Direction::Forward);
+        let pb = build(Quantity::LogPb, Direction::Backward);
         Self { pf, pb, ..Self::default() }
     }
 
-    /// The same with a quantity of each state, `[states]`, if there is a tensor for it.
+    /// Adds a quantity of each state, `[states]`. `None` adds nothing.
     #[must_use]
-    pub fn with(mut self, quantity: Quantity, of_states: impl Into<Option<Tensor>>) -> Self {
-        if let Some(of_states) = of_states.into() {
-            self.values.insert(quantity, of_states);
+    pub fn with(mut self, quantity: Quantity, values: impl Into<Option<Tensor>>) -> Self {
+        if let Some(values) = values.into() {
+            self.values.insert(quantity, values);
         }
         self
     }
 }
 
-/// The estimators of a GFlowNet in one object, so that a state is encoded once and torsos can be shared.
+/// The estimators of a GFlowNet in one object, so that a state is encoded once and estimators can share a
+/// torso.
 ///
-/// A policy never depends on a state's batch mates, nor on chance: a trainer refuses batch normalisation in training mode, and dropout. For graphs up to isomorphism it is equivariant: relabelling a graph
-/// permutes its slots and changes no probability.
+/// The result for a state depends neither on the other states of the batch nor on chance: a trainer refuses
+/// batch normalisation in training mode, and dropout. A policy of graphs up to isomorphism is equivariant:
+/// relabelling a graph permutes its slots and changes no probability.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a policy of `{E}`",
     note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, `SequencePolicy` and others"
 )]
 pub trait Policy<E: Env> {
-    /// Evaluates each state once. `conditions` has a row per state, `[states, C]`.
+    /// Evaluates each state once and returns the quantities in `wants`. `conditions` has a row per state,
+    /// `[states, C]`.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) if a network's output doesn't fit the states.
@@ -113,31 +122,33 @@ pub trait Policy<E: Env> {
         wants: Quantities,
     ) -> Result<Evaluation<E::Dist>>;
 
-    /// A copy of the policy for a roll-out without conditions, which is faster than [`evaluate`](Self::evaluate) for
-    /// the few states of a step and gives the same distributions up to rounding. `None` (the default) if there is no
-    /// such form.
+    /// Returns a copy of the policy for a roll-out without conditions; `None` (the default) if there is none.
+    /// It is faster than [`evaluate`](Self::evaluate) for the few states of a step and gives the same
+    /// distributions up to rounding.
     fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         None
     }
 
-    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`. `None` without an estimator for it.
+    /// Returns log Z for each of `n` trajectories, `[n]`; `None` (the default) if the policy has no estimate.
+    /// `conditions` is `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
     }
 
-    /// The trained parameters; `None` for a policy without any.
+    /// The trained parameters; `None` (the default) for a policy without parameters.
     fn parameters(&self) -> Option<&Parameters> {
         None
     }
 
-    /// The heads of P_F, to switch between them (`Thompson` in the package `gfn-extras`); `None` (the default)
-    /// if the policy can't switch. A policy that wraps another one forwards it.
+    /// The heads of P_F, to switch between them (`Thompson` in the package `gfn-extras`); `None` (the
+    /// default) if the policy can't switch. A policy that wraps another policy returns the heads of that
+    /// policy.
     fn heads(&self) -> Option<&dyn MultiHead> {
         None
     }
 }
 
-/// A policy that a trainer owns; [`Any`] gives its concrete type back.
+/// A policy owned by a trainer. [`Any`] allows a downcast to its concrete type.
 pub(crate) trait OwnedPolicy<E: Env>: Policy<E> + Any {}
 
 impl<E: Env, P: Policy<E> + 'static> OwnedPolicy<E> for P {}

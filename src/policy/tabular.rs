@@ -1,16 +1,17 @@
-//! State numbers as features: one row of parameters per state, or the number itself.
+//! Features from the number of a state: a one-hot vector, or the number itself.
 
 use super::{Features, StateFeatures};
 use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 
-/// One-hot of a vector's number (torchgfn's one-hot): its entries are the digits of a number, the first the most significant.
+/// The one-hot vector of a state's number (torchgfn's one-hot). The entries of a state are the digits of its
+/// number, the most significant digit first.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Features, StateFeatures}};
 /// // Two digits in base 3.
 /// let features = ByNumber::new(2, 3);
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 0], [1, 2]])), Features::Active(vec![0, 5]));
-/// // Neither three in base 3 nor a vector of one entry has a number here.
+/// // A state with a digit of 3, or with a single entry, has no number.
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 3]])), Features::Active(vec![-1]));
 /// assert_eq!(features.encode(&VectorStates::from_rows([[1u16]])), Features::Active(vec![-1]));
 /// ```
@@ -21,13 +22,15 @@ pub struct ByNumber {
 }
 
 impl ByNumber {
-    /// Features of vectors of `width` entries, each below `values`. A vector of fewer entries, with a larger entry, or with a number that
-    /// `width` entries don't have is refused when it occurs.
+    /// Creates features for vectors of `width` entries, each below `values`. The network refuses a vector
+    /// with fewer entries, with an entry of at least `values`, or with a number of at least `values` to the
+    /// power of `width`.
     #[must_use]
     pub fn new(width: u32, values: u16) -> Self {
         Self { width, values }
     }
 
+    /// The number of a state, or -1 if it has none.
     fn number(&self, row: &[u16]) -> i64 {
         let next = |number: i64, &entry: &u16| {
             let number = number.checked_mul(i64::from(self.values))?.checked_add(i64::from(entry))?;
@@ -47,7 +50,8 @@ impl StateFeatures<VectorStates> for ByNumber {
     }
 }
 
-/// One-hot of a state's index among all states, for any environment that can be enumerated.
+/// The one-hot vector of a state's index among all states, for any environment whose states can be
+/// enumerated.
 ///
 /// ```
 /// use gfn::{env::StateGraph, policy::{ByIndex, Features, StateFeatures}, examples::{Chain, Positions}};
@@ -64,7 +68,8 @@ pub struct ByIndex<E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> ByIndex<E> {
-    /// Features by the indices of these states; a state that isn't among them is refused when it occurs.
+    /// Creates features from the indices of the states in `space`. The network refuses a state that isn't in
+    /// `space`.
     #[must_use]
     pub fn new(env: E, space: StateGraph<E>) -> Self {
         Self { env, space }
@@ -81,14 +86,16 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
     }
 }
 
-/// The number of a state as one input (torchgfn's enumeration), scaled from -1 for the first to 1 for the last.
+/// The number of a state as one input (torchgfn's enumeration), scaled from -1 for the first to 1 for the
+/// last.
 ///
-/// torchgfn uses the index itself, which saturates the network; the scale is the only difference.
+/// torchgfn uses the index without scaling, which saturates the network.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Enumeration, Features, StateFeatures}};
 /// let features = Enumeration(ByNumber::new(2, 3));
-/// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 0], [2, 2]])), Features::Dense(vec![-1.0, 1.0]));
+/// let states = VectorStates::from_rows([[0u16, 0], [2, 2]]);
+/// assert_eq!(features.encode(&states), Features::Dense(vec![-1.0, 1.0]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumeration<F>(
@@ -107,7 +114,7 @@ impl<S, F: StateFeatures<S>> StateFeatures<S> for Enumeration<F> {
             Features::Active(numbers) if numbers.iter().all(|number| (0..width).contains(number)) => {
                 Features::Dense(numbers.iter().map(|&number| (number as f64 * scale - 1.0) as f32).collect())
             }
-            // A state without a number stays an invalid column, also of one input, so that it is refused.
+            // A state without a number keeps the invalid column, so that the network refuses it.
             other => other,
         }
     }

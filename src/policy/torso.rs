@@ -1,4 +1,4 @@
-//! A torso that was brought, of a policy of vectors.
+//! Torsos of policies on vectors: perceptrons and custom networks.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::nn::Linear;
 use crate::{Error, Result};
 
-/// From the vectors of states to embeddings: bring your own to an [`MlpPolicy`](super::MlpPolicy)
-/// ([`with_torso`](super::MlpPolicy::with_torso)), which adds a linear layer of heads and log Z.
+/// A custom network from the vectors of states to embeddings.
+/// [`MlpPolicy::with_torso`](super::MlpPolicy::with_torso) adds a linear layer of heads and log Z to it.
 ///
 /// ```
 /// use gfn::{nn::{Linear, Scope}, policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, VectorTorso}};
@@ -23,45 +23,51 @@ use crate::{Error, Result};
 ///         8
 ///     }
 ///     fn embed(&self, columns: &Tensor, _: Option<&Tensor>) -> Result<Tensor> {
-///         let ones = Tensor::zeros([columns.size()[0], 15], (Kind::Float, Device::Cpu)).scatter_value(1, columns, 1.0);
-///         Ok(self.0.forward(&ones).relu())
+///         let zeros = Tensor::zeros([columns.size()[0], 15], (Kind::Float, Device::Cpu));
+///         Ok(self.0.forward(&zeros.scatter_value(1, columns, 1.0)).relu())
 ///     }
 /// }
 /// let (env, mut rng) = (word_env(2, 5), Rng::seeded(0));
 /// let torso = |scope: &mut Scope<'_>| Hidden(Linear::new(scope, 15, 8));
 /// let config = MlpPolicyConfig::default();
-/// let policy = MlpPolicy::with_torso(&env, KHot::new(5, 3), torso, config, Device::Cpu, Kind::Float, &mut rng)?;
-/// assert_eq!(policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?.pf.map(|pf| pf.masks().len()), Some(2));
+/// let (features, device, kind) = (KHot::new(5, 3), Device::Cpu, Kind::Float);
+/// let policy = MlpPolicy::with_torso(&env, features, torso, config, device, kind, &mut rng)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
+/// assert_eq!(evaluation.pf.map(|pf| pf.masks().len()), Some(2));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait VectorTorso: std::fmt::Debug + Send {
     /// The width of an embedding.
     fn width(&self) -> i64;
 
-    /// The embeddings of `n` states, `[n, width]`, under conditions `[n, C]`, if the policy takes any, in the parameters' kind. States are
-    /// numbers of that kind, `[n, features]`, where features are [dense](super::Features::Dense), and whole numbers, the columns that are 1,
-    /// `[n, k]`, where they are [active](super::Features::Active). There is at least one.
+    /// Returns the embeddings of `n >= 1` states, `[n, width]`, in the parameters' kind. `states` is
+    /// `[n, features]`, in the parameters' kind, if the features are [dense](super::Features::Dense). It is
+    /// `[n, k]` (i64), the columns that are 1, if they are [active](super::Features::Active). `conditions` is
+    /// `[n, C]`, in the parameters' kind, if the policy takes conditions.
     ///
     /// # Errors
-    /// Whatever the torso finds wrong.
+    /// Any error of the torso.
     fn embed(&self, states: &Tensor, conditions: Option<&Tensor>) -> Result<Tensor>;
 }
 
-/// What an [`MlpPolicy`](super::MlpPolicy) computes its heads with.
+/// The network of an [`MlpPolicy`](super::MlpPolicy), from states to the outputs of its heads.
 #[derive(Debug)]
 pub(super) enum Torso {
-    /// A perceptron, whose last layer the heads are.
+    /// A perceptron. Its last layer holds the heads.
     Layers(Box<Network>),
-    /// One that was brought, and the layer of the heads.
-    Own(Box<dyn VectorTorso>, Linear),
+    /// A custom torso, and the layer of the heads.
+    Custom(Box<dyn VectorTorso>, Linear),
 }
 
 impl Torso {
-    /// `[states, outputs]`.
+    /// Computes the outputs of all heads, `[states, outputs]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a custom torso returns another shape than `[states, width]`, and its own errors.
     pub(super) fn forward(&self, inputs: &Inputs) -> Result<Tensor> {
         let (torso, heads) = match self {
             Self::Layers(network) => return Ok(network.forward(inputs)),
-            Self::Own(torso, heads) => (torso, heads),
+            Self::Custom(torso, heads) => (torso, heads),
         };
         let states = match &inputs.vectors {
             EncodedVectors::Dense(values) => values.shallow_clone(),
@@ -84,11 +90,11 @@ impl Torso {
         }
     }
 
-    /// [`Network::on_host`] of a perceptron; none of a torso that was brought.
+    /// A copy of these outputs on the host ([`Network::on_host`]); `None` for a custom torso.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         match self {
             Self::Layers(network) => network.on_host(outputs),
-            Self::Own(..) => None,
+            Self::Custom(..) => None,
         }
     }
 }
@@ -105,9 +111,13 @@ mod tests {
     use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
     use crate::quantity::Quantity;
 
-    /// What a torso is to be: zeros of so many rows more than there are states, and of this width, which it says is 4.
+    /// A torso that returns zeros. It has `extra_rows` rows more than there are states, and `actual_width`
+    /// columns instead of 4.
     #[derive(Debug)]
-    struct Zeros(i64, i64);
+    struct Zeros {
+        extra_rows: i64,
+        actual_width: i64,
+    }
 
     impl VectorTorso for Zeros {
         fn width(&self) -> i64 {
@@ -115,30 +125,31 @@ mod tests {
         }
         fn embed(&self, states: &Tensor, _: Option<&Tensor>) -> Result<Tensor> {
             assert_eq!((states.size().as_slice(), states.kind()), ([3, 5].as_slice(), Kind::Int64));
-            Ok(Tensor::zeros([states.size()[0] + self.0, self.1], (Kind::Float, Device::Cpu)))
+            Ok(Tensor::zeros([states.size()[0] + self.extra_rows, self.actual_width], (Kind::Float, Device::Cpu)))
         }
     }
 
     #[test]
-    fn a_torso_gives_a_row_of_its_width_per_state() {
+    fn torso_embeddings_of_a_wrong_shape_are_refused() {
         let env = word_env(2, 5);
-        for (more, width) in [(0, 4), (1, 4), (0, 3)] {
+        for (extra_rows, actual_width) in [(0, 4), (1, 4), (0, 3)] {
             for backward in [BackwardPolicy::Uniform, BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
                 let config = MlpPolicyConfig { backward, ..MlpPolicyConfig::default() };
-                let (torso, rng) = (|_: &mut Scope<'_>| Zeros(more, width), &mut Rng::seeded(0));
+                let torso = |_: &mut Scope<'_>| Zeros { extra_rows, actual_width };
+                let rng = &mut Rng::seeded(0);
                 let features = KHot::new(5, 3);
                 let policy =
                     MlpPolicy::with_torso(&env, features, torso, config, Device::Cpu, Kind::Float, rng).unwrap();
-                let ask = |states: &VectorStates| {
+                let evaluate = |states: &VectorStates| {
                     policy.evaluate(&env, states, None, Quantity::LogPf | Quantity::LogPb).map(|_| ())
                 };
                 assert!(Policy::<VectorEnv>::on_host(&policy, Direction::Forward).is_none());
-                // No state is asked of.
-                ask(&env.initial(&[])).unwrap();
-                match (more, width) {
-                    (0, 4) => ask(&env.initial(&[0; 3])).unwrap(),
+                // The torso isn't called for an empty batch.
+                evaluate(&env.initial(&[])).unwrap();
+                match (extra_rows, actual_width) {
+                    (0, 4) => evaluate(&env.initial(&[0; 3])).unwrap(),
                     _ => {
-                        let message = ask(&env.initial(&[0; 3])).unwrap_err().to_string();
+                        let message = evaluate(&env.initial(&[0; 3])).unwrap_err().to_string();
                         assert!(message.contains("VectorTorso::width"), "{message}");
                     }
                 }

@@ -1,4 +1,4 @@
-//! States as vectors on a device, and the perceptron that evaluates them.
+//! State vectors on a device, and the perceptron that reads them.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::Features;
 use crate::nn::{Activation, HostMlp, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise, floats};
 use crate::{Error, Result};
 
-/// The vectors of a batch of states, checked, on a device.
+/// The vectors of a batch of states, on a device and with valid shapes.
 #[derive(Debug)]
 pub(crate) enum EncodedVectors {
     /// `[states, width]`.
@@ -18,6 +18,12 @@ pub(crate) enum EncodedVectors {
 }
 
 impl EncodedVectors {
+    /// Copies the vectors of `n` states of `width` entries to a device. Dense numbers are converted to
+    /// `kind`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a wrong number of entries or columns; [`Error::Config`] for a column out of
+    /// range.
     pub(crate) fn new(features: Features, n: usize, width: usize, kind: Kind, device: Device) -> Result<Self> {
         let k = features.check(n, width)?;
         Ok(match features {
@@ -37,7 +43,11 @@ impl EncodedVectors {
 }
 
 impl Features {
-    /// Checks that these are the vectors of `n` states; returns the numbers (or active columns) per state.
+    /// Checks that these are the vectors of `n` states with `width` entries. Returns the number of stored
+    /// values (numbers or active columns) per state.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a wrong number of values; [`Error::Config`] for a column out of range.
     fn check(&self, n: usize, width: usize) -> Result<usize> {
         let wrong = |expected: usize, got: usize, remedy| {
             Error::shape("the states' features", [n as i64, expected as i64], [got as i64], remedy)
@@ -67,7 +77,7 @@ impl Features {
     }
 }
 
-/// The inputs of a network.
+/// The inputs of a [`Network`].
 #[derive(Debug)]
 pub(crate) struct Inputs {
     pub(crate) vectors: EncodedVectors,
@@ -75,28 +85,31 @@ pub(crate) struct Inputs {
     pub(crate) conditions: Option<Tensor>,
 }
 
-/// A multi-layer perceptron whose first layer is a table, so that active columns can be summed.
+/// A multi-layer perceptron whose first layer is a table with a row per input, so that active columns are
+/// summed without a matrix product.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that an input's weights lie together.
+    /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that the weights of an input are
+    /// adjacent in memory.
     table: Tensor,
     bias: Option<Tensor>,
     noise: Option<WeightNoise>,
     conditions: Option<ConditionInput>,
     norm: Option<LayerNorm>,
-    /// The layers after the first, unless it is the last.
+    /// The activation of the first layer and the layers after it; `None` if there is a single layer.
     rest: Option<(Activation, Mlp)>,
 }
 
-/// The map from conditions to the first layer, where its result is added to that of the state.
+/// The map from conditions to the first layer. Its output is added to the output of the table.
 #[derive(Debug)]
 enum ConditionInput {
-    Plain(Linear),
-    Network(Mlp),
+    Linear(Linear),
+    Mlp(Mlp),
 }
 
 impl Network {
-    /// A network from `inputs` features and `n_conditions` conditions, with the initial weights of [`Linear`].
+    /// Builds a network from `inputs` features and `n_conditions` conditions to `outputs` numbers. Initial
+    /// weights are distributed as in [`Linear`]. `condition_mlp` replaces the linear map of the conditions.
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         inputs: i64,
@@ -115,8 +128,8 @@ impl Network {
         let conditions = (n_conditions > 0).then(|| {
             let mut scope = layer.sub("conditions");
             match condition_mlp {
-                None => ConditionInput::Plain(Linear::without_bias(&mut scope, n_conditions, width)),
-                Some(config) => ConditionInput::Network(Mlp::new(&mut scope, n_conditions, width, config)),
+                None => ConditionInput::Linear(Linear::without_bias(&mut scope, n_conditions, width)),
+                Some(config) => ConditionInput::Mlp(Mlp::new(&mut scope, n_conditions, width, config)),
             }
         });
         let norm = (first.is_some() && config.layer_norm).then(|| LayerNorm::new(&mut layer.sub("norm"), width));
@@ -127,38 +140,39 @@ impl Network {
         Self { table, bias, noise, conditions, norm, rest }
     }
 
-    /// A row of `outputs` numbers per input, initially 0, and no further layers.
+    /// Builds a network of a single layer without bias: a row of `outputs` numbers per input, initially 0.
     pub(super) fn table(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let table = scope.constant("table", &[inputs, outputs], 0.0);
         Self { table, bias: None, noise: None, conditions: None, norm: None, rest: None }
     }
 
-    /// The first layer's table and bias with the current noise.
-    fn first(&self) -> (Tensor, Option<Tensor>) {
+    /// The table and the bias of the first layer, including the current noise.
+    fn noisy_first_layer(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.table.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
             Some(noise) => (noise.weight(&self.table), self.bias.as_ref().map(|bias| noise.bias(bias))),
         }
     }
 
-    /// A copy of the network on the host with these of its outputs. `None` where libtorch is faster: for a table alone,
-    /// with conditions, and for a first layer so large that copying it costs more than a roll-out gains.
+    /// Copies the network to the host, restricted to a range of outputs. Returns `None` for a network with
+    /// conditions, for a table without further layers, which libtorch evaluates faster, and for a first layer
+    /// so large that copying it costs more time than a roll-out saves.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
-        const MOST_WEIGHTS: usize = 1 << 20;
+        const MAX_TABLE_WEIGHTS: usize = 1 << 20;
         let (_, mlp) = self.rest.as_ref()?;
-        if self.conditions.is_some() || self.table.numel() > MOST_WEIGHTS {
+        if self.conditions.is_some() || self.table.numel() > MAX_TABLE_WEIGHTS {
             return None;
         }
         let rest = HostMlp::after_layer(self.norm.as_ref(), mlp, outputs)?;
-        let (table, bias) = self.first();
+        let (table, bias) = self.noisy_first_layer();
         let inputs = table.size()[0] as usize;
         let bias = bias.map_or_else(|| vec![0.0; table.size()[1] as usize], |bias| floats(&bias));
         Some(HostNetwork { inputs, table: floats(&table), bias, rest })
     }
 
-    /// `[states, outputs]`.
+    /// Computes the outputs, `[states, outputs]`.
     pub(crate) fn forward(&self, inputs: &Inputs) -> Tensor {
-        let (table, bias) = self.first();
+        let (table, bias) = self.noisy_first_layer();
         let mut x = match (&inputs.vectors, bias) {
             (EncodedVectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
             (EncodedVectors::Dense(values), None) => values.matmul(&table),
@@ -173,8 +187,8 @@ impl Network {
             }
         };
         match (&self.conditions, &inputs.conditions) {
-            (Some(ConditionInput::Plain(layer)), Some(conditions)) => x += layer.forward(conditions),
-            (Some(ConditionInput::Network(mlp)), Some(conditions)) => x += mlp.forward(conditions),
+            (Some(ConditionInput::Linear(layer)), Some(conditions)) => x += layer.forward(conditions),
+            (Some(ConditionInput::Mlp(mlp)), Some(conditions)) => x += mlp.forward(conditions),
             _ => {}
         }
         if let Some(norm) = &self.norm {
@@ -187,7 +201,7 @@ impl Network {
     }
 }
 
-/// A copy of a [`Network`] on the host, for the small batches of a roll-out.
+/// A copy of a [`Network`] on the host in single precision, for the small batches of a roll-out.
 #[derive(Debug)]
 pub(super) struct HostNetwork {
     inputs: usize,
@@ -199,7 +213,10 @@ pub(super) struct HostNetwork {
 }
 
 impl HostNetwork {
-    /// `[states, outputs]`.
+    /// Computes the outputs of `n` states, `[n, outputs]`, row by row.
+    ///
+    /// # Errors
+    /// The errors of [`EncodedVectors::new`], for features that don't fit.
     pub(super) fn forward(&self, features: &Features, n: usize) -> Result<Vec<f32>> {
         let k = features.check(n, self.inputs)?;
         let width = self.bias.len();
@@ -240,7 +257,7 @@ mod tests {
         (network, parameters)
     }
 
-    /// Active columns and the same vectors written out give equal outputs and equal gradients.
+    /// Active columns give the same outputs and gradients as the equivalent dense vectors.
     #[test]
     fn active_columns_are_ones() {
         let conditions = Tensor::from_slice(&[0.3, -1.0, 2.0, 0.5]).view([2, 2]);
@@ -292,10 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn states_that_do_not_fit_their_features_are_refused_with_what_would() {
+    fn states_that_do_not_fit_their_features_are_refused_with_a_remedy() {
         use crate::env::VectorStates;
         use crate::policy::{KHot, StateFeatures};
-        // A value too large, and another number of entries.
+        // The value 6 is too large for the first features; the second ones have another number of entries.
         for features in [KHot::new(2, 5), KHot::new(3, 8)] {
             let width = StateFeatures::<VectorStates>::width(&features);
             let error = features.encode(&VectorStates::from_rows([[0, 6]])).check(1, width).unwrap_err().to_string();

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use super::expected_graphs::ExpectedGraphs;
 use super::features::Labels;
-use super::fits::Fits;
 use super::heads::edge_pairs;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
@@ -19,28 +19,31 @@ pub struct EdgeMlpConfig {
     pub mlp: MlpConfig,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// The state-flow head, log Z, and conditions.
+    /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeMlpConfig {
-    /// Two hidden layers of 256 with ReLU, uniform P_B, no flow head, no conditions, log Z from 0.
+    /// Two hidden layers of 256 with ReLU, uniform P_B, no flow head, no conditions, log Z from the first
+    /// batch.
     fn default() -> Self {
         Self { mlp: MlpConfig::default(), backward: BackwardPolicy::Uniform, estimators: EstimatorsConfig::default() }
     }
 }
 
-/// The plain baseline for graphs on a fixed set of labelled nodes: a perceptron on the flattened adjacency matrix.
+/// A perceptron on the flattened adjacency matrix: a baseline for graphs on a fixed set of labelled nodes.
 ///
-/// Its input has, for every ordered pair of nodes, the edge's class and attributes as one-hot, and those of every node
-/// where there is a choice. Its output has the logits of every action type: a row for the graph, for each node or for
-/// each ordered pair. The logits of edges are taken from the rows of pairs. Nodes share no weights, so it isn't
-/// equivariant and doesn't generalise to another number of nodes.
+/// The input has the one-hot class and attributes of the edge of every ordered pair of nodes, and of every
+/// node if nodes have several classes or attributes. The output has the logits of every action type: a row
+/// for the graph, for each node or for each ordered pair. The logits of an edge are those of its pair. Nodes
+/// share no weights, so the network isn't equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}, examples::Triangles, Rng};
+/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, objective::Quantities, policy::{GraphPolicy, Policy}};
+/// use gfn::{Rng, examples::Triangles};
 /// let env = Triangles::env();
-/// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+/// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, kind, &mut Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().n_actions(), [4, 4]);
 /// # Ok::<(), gfn::Error>(())
@@ -48,49 +51,53 @@ impl Default for EdgeMlpConfig {
 #[derive(Debug)]
 pub struct EdgeMlp {
     config: EdgeMlpConfig,
-    fits: Fits,
+    expected_graphs: ExpectedGraphs,
     pf: Vec<Columns>,
     pb: Vec<Columns>,
-    /// Outputs: logits of P_F, then of P_B if it shares the torso, then log F.
+    /// The network whose outputs are the logits of P_F, the logits of P_B if it shares the torso, and log F.
     torso: Mlp,
+    /// The network of P_B, with [`BackwardPolicy::Separate`].
     backward: Option<Mlp>,
     estimators: Estimators,
     parameters: Parameters,
 }
 
-/// The columns of an output layer that form one block of logits.
+/// The columns of an output layer that form a block of logits.
 #[derive(Debug)]
 struct Columns {
     anchor: Anchor,
+    /// The number of logits per anchor.
     width: i64,
+    /// The first column.
     first: i64,
+    /// The number of columns.
     n: i64,
 }
 
 impl EdgeMlp {
-    /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
+    /// Builds a network for the graphs and actions of an environment, with initial weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose graphs start with no nodes or with fewer than they can have, and for
-    /// sizes below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device
-    /// that isn't there.
+    /// [`Error::Config`] for an environment whose initial graphs have no nodes or fewer than the maximum
+    /// number, and for sizes below 1; [`Error::Contract`] for an initial graph that violates the schema;
+    /// [`Error::Device`] for a device that isn't available.
     pub fn new(env: &GraphEnv, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema().clone();
-        let start = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
-        if start != schema.max_nodes || start == 0 {
+        let n_nodes = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
+        if n_nodes != schema.max_nodes || n_nodes == 0 {
             return Err(Error::config(
                 "the environment of an `EdgeMlp`",
-                format!("one whose graphs have {start} nodes at first and {} at most", schema.max_nodes),
+                format!("one whose graphs have {n_nodes} nodes at first and {} at most", schema.max_nodes),
                 "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
             ));
         }
         config.estimators.check()?;
-        let shared = config.backward == BackwardPolicy::SharedTorso;
+        let is_pb_shared = config.backward == BackwardPolicy::SharedTorso;
         let mut outputs = 0;
-        let pf = columns(env.actions(), Direction::Forward, start, &mut outputs);
-        let mut of_backward = 0;
-        let pb_outputs = if shared { &mut outputs } else { &mut of_backward };
-        let pb = columns(env.actions(), Direction::Backward, start, pb_outputs);
+        let pf = columns(env.actions(), Direction::Forward, n_nodes, &mut outputs);
+        let mut separate_outputs = 0;
+        let pb_outputs = if is_pb_shared { &mut outputs } else { &mut separate_outputs };
+        let pb = columns(env.actions(), Direction::Backward, n_nodes, pb_outputs);
         outputs += i64::from(config.estimators.flow);
 
         let inputs = n_inputs(&schema) as i64 + config.estimators.n_conditions;
@@ -98,12 +105,12 @@ impl EdgeMlp {
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, &config.mlp);
         let backward = (config.backward == BackwardPolicy::Separate)
-            .then(|| Mlp::new(&mut scope.sub("pb"), inputs, of_backward, &config.mlp));
+            .then(|| Mlp::new(&mut scope.sub("pb"), inputs, separate_outputs, &config.mlp));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
-        // Labels are positions in the input, so the number of nodes is checked when a batch is encoded.
-        let fits = Fits { schema, n_labels: None, labels: Labels::default() };
-        Ok(Self { config, fits, pf, pb, torso, backward, estimators, parameters })
+        // Labels are positions in the input, so `inputs` checks the number of nodes.
+        let expected_graphs = ExpectedGraphs { schema, n_labels: None, labels: Labels::default() };
+        Ok(Self { config, expected_graphs, pf, pb, torso, backward, estimators, parameters })
     }
 
     /// The network's configuration.
@@ -112,11 +119,16 @@ impl EdgeMlp {
         &self.config
     }
 
-    /// The graphs, and their conditions, as rows of numbers.
+    /// Encodes graphs and their conditions, `[B, inputs]`.
+    ///
+    /// # Errors
+    /// An error for graphs or conditions that the network wasn't built for.
     fn inputs(&self, batch: &GraphBatch<'_>) -> Result<Tensor> {
-        self.fits.check(batch)?;
-        let schema = &self.fits.schema;
-        let (n, width, kind) = (schema.max_nodes, n_inputs(schema), self.parameters.kind());
+        self.expected_graphs.check(batch)?;
+        let schema = &self.expected_graphs.schema;
+        let n = schema.max_nodes;
+        let width = n_inputs(schema);
+        let kind = self.parameters.kind();
         if let Some(got) = batch.arrays.sizes().find(|&size| size != n) {
             return Err(Error::shape(
                 "a graph's list of nodes",
@@ -136,7 +148,7 @@ impl EdgeMlp {
         })
     }
 
-    /// The blocks of logits in these columns of `[B, outputs]`.
+    /// Extracts blocks of logits from the outputs, `[B, outputs]`.
     fn blocks(&self, batch: &GraphBatch<'_>, outputs: &Tensor, columns: &[Columns]) -> Vec<Tensor> {
         let block = |columns: &Columns| {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
@@ -149,7 +161,8 @@ impl EdgeMlp {
     }
 }
 
-/// The columns of an output layer for each action type's block, from column `end` on.
+/// Assigns columns of an output layer to the block of each action type, beginning at column `end`. Advances
+/// `end` past them.
 fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -> Vec<Columns> {
     let blocks = actions.heads(direction).map(|(_, _, head)| {
         let rows = match head.anchor {
@@ -165,23 +178,24 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
     blocks.collect()
 }
 
-/// Inputs for one node and for one ordered pair. If there is only one class, a node needs no input for it; a pair does,
-/// to say that there is an edge.
+/// The numbers of inputs per node and per ordered pair. A single class needs an input for a pair, which shows
+/// that there is an edge, but none for a node.
 fn widths(schema: &GraphSchema) -> (usize, usize) {
     let values = |attributes: &[u8]| attributes.iter().map(|&n| usize::from(n)).sum::<usize>();
     let node_classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };
     (node_classes + values(&schema.node_attributes), schema.edge_classes + values(&schema.edge_attributes))
 }
 
+/// The number of inputs without conditions.
 fn n_inputs(schema: &GraphSchema) -> usize {
     let (node, pair) = widths(schema);
     schema.max_nodes * (node + schema.max_nodes * pair)
 }
 
-/// Writes the input of graph `g`: pairs first, then nodes.
+/// Writes the input of graph `g`: its pairs, followed by its nodes.
 fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64]) {
-    let nodes_of = &arrays.nodes[arrays.node_ptr[g]..arrays.node_ptr[g + 1]];
-    let n = nodes_of.len();
+    let graph_nodes = &arrays.nodes[arrays.node_ptr[g]..arrays.node_ptr[g + 1]];
+    let n = graph_nodes.len();
     let (node_width, pair_width) = widths(schema);
     let set = |row: &mut [f64], limits: &[u8], values: &[u8]| {
         let mut first = 0;
@@ -194,15 +208,15 @@ fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64])
     };
     let (pairs, nodes) = row.split_at_mut(n * n * pair_width);
     for (a, b, edge) in arrays.edges_of(g) {
-        let both = [Some((a, b)), (!arrays.is_directed()).then_some((b, a))];
-        for (i, j) in both.into_iter().flatten() {
+        let pairs_of_edge = [Some((a, b)), (!arrays.is_directed()).then_some((b, a))];
+        for (i, j) in pairs_of_edge.into_iter().flatten() {
             let (class, attributes) = pairs[(i * n + j) * pair_width..][..pair_width].split_at_mut(schema.edge_classes);
             class[usize::from(edge.class)] = 1.0;
             set(attributes, &schema.edge_attributes, edge.attributes.values());
         }
     }
     if node_width > 0 {
-        for (node, row) in nodes_of.iter().zip(nodes.chunks_exact_mut(node_width)) {
+        for (node, row) in graph_nodes.iter().zip(nodes.chunks_exact_mut(node_width)) {
             let classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };
             let (class, attributes) = row.split_at_mut(classes);
             if let Some(class) = class.get_mut(usize::from(node.class)) {
@@ -217,21 +231,21 @@ impl GraphNetwork for EdgeMlp {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let shared_pb = wants.has(Quantity::LogPb) && self.config.backward == BackwardPolicy::SharedTorso;
         let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
-        let own_pb = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
+        let separate_pb = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
         let needs_torso = wants.has(Quantity::LogPf) || shared_pb || log_flow;
-        if !needs_torso && own_pb.is_none() {
+        if !needs_torso && separate_pb.is_none() {
             return Ok(NetworkOutput::default());
         }
         let inputs = self.inputs(batch)?;
         let outputs = needs_torso.then(|| self.torso.forward(&inputs));
-        let own = own_pb.map(|network| network.forward(&inputs));
-        let of_pb = own.as_ref().or(outputs.as_ref().filter(|_| shared_pb));
+        let separate_outputs = separate_pb.map(|network| network.forward(&inputs));
+        let pb_outputs = separate_outputs.as_ref().or(outputs.as_ref().filter(|_| shared_pb));
         Ok(NetworkOutput {
             pf: outputs
                 .as_ref()
                 .filter(|_| wants.has(Quantity::LogPf))
                 .map(|outputs| self.blocks(batch, outputs, &self.pf)),
-            pb: of_pb.map(|outputs| self.blocks(batch, outputs, &self.pb)),
+            pb: pb_outputs.map(|outputs| self.blocks(batch, outputs, &self.pb)),
             values: outputs.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, -1))).collect(),
             pf_scale: self.estimators.pf_scale(batch.conditions.as_ref()),
         })

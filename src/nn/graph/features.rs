@@ -1,4 +1,4 @@
-//! Learned vectors for the classes, labels and attributes of nodes and edges.
+//! Initial features of nodes and edges: learned vectors of their classes, labels and attributes, and counts.
 
 use tch::Tensor;
 
@@ -7,7 +7,8 @@ use super::heads::pair_features;
 use crate::graph::{Attributes, GraphArrays, GraphKind, GraphSchema};
 use crate::nn::{Linear, Scope};
 
-/// The class of each label of a node, as far as a network tells labels apart; none if it doesn't.
+/// The class of each node label. A network distinguishes labels of different classes. Empty if the network
+/// doesn't read labels.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Labels(pub(crate) Vec<u32>);
 
@@ -17,23 +18,24 @@ impl Labels {
         self.0.iter().max().map_or(0, |&last| last as usize + 1)
     }
 
-    /// The class of a label; labels behind share the last one. 0 where labels aren't used.
+    /// The class of a label. Labels beyond the list have the last class. Returns 0 if labels aren't used.
     pub(crate) fn class(&self, label: u32) -> usize {
         self.0.get(label as usize).or(self.0.last()).map_or(0, |&class| class as usize)
     }
 }
 
-/// A learned vector for each value of each attribute, unset included.
+/// A learned vector for each value of each attribute, including unset.
 #[derive(Debug)]
 struct AttributeTable {
-    /// The vectors, attribute by attribute, `[values, D]`.
+    /// The vectors, attribute by attribute, `[values, D]`. The first vector of an attribute is that of unset.
     vectors: Tensor,
     /// The index of each attribute's first vector.
     starts: Vec<i64>,
 }
 
 impl AttributeTable {
-    /// A table for attributes with the given numbers of values, each with unset besides; `None` without attributes.
+    /// Builds a table for attributes with these numbers of values, to which unset is added. Returns `None` if
+    /// there are no attributes.
     fn new(scope: &mut Scope<'_>, sizes: &[u8], width: i64) -> Option<Self> {
         let mut starts = Vec::with_capacity(sizes.len());
         let mut values = 0;
@@ -44,7 +46,7 @@ impl AttributeTable {
         (values > 0).then(|| Self { vectors: scope.normal("attribute", &[values, width], 1.0), starts })
     }
 
-    /// The sum of the vectors of each row's attribute values.
+    /// Computes the sum of the vectors of each row's attribute values.
     fn forward<'a, E: Engine>(&self, engine: &E, rows: impl Iterator<Item = &'a Attributes>) -> E::Rows {
         let k = self.starts.len();
         let entry = |(value, start): (i64, &i64)| value + start;
@@ -53,35 +55,41 @@ impl AttributeTable {
     }
 }
 
-/// Learned tables for a node's class, label (if labels mean something) and attributes.
+/// The initial features of nodes: the sum of learned vectors of a node's class, label and attributes, and of
+/// linear maps of its counts.
 #[derive(Debug)]
 pub(crate) struct NodeFeatures {
+    /// A vector for each node class.
     classes: Tensor,
-    /// A vector for each class of labels.
+    /// A vector for each class of labels, if the network reads labels.
     labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
+    /// The layer for degrees ([`degree_features`]).
     degrees: Option<Linear>,
-    /// The number of lengths of closed walks, and a layer for the numbers of walks.
+    /// The number of lengths of closed walks, and the layer for the numbers of walks.
     closed_walks: Option<(usize, Linear)>,
 }
 
-/// The counts that nodes are told apart by.
+/// The counts that are features of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
+    /// `true` for degrees and the size of the graph.
     pub(crate) degrees: bool,
-    /// The number of lengths, from 2.
+    /// The number of lengths of closed walks, beginning with length 2.
     pub(crate) closed_walks: usize,
 }
 
-/// `log(1 + number of walks)` of lengths `2..=lengths + 1` from each node back to it, `[N, lengths]`.
+/// Computes `log(1 + number of walks)` for walks of lengths `2..=lengths + 1` from each node to itself,
+/// `[N, lengths]`.
 pub(crate) fn closed_walks(arrays: &GraphArrays, lengths: usize) -> Vec<f64> {
-    let (all, columns) = (pair_features(arrays, lengths), 1 + lengths);
+    let all = pair_features(arrays, lengths);
+    let columns = 1 + lengths;
     let graphs = arrays.sizes().zip(&arrays.pair_ptr);
     let nodes = graphs.flat_map(|(n, &first)| (0..n).map(move |a| first + a * n + a));
     nodes.flat_map(|pair| all[pair * columns + 1..(pair + 1) * columns].iter().copied()).collect()
 }
 
-/// The number of a node's neighbours; in directed graphs those of incoming edges, then those of outgoing ones.
+/// The degree of a node; in directed graphs its in-degree and its out-degree.
 pub(crate) fn degrees(arrays: &GraphArrays, node: usize) -> impl Iterator<Item = usize> + '_ {
     let neighbours = arrays.neighbours();
     [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten().map(<[_]>::len)
@@ -92,11 +100,11 @@ pub(crate) fn sizes_of_nodes(arrays: &GraphArrays) -> Vec<usize> {
     arrays.sizes().flat_map(|n| std::iter::repeat_n(n, n)).collect()
 }
 
-/// The numbers that a node with these degrees in a graph of `n` nodes is described by.
+/// The features of a node with these degrees in a graph of `n` nodes.
 fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Iterator<Item = f64> {
     let n = n as f64;
-    let each = degrees.map(|degree| degree as f64).flat_map(move |d| [d.ln_1p(), d / n, 1.0 / (1.0 + d)]);
-    each.chain([n.ln_1p()])
+    let features = degrees.map(|degree| degree as f64).flat_map(move |d| [d.ln_1p(), d / n, 1.0 / (1.0 + d)]);
+    features.chain([n.ln_1p()])
 }
 
 impl NodeFeatures {
@@ -121,13 +129,13 @@ impl NodeFeatures {
         }
     }
 
-    /// The counts that nodes are told apart by.
+    /// The counts that are features of a node.
     pub(crate) fn counts(&self) -> Counts {
         let closed_walks = self.closed_walks.as_ref().map_or(0, |(lengths, _)| *lengths);
         Counts { degrees: self.degrees.is_some(), closed_walks }
     }
 
-    /// Which labels are told apart.
+    /// The classes of labels; empty if labels aren't read.
     pub(crate) fn labels(&self) -> Labels {
         self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
     }
@@ -137,36 +145,36 @@ impl NodeFeatures {
         self.classes.size()[1]
     }
 
-    /// The feature rows of the given nodes, `[R, D]`.
+    /// Computes the features of these nodes, `[R, D]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, nodes: &[usize]) -> E::Rows {
         let arrays = engine.arrays();
-        let each = || nodes.iter().map(|&node| &arrays.nodes[node]);
-        let classes: Vec<i64> = each().map(|node| i64::from(node.class)).collect();
+        let node_data = || nodes.iter().map(|&node| &arrays.nodes[node]);
+        let classes: Vec<i64> = node_data().map(|node| i64::from(node.class)).collect();
         let mut rows = engine.look_up(&self.classes, &classes, 1);
         if let Some((labels, table)) = &self.labels {
-            let of_nodes: Vec<i64> = nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64).collect();
-            rows = engine.add(rows, &engine.look_up(table, &of_nodes, 1));
+            let label_classes: Vec<i64> = nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64).collect();
+            rows = engine.add(rows, &engine.look_up(table, &label_classes, 1));
         }
         if let Some(table) = &self.attributes {
-            rows = engine.add(rows, &table.forward(engine, each().map(|node| &node.attributes)));
+            rows = engine.add(rows, &table.forward(engine, node_data().map(|node| &node.attributes)));
         }
         if let Some(layer) = &self.degrees {
             let sizes = sizes_of_nodes(arrays);
-            let each = nodes.iter().flat_map(|&node| degree_features(degrees(arrays, node), sizes[node]));
-            let numbers = engine.rows(&each.collect::<Vec<_>>(), layer.weight().size()[1] as usize);
+            let features = nodes.iter().flat_map(|&node| degree_features(degrees(arrays, node), sizes[node]));
+            let numbers = engine.rows(&features.collect::<Vec<_>>(), layer.weight().size()[1] as usize);
             rows = engine.add(rows, &engine.linear(layer, &numbers));
         }
         if let Some((lengths, layer)) = &self.closed_walks {
             let all = closed_walks(arrays, *lengths);
-            let of_nodes = nodes.iter().flat_map(|&node| &all[node * lengths..(node + 1) * lengths]);
-            let numbers = engine.rows(&of_nodes.copied().collect::<Vec<_>>(), *lengths);
+            let walks = nodes.iter().flat_map(|&node| &all[node * lengths..(node + 1) * lengths]);
+            let numbers = engine.rows(&walks.copied().collect::<Vec<_>>(), *lengths);
             rows = engine.add(rows, &engine.linear(layer, &numbers));
         }
         rows
     }
 }
 
-/// Learned tables for an edge's class and attributes.
+/// The features of edges: the sum of learned vectors of an edge's class and attributes.
 #[derive(Debug)]
 pub(crate) struct EdgeFeatures {
     classes: Tensor,
@@ -181,7 +189,8 @@ impl EdgeFeatures {
         }
     }
 
-    /// The vectors of all classes, then those of each attribute's values, `[classes + values, width]`.
+    /// The vectors of all classes, followed by the vectors of each attribute's values,
+    /// `[classes + values, width]`.
     pub(crate) fn table(&self) -> Tensor {
         match &self.attributes {
             None => self.classes.shallow_clone(),
@@ -189,9 +198,9 @@ impl EdgeFeatures {
         }
     }
 
-    /// The vector of each edge, `each` times one behind the other, `[each E, width]`.
-    pub(crate) fn forward<E: Engine>(&self, engine: &E, each: usize) -> E::Rows {
-        let edges = || engine.arrays().weights.iter().flat_map(|edge| std::iter::repeat_n(edge, each));
+    /// Computes the vector of each edge, repeated `repeats` times in succession, `[repeats * E, width]`.
+    pub(crate) fn forward<E: Engine>(&self, engine: &E, repeats: usize) -> E::Rows {
+        let edges = || engine.arrays().weights.iter().flat_map(|edge| std::iter::repeat_n(edge, repeats));
         let classes: Vec<i64> = edges().map(|edge| i64::from(edge.class)).collect();
         let rows = engine.look_up(&self.classes, &classes, 1);
         match &self.attributes {

@@ -1,4 +1,4 @@
-//! The library's own torso.
+//! The default torso of a graph network.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,34 +12,36 @@ use crate::Result;
 use crate::graph::GraphSchema;
 use crate::nn::{Linear, Scope};
 
-/// The rounds that a network reads (Xu et al., *Representation Learning on Graphs with Jumping Knowledge Networks*, 2018, section 4.1).
+/// The rounds of message passing that heads read (Xu et al., *Representation Learning on Graphs with Jumping
+/// Knowledge Networks*, 2018, section 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum JumpingKnowledge {
-    /// The last round alone. The default.
+    /// Only the last round (the default).
     #[default]
     Last,
-    /// All rounds, and node features before the first, side by side, then a linear map to the embedding.
+    /// A linear map of the concatenation of all rounds and the node features before the first round.
     Concat,
-    /// The largest of all rounds, and of node features before the first, number by number, then a linear map.
+    /// A linear map of the elementwise maximum of all rounds and the node features before the first round.
     Max,
 }
 
-/// Layers of a [`JumpingKnowledge`].
+/// The layers of a [`JumpingKnowledge`].
 #[derive(Debug)]
 enum Jumping {
     Last,
-    /// The parts of one linear map, for each round its own.
+    /// The linear map, split into a part per round.
     Concat(Vec<Linear>),
     Max(Linear),
 }
 
 impl Jumping {
+    /// Builds the layers for `rounds` rounds of this width.
     fn new(scope: &mut Scope<'_>, kind: JumpingKnowledge, rounds: usize, width: i64) -> Self {
         let part = |k: usize| {
             let mut scope = scope.sub(&format!("round{k}"));
-            // The map's bias is that of its last part.
-            let made = if k == rounds { Linear::new } else { Linear::without_bias };
-            let layer = made(&mut scope, width, width);
+            // Only the last part has a bias, which is the bias of the whole map.
+            let build = if k == rounds { Linear::new } else { Linear::without_bias };
+            let layer = build(&mut scope, width, width);
             layer.scale((rounds as f64 + 1.0).sqrt().recip());
             layer
         };
@@ -50,21 +52,22 @@ impl Jumping {
         }
     }
 
-    /// The rows that are read of round `k`, given what was read before, with as many rows.
+    /// Adds round `k` to the result of the rounds before it. `before` must have as many rows as `rows`, the
+    /// result of round `k`.
     fn read<E: Engine>(&self, engine: &E, k: usize, before: Option<E::Rows>, rows: &E::Rows) -> Option<E::Rows> {
-        let own = match self {
+        let round = match self {
             Self::Last => return None,
             Self::Concat(parts) => engine.linear(parts.get(k)?, rows),
             Self::Max(_) => engine.gather(rows, None),
         };
         Some(match (self, before) {
-            (_, None) => own,
-            (Self::Max(_), Some(before)) => engine.max(own, &before),
-            (_, Some(before)) => engine.add(own, &before),
+            (_, None) => round,
+            (Self::Max(_), Some(before)) => engine.max(round, &before),
+            (_, Some(before)) => engine.add(round, &before),
         })
     }
 
-    /// The rows of nodes, given what was read of all rounds, or of the last alone.
+    /// Computes the final rows from the result of [`read`](Self::read) for all rounds, and the last round.
     fn finish<E: Engine>(&self, engine: &E, read: Option<E::Rows>, last: E::Rows) -> E::Rows {
         match (self, read) {
             (Self::Max(map), Some(read)) => engine.linear(map, &read),
@@ -73,10 +76,11 @@ impl Jumping {
     }
 }
 
-/// The library's torso: node features, rounds of message passing or layers of attention, and the pooled graph.
+/// The default torso of a [`GraphNet`](super::GraphNet): node features, rounds of message passing or layers
+/// of attention, and pooling over each graph.
 ///
-/// [`GraphNet::new`](super::GraphNet::new) makes one from the environment's schema. The graph embeddings are twice as wide as
-/// those of nodes.
+/// [`GraphNet::new`](super::GraphNet::new) builds it from the environment's schema. Graph embeddings are
+/// twice as wide as node embeddings.
 #[derive(Debug)]
 pub struct MessagePassing {
     features: NodeFeatures,
@@ -87,6 +91,7 @@ pub struct MessagePassing {
     global: Option<Linear>,
 }
 
+/// The layers between node features and pooling.
 #[derive(Debug)]
 enum Body {
     Convs(Vec<Conv>),
@@ -94,7 +99,7 @@ enum Body {
 }
 
 impl MessagePassing {
-    /// A torso for graphs of an environment in which these labels are told apart.
+    /// Builds a torso for graphs of a schema with these classes of labels.
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
         let counts = Counts { degrees: config.degrees, closed_walks: config.closed_walks.unwrap_or(0) };
@@ -121,7 +126,7 @@ impl MessagePassing {
             body,
             condition: (config.estimators.n_conditions > 0)
                 .then(|| Linear::new(&mut scope.sub("condition"), config.estimators.n_conditions, condition_width)),
-            // A condition reaches nodes through their graph's embedding.
+            // A condition reaches nodes only through the embedding of their graph.
             global: (config.global || config.estimators.n_conditions > 0)
                 .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
         }
@@ -144,11 +149,11 @@ impl Torso for MessagePassing {
                 let layers = convs.iter().zip(&rounds.rounds).zip(1..);
                 let (rows, read) = layers.fold((features, read), |(rows, read), ((conv, round), k)| {
                     let rows = conv.forward(engine, round, &rows);
-                    let read = read.map(|read| engine.gather(&read, round.own.as_ref()));
+                    let read = read.map(|read| engine.gather(&read, round.receivers.as_ref()));
                     let read = self.jumping.read(engine, k, read, &rows);
                     (rows, read)
                 });
-                let nodes = rounds.of_nodes(engine, &self.jumping.finish(engine, read, rows));
+                let nodes = rounds.expand_to_nodes(engine, &self.jumping.finish(engine, read, rows));
                 let graphs = engine.pool(&nodes);
                 let graphs = match condition {
                     Some(condition) => engine.add(graphs, &condition),
@@ -158,13 +163,13 @@ impl Torso for MessagePassing {
             }
             Body::Transformer(transformer) => {
                 let condition = condition.map(|condition| engine.to_tensor(&condition));
-                let features = engine.to_tensor(&rounds.of_nodes(engine, &features));
+                let features = engine.to_tensor(&rounds.expand_to_nodes(engine, &features));
                 let (nodes, graphs) = transformer.forward(engine.batch()?, &features, condition.as_ref());
                 (engine.of_tensor(nodes), engine.of_tensor(graphs))
             }
         };
         let nodes = match &self.global {
-            // Every node gets a message from the whole graph, as from a virtual node.
+            // Each node receives a message from the whole graph, as from a virtual node.
             Some(layer) => engine.to_nodes(nodes, &engine.relu(engine.linear(layer, &graphs))),
             None => nodes,
         };
@@ -186,7 +191,8 @@ mod tests {
     use crate::nn::graph::engine::TensorGraphs;
     use crate::nn::{NormKind, Parameters};
 
-    /// Weights are drawn in the order of rounds, so that a network of fewer rounds begins as one of more does.
+    /// Compares jumping knowledge with the outputs of networks with fewer rounds. Weights are drawn in the
+    /// order of rounds, so the first rounds of all networks are equal.
     #[test]
     fn jumping_knowledge_reads_the_rounds_of_networks_with_fewer() {
         const ROUNDS: usize = 3;
@@ -201,7 +207,8 @@ mod tests {
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
             let engine = TensorGraphs::new(&batch, Kind::Double);
             let embed = |layers, jumping| {
-                let (mut parameters, rng) = (Parameters::new(Device::Cpu, Kind::Double), &mut Rng::seeded(1));
+                let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+                let rng = &mut Rng::seeded(1);
                 let config = GraphNetConfig {
                     conv,
                     norm,
@@ -223,16 +230,16 @@ mod tests {
                 }
             };
             let (got, parameters) = embed(ROUNDS, JumpingKnowledge::Max);
-            let of = |parameters: &Parameters, name: &str| {
+            let parameter = |parameters: &Parameters, name: &str| {
                 parameters.iter().find(|p| p.name == name).unwrap().tensor.shallow_clone()
             };
             let largest = Tensor::stack(&rounds, 0).amax([0i64].as_slice(), false);
-            let bias = of(&parameters, "jumping.map.bias");
-            check(got, &largest.linear(&of(&parameters, "jumping.map.weight"), Some(&bias)));
+            let bias = parameter(&parameters, "jumping.map.bias");
+            check(got, &largest.linear(&parameter(&parameters, "jumping.map.weight"), Some(&bias)));
             let (got, parameters) = embed(ROUNDS, JumpingKnowledge::Concat);
             let parts = parameters.iter().filter(|p| p.name.starts_with("jumping.") && p.name.ends_with("weight"));
             let weight = Tensor::cat(&parts.map(|p| p.tensor.shallow_clone()).collect::<Vec<_>>(), 1);
-            let bias = of(&parameters, "jumping.round3.bias");
+            let bias = parameter(&parameters, "jumping.round3.bias");
             assert_eq!(weight.size(), [6, 24]);
             check(got, &Tensor::cat(&rounds, 1).linear(&weight, Some(&bias)));
         }

@@ -1,12 +1,12 @@
-//! Networks over graphs: message passing and attention over a [`GraphBatch`](crate::graph::GraphBatch), and one head of
-//! logits per action type.
+//! Networks over a [`GraphBatch`](crate::graph::GraphBatch): torsos of message passing or attention, with a
+//! head of logits per action type.
 
-mod attention_tables;
+mod config;
 mod conv;
 mod edge_mlp;
 mod engine;
+mod expected_graphs;
 mod features;
-mod fits;
 mod graph_net;
 mod heads;
 mod message_passing;
@@ -14,10 +14,11 @@ mod network;
 mod torso;
 mod transformer;
 
+pub use config::{BackwardPolicy, GraphNetConfig};
 pub use conv::{ConvKind, GraphNorm, NormKind};
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
 pub use engine::Engine;
-pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
+pub use graph_net::GraphNet;
 pub use heads::Symmetry;
 pub use message_passing::{JumpingKnowledge, MessagePassing};
 pub use network::GraphNetwork;

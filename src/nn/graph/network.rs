@@ -1,4 +1,4 @@
-//! The interface between a graph network and a policy, and the network's form for roll-outs.
+//! The interface between a graph network and a policy, and evaluation on the host for roll-outs.
 
 use tch::Tensor;
 
@@ -12,23 +12,29 @@ use crate::nn::host::Packed;
 use crate::nn::{NetworkOutput, Parameters};
 use crate::quantity::Quantities;
 
-/// A network on batches of graphs: implement it to bring your own GNN.
+/// A network on batches of graphs. Implement it for a custom GNN; to replace only the torso of a
+/// [`GraphNet`](super::GraphNet), implement [`Torso`](super::Torso) instead.
 pub trait GraphNetwork {
-    /// The blocks of logits and the flows that `wants` asks for.
+    /// Computes the blocks of logits and the estimates that `wants` contains.
     ///
     /// # Errors
-    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
+    /// Any error of the network. The caller checks the shapes of the output.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput>;
 
-    /// Returns the network's form for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the
-    /// same distributions up to rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
-    /// torso has, it takes no conditions, and its weights are on the host in single precision; for P_B, if that is learned.
+    /// Returns a copy of the network for a roll-out without conditions
+    /// ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same distributions up to rounding;
+    /// `None` (the default) if there is none.
+    ///
+    /// A [`GraphNet`](super::GraphNet) returns a copy if its torso supports it
+    /// ([`Torso::on_host`](super::Torso::on_host)), it has no conditions, and its weights are on the host in
+    /// single precision. For the backward direction P_B must be learned.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
     /// use gfn::{nn::{GraphNet, GraphNetConfig, GraphNetwork}, examples::Triangles, Rng};
     /// let env = Triangles::env();
-    /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+    /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+    /// let net = GraphNet::new(&env, GraphNetConfig::default(), device, kind, &mut Rng::seeded(0))?;
     /// let host = net.on_host(Direction::Forward).ok_or("not for this network")?;
     /// // Three edges and the exit.
     /// assert_eq!(host.distribution(&env, &env.initial(&[0]))?.masks().n_legal(0), 4);
@@ -38,23 +44,25 @@ pub trait GraphNetwork {
         None
     }
 
-    /// The way in which a policy has the symmetry of graphs counted, and how moves of this direction change it, for a network that
-    /// reads [`GraphBatch::symmetries`]. `None` (the default) if it doesn't.
+    /// Returns how the policy must count symmetries for [`GraphBatch::symmetries`] in this direction; `None`
+    /// (the default) if the network doesn't read them.
     fn sees_symmetry(&self, _direction: Direction) -> Option<SymmetryCount> {
         None
     }
 
-    /// `false` if what it says of a node doesn't depend on the node's label ([`GraphBatch::node_labels`]); `true`, by default.
+    /// Returns `false` if the network's output for a node doesn't depend on the node's label
+    /// ([`GraphBatch::node_labels`]). Defaults to `true`.
     fn sees_labels(&self) -> bool {
         true
     }
 
-    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
+    /// Returns log Z for each of `n` trajectories, `[n]`; `None` (the default) without an estimate.
+    /// `conditions` is `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
     }
 
-    /// The trained parameters. They are on one device, and batches are encoded on it.
+    /// The trained parameters. Batches are encoded on their device.
     fn parameters(&self) -> &Parameters;
 }
 
@@ -84,9 +92,10 @@ impl<N: GraphNetwork> GraphNetwork for &N {
     }
 }
 
-/// Returns the graphs that a network is evaluated on instead of the states, if the environment's rules reduce them.
+/// Returns reduced graphs, on which a network is evaluated instead of the states; `None` if the environment's
+/// rules don't reduce them. `merges` is the argument of [`ReducedStates::of`].
 ///
-/// A network that sees symmetry is one of whole graphs, whatever it is asked for.
+/// A network that reads symmetries is always evaluated on whole graphs.
 pub(crate) fn reduced_states(
     network: &dyn GraphNetwork,
     env: &GraphEnv,
@@ -100,7 +109,7 @@ pub(crate) fn reduced_states(
     ReducedStates::of(env, states, network.sees_labels(), merges)
 }
 
-/// One direction of a [`GraphNet`], with its parameters as they are when each is first read.
+/// A [`GraphNet`] in one direction during a roll-out. Parameters are packed when they are first used.
 pub(super) struct HostGraphNet<'a> {
     net: &'a GraphNet,
     direction: Direction,
@@ -108,13 +117,15 @@ pub(super) struct HostGraphNet<'a> {
 }
 
 impl<'a> HostGraphNet<'a> {
+    /// Creates the policy with an empty cache.
     pub(super) fn new(net: &'a GraphNet, direction: Direction) -> Self {
         Self { net, direction, packed: Packed::default() }
     }
 
-    /// Returns the blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
+    /// Computes the blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the
+    /// action types.
     fn blocks(&self, arrays: &GraphArrays, symmetries: Option<&MoveSymmetries>) -> Result<Vec<Vec<f32>>> {
-        self.net.fits.check_graphs(arrays)?;
+        self.net.expected_graphs.check_graphs(arrays)?;
         if let Some(symmetries) = symmetries {
             symmetries.check(arrays.len())?;
         }
@@ -126,7 +137,7 @@ impl<'a> HostGraphNet<'a> {
 
 impl HostPolicy<GraphEnv> for HostGraphNet<'_> {
     fn distribution(&self, env: &GraphEnv, states: &GraphStates) -> Result<GraphActionCategorical> {
-        self.net.fits.check_classes(&env.label_classes(), env.schema().max_nodes)?;
+        self.net.expected_graphs.check_classes(&env.label_classes(), env.schema().max_nodes)?;
         let masks = env.masks(self.direction, states);
         if let Some(reduced) = reduced_states(self.net, env, states, true) {
             let rows = reduced.rows_of_blocks(env, &masks)?;
@@ -136,7 +147,7 @@ impl HostPolicy<GraphEnv> for HostGraphNet<'_> {
                 .iter()
                 .zip(rows)
                 .zip(widths)
-                .map(|((block, rows), width)| spread(block, &rows.read, width))
+                .map(|((block, rows), width)| expand_rows(block, &rows.read, width))
                 .collect();
             return GraphActionCategorical::of_host_blocks(masks, &blocks);
         }
@@ -147,10 +158,11 @@ impl HostPolicy<GraphEnv> for HostGraphNet<'_> {
     }
 }
 
-/// Returns the rows of a network's answer that each row of the states reads.
-fn spread(of_reduced: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
-    if of_reduced.is_empty() {
+/// Expands a network's output for reduced states to all rows: row `i` of the result is row `rows[i]` of
+/// `output`. The result is 0 if `output` is empty, because then no move at these rows is legal.
+fn expand_rows(output: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
+    if output.is_empty() {
         return vec![0.0; rows.len() * width];
     }
-    rows.iter().flat_map(|&row| &of_reduced[row * width..(row + 1) * width]).copied().collect()
+    rows.iter().flat_map(|&row| &output[row * width..(row + 1) * width]).copied().collect()
 }

@@ -1,4 +1,4 @@
-//! From a batch of graphs to embeddings, which heads read.
+//! Torsos, which compute embeddings of graphs and nodes for the heads.
 
 use tch::{Kind, Tensor};
 
@@ -6,7 +6,7 @@ use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
 use crate::graph::GraphBatch;
 use crate::{Error, Result};
 
-/// The embeddings that a [`Torso`] gives.
+/// The output of a [`Torso`].
 #[derive(Debug)]
 pub struct Embedded<R = Tensor> {
     /// Embeddings of nodes, `[N, D]`.
@@ -15,29 +15,31 @@ pub struct Embedded<R = Tensor> {
     pub graphs: R,
 }
 
-/// From a batch of graphs to embeddings of nodes and graphs: bring your own to a [`GraphNet`](super::GraphNet), which adds
-/// heads for all action types, the state flow and log Z.
+/// A network from a batch of graphs to embeddings of nodes and graphs.
+/// [`GraphNet::with_torso`](super::GraphNet::with_torso) adds heads for all action types, the state flow and
+/// log Z to a custom torso.
 ///
-/// Build its layers in the scope that [`GraphNet::with_torso`](super::GraphNet::with_torso) gives. `examples/custom_network.rs`
-/// has one with node features of its own.
+/// Build its layers in the scope that `with_torso` passes. `examples/custom_network.rs` has a torso with
+/// custom node features.
 pub trait Torso: std::fmt::Debug {
     /// The widths of node and graph embeddings, `D` and `G`.
     fn widths(&self) -> (i64, i64);
 
-    /// The embeddings of a batch, under conditions `[B, C]` in the parameters' kind, if the network takes any. Written in the
-    /// operations of an [`Engine`], it is fast in roll-outs, too.
+    /// Computes the embeddings of a batch. `conditions` is `[B, C]`, in the parameters' kind, if the network
+    /// takes conditions. A torso written in the operations of an [`Engine`] is fast in roll-outs, too.
     ///
     /// # Errors
-    /// Whatever the torso finds wrong.
+    /// Any error of the torso.
     fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>>;
 
-    /// `false` for a torso that needs tensors ([`Engine::batch`]): roll-outs then go through tensors, too.
+    /// Returns `false` for a torso that needs tensors ([`Engine::batch`]), so that roll-outs also use
+    /// tensors. Defaults to `true`.
     fn on_host(&self) -> bool {
         true
     }
 }
 
-/// A [`Torso`] of any type: what it embeds by each engine, checked to be as wide as the torso says.
+/// An object-safe [`Torso`], with a method per engine. The methods check the shapes of the embeddings.
 pub(super) trait ErasedTorso: std::fmt::Debug + Send {
     fn widths(&self) -> (i64, i64);
     fn on_host(&self) -> bool;
@@ -55,21 +57,31 @@ impl<T: Torso + Send> ErasedTorso for T {
     }
 
     fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
-        embedded(self, graphs, conditions)
+        checked_embeddings(self, graphs, conditions)
     }
 
     fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embedded<HostRows>> {
-        embedded(self, graphs, None)
+        checked_embeddings(self, graphs, None)
     }
 }
 
-/// The embeddings of a batch, checked to be as wide as the torso says.
-fn embedded<T: Torso, E: Engine>(torso: &T, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+/// Computes the embeddings of a batch and checks their shapes.
+///
+/// # Errors
+/// [`Error::Shape`] for embeddings of other widths than [`Torso::widths`], and the errors of the torso.
+fn checked_embeddings<T: Torso, E: Engine>(
+    torso: &T,
+    engine: &E,
+    conditions: Option<&E::Rows>,
+) -> Result<Embedded<E::Rows>> {
     const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
     let embedded = torso.embed(engine, conditions)?;
-    let ((of_node, of_graph), arrays) = (Torso::widths(torso), engine.arrays());
-    let sizes =
-        [(&embedded.nodes, [arrays.nodes.len() as i64, of_node]), (&embedded.graphs, [arrays.len() as i64, of_graph])];
+    let (node_width, graph_width) = Torso::widths(torso);
+    let arrays = engine.arrays();
+    let sizes = [
+        (&embedded.nodes, [arrays.nodes.len() as i64, node_width]),
+        (&embedded.graphs, [arrays.len() as i64, graph_width]),
+    ];
     for (rows, expected) in sizes {
         let got = engine.shape(rows);
         if got != expected {
@@ -79,8 +91,12 @@ fn embedded<T: Torso, E: Engine>(torso: &T, engine: &E, conditions: Option<&E::R
     Ok(embedded)
 }
 
-/// The conditions for a network that takes `n_conditions` numbers per graph, `[B, n_conditions]`; `None` if it takes
-/// none.
+/// Returns the conditions of a batch for a network that takes `n_conditions` numbers per graph,
+/// `[B, n_conditions]`, in this kind; `None` if it takes no conditions.
+///
+/// # Errors
+/// [`Error::Shape`] for conditions of another shape; [`Error::Missing`] for a network without conditions that
+/// gets some, and a network with conditions that gets none.
 pub(in crate::nn) fn checked_conditions(
     batch: &GraphBatch<'_>,
     n_conditions: i64,
@@ -88,7 +104,7 @@ pub(in crate::nn) fn checked_conditions(
 ) -> Result<Option<Tensor>> {
     match (&batch.conditions, n_conditions) {
         (None, 0) => Ok(None),
-        // Constant conditions have no columns.
+        // Constant conditions have no columns, so they are equivalent to no conditions.
         (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];
@@ -103,9 +119,9 @@ pub(in crate::nn) fn checked_conditions(
                 ))
             }
         }
-        (given, _) => Err(Error::missing(
+        (conditions, _) => Err(Error::missing(
             "the graph network",
-            if given.is_none() { "condition vectors" } else { "a network built for conditions" },
+            if conditions.is_none() { "condition vectors" } else { "a network built for conditions" },
             "set n_conditions to the width of the condition vectors, and sample with conditions",
         )),
     }
@@ -122,11 +138,11 @@ mod tests {
     use crate::nn::{GraphNet, GraphNetConfig, GraphNetwork};
     use crate::quantity::Quantities;
 
-    /// Zeros of width 2, whatever it says of its widths.
+    /// A torso whose embeddings have width 2, while [`Torso::widths`] returns these widths.
     #[derive(Debug)]
-    struct Says(i64, i64);
+    struct WrongWidths(i64, i64);
 
-    impl Torso for Says {
+    impl Torso for WrongWidths {
         fn widths(&self) -> (i64, i64) {
             (self.0, self.1)
         }
@@ -137,10 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn embeddings_of_other_widths_than_the_torso_says_are_refused() {
+    fn embeddings_of_wrong_widths_are_refused() {
         for (nodes, graphs) in [(2, 2), (3, 2), (2, 1)] {
-            let (env, rng) = (Triangles::env(), &mut Rng::seeded(0));
-            let torso = |_: &mut crate::nn::Scope<'_>| Says(nodes, graphs);
+            let env = Triangles::env();
+            let rng = &mut Rng::seeded(0);
+            let torso = |_: &mut crate::nn::Scope<'_>| WrongWidths(nodes, graphs);
             let config = GraphNetConfig::default();
             let net = GraphNet::with_torso(&env, torso, config, Device::Cpu, Kind::Float, rng).unwrap();
             let states = env.initial(&[0; 2]);

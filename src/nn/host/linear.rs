@@ -1,56 +1,61 @@
-//! Linear layers on the host for roll-outs, whose batches are too small for tensor operations.
+//! Linear layers on the host, for the small batches of a roll-out.
 //!
-//! A roll-out step holds a few states. libtorch takes some microseconds for each operation on them, and its matrix
-//! product repacks the weights each time, which costs more than the product itself. Here weights are packed once per
-//! roll-out.
+//! A step of a roll-out has a few states. For these, the overhead of a libtorch operation is some
+//! microseconds, and its matrix product repacks the weights in each call, which costs more than the product
+//! itself. Here weights are packed once per roll-out.
 
 use tch::Tensor;
 
 use crate::nn::Linear;
 use crate::parallel;
 
-/// Number of outputs computed together: two registers of eight.
+/// The number of outputs that are computed together, which fill two registers of eight.
 const LANES: usize = 16;
-/// Rows that a thread takes at a time.
-pub(super) const BLOCK: usize = 128;
+/// The number of rows in a task of a thread.
+pub(super) const ROWS_PER_TASK: usize = 128;
 
-/// A copy of a linear layer on the host, its weights packed for products with a few rows.
+/// A copy of a linear layer on the host in single precision. Its weights are packed for products with a few
+/// rows.
 ///
 /// ```
 /// use gfn::nn::HostLinear;
 /// use tch::Tensor;
-/// let layer = HostLinear::new(&Tensor::from_slice(&[1.0f32, 2.0]).view([1, 2]), Some(&Tensor::from_slice(&[0.5f32])));
+/// let weight = Tensor::from_slice(&[1.0f32, 2.0]).view([1, 2]);
+/// let layer = HostLinear::new(&weight, Some(&Tensor::from_slice(&[0.5f32])));
 /// assert_eq!(layer.rows(&[1.0, 1.0, 0.0, 3.0], 2), [3.5, 6.5]);
 /// ```
 #[derive(Debug)]
 pub struct HostLinear {
     inputs: usize,
     outputs: usize,
-    /// For each group of [`LANES`] outputs, padded with zeros, the weights of every input: `[groups, inputs, LANES]`.
+    /// The weights of every input, for each group of [`LANES`] outputs: `[groups, inputs, LANES]`. The last
+    /// group is padded with zeros.
     panels: Vec<f32>,
     /// `[groups * LANES]`.
     bias: Vec<f32>,
 }
 
 impl HostLinear {
-    /// A copy of a layer with its current noise.
+    /// Copies a layer with its current noise.
     ///
     /// # Panics
-    /// If the layer isn't in single precision; a torso is asked for its host form only where its parameters are.
+    /// If the layer isn't in single precision. [`Engine`](crate::nn::Engine) operations on the host only run
+    /// for parameters in single precision.
     #[must_use]
     pub fn of(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
         Self::new(&weight, bias.as_ref())
     }
 
-    /// A layer with a weight `[outputs, inputs]` and a bias `[outputs]`, both in single precision.
+    /// Creates a layer with a weight `[outputs, inputs]` and a bias `[outputs]`, both in single precision.
     ///
     /// # Panics
-    /// If they aren't.
+    /// If they aren't in single precision.
     #[must_use]
     pub fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();
-        let (outputs, inputs) = (size[0] as usize, size[1] as usize);
+        let outputs = size[0] as usize;
+        let inputs = size[1] as usize;
         let groups = outputs.div_ceil(LANES);
         let values = floats(weight);
         let mut panels = vec![0.0; groups * inputs * LANES];
@@ -63,9 +68,9 @@ impl HostLinear {
                 }
             }
         }
-        let mut laid = bias.map_or_else(|| vec![0.0; outputs], floats);
-        laid.resize(groups * LANES, 0.0);
-        Self { inputs, outputs, panels, bias: laid }
+        let mut bias = bias.map_or_else(|| vec![0.0; outputs], floats);
+        bias.resize(groups * LANES, 0.0);
+        Self { inputs, outputs, panels, bias }
     }
 
     pub(in crate::nn) fn inputs(&self) -> usize {
@@ -76,20 +81,21 @@ impl HostLinear {
         self.outputs
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`, on several threads if there are many rows.
+    /// Applies the layer to each row: `[rows, inputs]` to `[rows, outputs]`. It uses several threads if there
+    /// are more than 128 rows.
     ///
     /// # Panics
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
     pub fn rows(&self, x: &[f32], rows: usize) -> Vec<f32> {
-        if rows <= BLOCK || self.inputs == 0 {
+        if rows <= ROWS_PER_TASK || self.inputs == 0 {
             return self.forward(x, rows);
         }
-        let blocks: Vec<&[f32]> = x[..rows * self.inputs].chunks(BLOCK * self.inputs).collect();
+        let blocks: Vec<&[f32]> = x[..rows * self.inputs].chunks(ROWS_PER_TASK * self.inputs).collect();
         parallel::map(&blocks, 1, |block| self.forward(block, block.len() / self.inputs)).concat()
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`.
+    /// Applies the layer to each row, on this thread: `[rows, inputs]` to `[rows, outputs]`.
     pub(super) fn forward(&self, x: &[f32], rows: usize) -> Vec<f32> {
         let mut out = vec![0.0; rows * self.outputs];
         #[cfg(target_arch = "x86_64")]
@@ -101,7 +107,7 @@ impl HostLinear {
             }
             return out;
         }
-        // On other architectures than x86, fused multiplication is part of the baseline if it exists.
+        // AArch64 always has fused multiplication; other targets only use it if it was detected above.
         self.product::<{ cfg!(target_arch = "aarch64") }>(x, rows, &mut out);
         out
     }
@@ -112,8 +118,8 @@ impl HostLinear {
         self.product::<true>(x, rows, out);
     }
 
-    /// Each output sums over the inputs in their order, whatever the number of rows, so a row never depends on its
-    /// batch mates.
+    /// Computes all outputs. Each output sums over the inputs in their order for any number of rows, so the
+    /// result of a row doesn't depend on the other rows.
     #[inline(always)]
     fn product<const FUSED: bool>(&self, x: &[f32], rows: usize, out: &mut [f32]) {
         const TILE: usize = 6;
@@ -136,7 +142,7 @@ impl HostLinear {
         }
     }
 
-    /// Computes `ROWS` rows from `first` on, for one group of outputs. Their sums stay in registers.
+    /// Computes one group of outputs for `ROWS` rows, beginning at row `first`. The sums stay in registers.
     #[inline(always)]
     fn tile<const ROWS: usize, const FUSED: bool>(
         &self,
@@ -150,11 +156,12 @@ impl HostLinear {
         let mut sums = [*bias; ROWS];
         let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &x[(first + r) * self.inputs..][..self.inputs]);
         for (k, weights) in panel.as_chunks::<LANES>().0.iter().enumerate() {
-            // Plain indices: with iterators the compiler doesn't vectorise.
+            // The compiler vectorises these loops over indices, but not the same loops over iterators.
             for r in 0..ROWS {
                 let factor = rows[r][k];
                 for j in 0..LANES {
-                    let (w, s) = (weights[j], sums[r][j]);
+                    let w = weights[j];
+                    let s = sums[r][j];
                     sums[r][j] = if FUSED { factor.mul_add(w, s) } else { s + factor * w };
                 }
             }
@@ -162,15 +169,15 @@ impl HostLinear {
         let start = group * LANES;
         let width = (self.outputs - start).min(LANES);
         for (r, sum) in sums.iter().enumerate() {
-            // Copied whole: if only a part of a sum is read, the sums don't stay in registers, which is 15 times
-            // slower.
+            // The copy reads the whole array. If only a part is read, the sums don't stay in registers, which
+            // is 15 times slower.
             let whole = *sum;
             out[(first + r) * self.outputs + start..][..width].copy_from_slice(&whole[..width]);
         }
     }
 }
 
-/// The numbers of a tensor, row by row.
+/// Copies the numbers of a tensor in single precision to the host, row by row.
 pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {
     let tensor = tensor.detach().contiguous();
     let mut out = vec![0.0; tensor.numel()];
@@ -188,14 +195,15 @@ mod tests {
     use crate::tensor::to_host;
 
     #[test]
-    fn products_are_those_of_libtorch_for_every_number_of_rows_and_outputs() {
+    fn products_agree_with_libtorch_for_every_number_of_rows_and_outputs() {
         let mut rng = Rng::seeded(3);
         let mut draw = |shape: [i64; 2]| {
             let values: Vec<f32> = (0..shape[0] * shape[1]).map(|_| rng.normal() as f32).collect();
             Tensor::from_slice(&values).view(shape)
         };
         for (inputs, outputs) in [(0, 3), (1, 1), (5, 15), (33, 16), (64, 17), (20, 40)] {
-            let (weight, bias) = (draw([outputs, inputs]), draw([1, outputs]).view(-1));
+            let weight = draw([outputs, inputs]);
+            let bias = draw([1, outputs]).view(-1);
             for rows in [0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13] {
                 let x = draw([rows, inputs]);
                 for bias in [None, Some(&bias)] {
@@ -215,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_does_not_depend_on_its_batch_mates() {
+    fn a_row_does_not_depend_on_other_rows_of_its_batch() {
         let mut rng = Rng::seeded(4);
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let linear = Linear::new(&mut parameters.scope(&mut rng), 37, 21);

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
 
-use super::linear::{BLOCK, HostLinear, floats};
+use super::linear::{HostLinear, ROWS_PER_TASK, floats};
 use crate::nn::{Activation, LayerNorm, Mlp};
 use crate::parallel;
 
 impl LayerNorm {
-    /// A copy on the host, in single precision.
+    /// Copies the norm, whose parameters must be in single precision, to the host.
     pub fn on_host(&self) -> HostNorm {
         HostNorm { width: self.width as usize, affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))) }
     }
@@ -23,7 +23,7 @@ pub struct HostNorm {
 }
 
 impl HostNorm {
-    /// Norms each row of `[rows, width]`.
+    /// Normalises each row of `[rows, width]` in place.
     pub fn apply(&self, x: &mut [f32]) {
         let n = self.width as f64;
         for row in x.chunks_exact_mut(self.width) {
@@ -40,17 +40,18 @@ impl HostNorm {
     }
 }
 
-/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients, for batches so small that
-/// tensor operations cost more than the computation in them.
+/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients. Use it for small
+/// batches, where the overhead of tensor operations dominates.
 ///
-/// A row's outputs don't depend on the other rows, not even in the last bit.
+/// The outputs of a row don't depend on the other rows, not even in the last bit.
 ///
 /// ```
 /// use gfn::{Rng, nn::{HostMlp, Mlp, MlpConfig, Parameters}};
 /// let mut parameters = Parameters::new(tch::Device::Cpu, tch::Kind::Float);
 /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 4, 2, &MlpConfig::default());
 /// let frozen = HostMlp::new(&mlp).ok_or("not for this perceptron")?;
-/// let expected = Vec::<f32>::try_from(mlp.forward(&tch::Tensor::from_slice(&[0.5f32; 4]).view([1, 4])).view(-1))?;
+/// let x = tch::Tensor::from_slice(&[0.5f32; 4]).view([1, 4]);
+/// let expected = Vec::<f32>::try_from(mlp.forward(&x).view(-1))?;
 /// let got = frozen.forward(vec![0.5; 4], 1);
 /// assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -58,76 +59,85 @@ impl HostNorm {
 #[derive(Debug)]
 pub struct HostMlp {
     activation: Activation,
-    /// The layer before the first one, if there is one: an optional norm, then the activation.
-    before: Option<Option<HostNorm>>,
+    /// An optional norm and the activation, applied to the input before the first layer; `None` to apply
+    /// neither.
+    input_layer: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
     output: HostLinear,
 }
 
 impl HostMlp {
-    /// A copy of the perceptron with its current noise. `None` if it isn't on the host in single precision.
+    /// Copies the perceptron with its current noise. Returns `None` if it isn't on the host in single
+    /// precision.
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
-        is_at_home(mlp).then(|| Self::of(mlp))
+        is_on_host_in_f32(mlp).then(|| Self::from_mlp(mlp))
     }
 
-    /// The same with these of the outputs, in this order.
+    /// Copies the perceptron with its current noise, restricted to some outputs in the order of `columns`.
+    /// Returns `None` if it isn't on the host in single precision.
     #[must_use]
     pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
-        is_at_home(mlp).then(|| {
+        is_on_host_in_f32(mlp).then(|| {
             let (weight, bias) = mlp.output.effective();
-            let of = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
-            Self::with_output(mlp, HostLinear::new(&of(&weight), bias.as_ref().map(of).as_ref()))
+            let select = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
+            Self::with_output(mlp, HostLinear::new(&select(&weight), bias.as_ref().map(select).as_ref()))
         })
     }
 
-    /// The same behind a layer with this norm and `mlp`'s activation.
+    /// Copies the perceptron, restricted to a range of outputs, for inputs to which this norm and the
+    /// activation of `mlp` are applied first. Returns `None` if it isn't on the host in single precision.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
-        Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
+        Some(Self { input_layer: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
     }
 
-    pub(in crate::nn) fn of(mlp: &Mlp) -> Self {
+    /// Copies the perceptron with its current noise.
+    ///
+    /// # Panics
+    /// If it isn't in single precision.
+    pub(in crate::nn) fn from_mlp(mlp: &Mlp) -> Self {
         Self::with_output(mlp, HostLinear::of(&mlp.output))
     }
 
     fn with_output(mlp: &Mlp, output: HostLinear) -> Self {
         let hidden = mlp.hidden.iter();
         let hidden = hidden.map(|(layer, norm)| (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host)));
-        Self { activation: mlp.activation, before: None, hidden: hidden.collect(), output }
+        Self { activation: mlp.activation, input_layer: None, hidden: hidden.collect(), output }
     }
 
     pub(in crate::nn) fn outputs(&self) -> usize {
         self.output.outputs()
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`, row by row.
+    /// Computes the outputs: `[rows, inputs]` to `[rows, outputs]`, row by row.
     ///
     /// # Panics
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
-        // A thread takes a block through all layers while the rows are in its cache.
+        // A thread computes all layers of a block of rows, so that the rows stay in its cache.
         let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs();
-        if rows <= BLOCK || inputs == 0 {
-            return self.block(x, rows);
+        if rows <= ROWS_PER_TASK || inputs == 0 {
+            return self.forward_block(x, rows);
         }
-        let blocks: Vec<&[f32]> = x[..rows * inputs].chunks(BLOCK * inputs).collect();
-        parallel::map(&blocks, 1, |block| self.block(block.to_vec(), block.len() / inputs)).concat()
+        let blocks: Vec<&[f32]> = x[..rows * inputs].chunks(ROWS_PER_TASK * inputs).collect();
+        parallel::map(&blocks, 1, |block| self.forward_block(block.to_vec(), block.len() / inputs)).concat()
     }
 
-    fn block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
-        if let Some(norm) = &self.before {
-            self.between(&mut x, norm.as_ref());
+    /// Computes the outputs of some rows on this thread.
+    fn forward_block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
+        if let Some(norm) = &self.input_layer {
+            self.normalise_and_activate(&mut x, norm.as_ref());
         }
         for (layer, norm) in &self.hidden {
             x = layer.forward(&x, rows);
-            self.between(&mut x, norm.as_ref());
+            self.normalise_and_activate(&mut x, norm.as_ref());
         }
         self.output.forward(&x, rows)
     }
 
-    fn between(&self, x: &mut [f32], norm: Option<&HostNorm>) {
+    fn normalise_and_activate(&self, x: &mut [f32], norm: Option<&HostNorm>) {
         if let Some(norm) = norm {
             norm.apply(x);
         }
@@ -135,7 +145,7 @@ impl HostMlp {
     }
 }
 
-fn is_at_home(mlp: &Mlp) -> bool {
+fn is_on_host_in_f32(mlp: &Mlp) -> bool {
     mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu
 }
 
@@ -160,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn perceptrons_are_those_of_libtorch() {
+    fn perceptrons_agree_with_libtorch() {
         let mut rng = Rng::seeded(5);
         let x: Vec<f32> = (0..7 * 12).map(|_| 2.0 * rng.normal() as f32).collect();
         for activation in ACTIVATIONS {
@@ -184,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_are_shared_out() {
+    fn many_rows_are_distributed_over_threads() {
         let mut rng = Rng::seeded(6);
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let config = config(&[11], Activation::Relu, true, None);
@@ -209,11 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn double_precision_is_left_to_libtorch() {
-        for (kind, has_form) in [(Kind::Float, true), (Kind::Double, false)] {
+    fn perceptrons_in_double_precision_have_no_host_copy() {
+        for (kind, has_copy) in [(Kind::Float, true), (Kind::Double, false)] {
             let mut parameters = Parameters::new(Device::Cpu, kind);
             let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &MlpConfig::default());
-            assert_eq!(HostMlp::new(&mlp).is_some(), has_form);
+            assert_eq!(HostMlp::new(&mlp).is_some(), has_copy);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of layers on the host for roll-outs, whose batches are too small for tensor operations.
+//! Copies of layers on the host, for the small batches of a roll-out.
 
 mod linear;
 mod mlp;

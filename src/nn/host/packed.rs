@@ -1,4 +1,4 @@
-//! A network's parameters as a roll-out reads them, packed once.
+//! A cache of packed parameters for a roll-out.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -7,32 +7,32 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
-/// Copies of layers for one roll-out, in which parameters stay as they are. Each is made when it is first asked for.
+/// A cache of packed copies of parameters for one roll-out, during which the parameters don't change. A copy
+/// is built when it is first requested. The key is the memory of the parameters and the type of the copy.
 #[derive(Debug, Default)]
-pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Kept>>);
+pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Entry>>);
 
 #[derive(Debug)]
-struct Kept {
+struct Entry {
     packed: Rc<dyn Any>,
-    /// Keeps the addresses from being given to other tensors.
-    _of: Vec<Tensor>,
+    /// The parameters. They are held so that their addresses aren't reused for other tensors.
+    _parameters: Vec<Tensor>,
 }
 
 impl Packed {
-    /// The copy of this type that belongs to parameters: of a layer to its weight.
-    pub(in crate::nn) fn of<T: 'static>(&self, parameters: &[&Tensor], pack: impl FnOnce() -> T) -> Rc<T> {
-        // A part of a table may start where the table does.
-        let of = |tensor: &&Tensor| [vec![tensor.data_ptr() as i64], tensor.size(), tensor.stride()].concat();
-        let at = (parameters.iter().flat_map(of).collect(), TypeId::of::<T>());
-        let known = self.0.borrow().get(&at).map(|kept| Rc::clone(&kept.packed));
-        if let Some(known) = known.and_then(|packed| packed.downcast().ok()) {
-            return known;
+    /// Returns the copy of type `T` for these parameters, which `pack` builds on the first call. A layer is
+    /// identified by its weight.
+    pub(in crate::nn) fn get_or_pack<T: 'static>(&self, parameters: &[&Tensor], pack: impl FnOnce() -> T) -> Rc<T> {
+        // The address isn't enough: a slice of a table may start at the same address as the table.
+        let identify = |tensor: &&Tensor| [vec![tensor.data_ptr() as i64], tensor.size(), tensor.stride()].concat();
+        let key = (parameters.iter().flat_map(identify).collect(), TypeId::of::<T>());
+        let cached = self.0.borrow().get(&key).map(|entry| Rc::clone(&entry.packed));
+        if let Some(cached) = cached.and_then(|packed| packed.downcast().ok()) {
+            return cached;
         }
         let packed = Rc::new(pack());
-        self.0.borrow_mut().insert(
-            at,
-            Kept { packed: packed.clone(), _of: parameters.iter().map(|tensor| tensor.shallow_clone()).collect() },
-        );
+        let parameters = parameters.iter().map(|tensor| tensor.shallow_clone()).collect();
+        self.0.borrow_mut().insert(key, Entry { packed: packed.clone(), _parameters: parameters });
         packed
     }
 }
@@ -44,16 +44,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_and_groups_of_parameters_have_copies_of_their_own() {
+    fn slices_and_groups_of_parameters_have_separate_copies() {
         let packed = Packed::default();
         let table = Tensor::arange(6, (Kind::Float, tch::Device::Cpu)).view([3, 2]);
-        let numels =
-            |tensors: &[&Tensor]| *packed.of(tensors, || tensors.iter().map(|tensor| tensor.numel()).sum::<usize>());
+        let numels = |tensors: &[&Tensor]| {
+            *packed.get_or_pack(tensors, || tensors.iter().map(|tensor| tensor.numel()).sum::<usize>())
+        };
         let part = table.narrow(0, 0, 2);
         assert_eq!([numels(&[&table]), numels(&[&part]), numels(&[&table]), numels(&[&table, &part])], [6, 4, 6, 10]);
-        // Once for the same.
-        assert!(Rc::ptr_eq(&packed.of(&[&table], || 0_usize), &packed.of(&[&table], || 1_usize)));
-        let column = |tensor: &Tensor| *packed.of(&[tensor], || tensor.double_value(&[1]));
+        // The second request for the same copy doesn't pack again.
+        assert!(Rc::ptr_eq(&packed.get_or_pack(&[&table], || 0_usize), &packed.get_or_pack(&[&table], || 1_usize)));
+        let column = |tensor: &Tensor| *packed.get_or_pack(&[tensor], || tensor.double_value(&[1]));
         assert_eq!([column(&table.select(1, 0)), column(&table.select(0, 0))], [2.0, 1.0]);
     }
 }

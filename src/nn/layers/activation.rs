@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-/// A non-linearity, applied to each element.
+/// An activation function, applied to each element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
@@ -11,7 +11,7 @@ pub enum Activation {
     Relu,
     /// `x` above 0, `0.01 x` below.
     LeakyRelu,
-    /// `x Phi(x)`, with the exact normal distribution function.
+    /// `x Phi(x)`, where `Phi` is the exact normal distribution function.
     Gelu,
     /// `x sigmoid(x)`.
     Silu,
@@ -22,7 +22,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// The activation of each element: same shape, kind and device.
+    /// Returns the activation of each element, in the same shape and kind and on the same device.
     pub fn apply(self, x: &Tensor) -> Tensor {
         match self {
             Self::Relu => x.relu(),
@@ -34,9 +34,9 @@ impl Activation {
         }
     }
 
-    /// The activation of numbers on the host.
+    /// Replaces numbers on the host by their activations.
     pub(in crate::nn) fn apply_on_host(self, x: &mut [f32]) {
-        // Comparisons let NaN through, as libtorch does; the check before drawing finds it.
+        // The comparisons keep NaN, as libtorch does, so that the check before drawing finds it.
         match self {
             Self::Relu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x }),
             Self::LeakyRelu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x }),

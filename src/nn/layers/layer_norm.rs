@@ -4,29 +4,31 @@ use tch::Tensor;
 
 use crate::nn::Scope;
 
-/// Layer norm (Ba et al., 2016): each row to mean 0 and variance 1, then, if affine, a learned scale and shift.
+/// Layer norm (Ba et al., *Layer Normalization*, 2016). It normalises each row to mean 0 and variance 1, and
+/// if it is affine applies a learned scale and shift.
 #[derive(Debug)]
 pub struct LayerNorm {
     pub(in crate::nn) width: i64,
+    /// Weight and bias, if the norm is affine.
     pub(in crate::nn) affine: Option<(Tensor, Tensor)>,
 }
 
 impl LayerNorm {
-    /// Added to the variance before its root, as in PyTorch.
+    /// The number added to the variance before taking its root, as in PyTorch.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
-    /// A layer norm with a learned `weight` (starts at 1) and `bias` (starts at 0), both `[width]`.
+    /// Builds a layer norm with a learned `weight` (initially 1) and `bias` (initially 0), both `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         let affine = (scope.constant("weight", &[width], 1.0), scope.constant("bias", &[width], 0.0));
         Self { width, affine: Some(affine) }
     }
 
-    /// A layer norm without parameters.
+    /// Creates a layer norm without parameters.
     pub fn plain(width: i64) -> Self {
         Self { width, affine: None }
     }
 
-    /// `[rows, width]` to `[rows, width]`.
+    /// Normalises each row: `[rows, width]` to `[rows, width]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let (weight, bias) = self.affine.as_ref().map(|(w, b)| (w, b)).unzip();
         x.layer_norm([self.width], weight, bias, Self::EPS, true)

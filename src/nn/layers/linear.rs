@@ -5,9 +5,10 @@ use tch::Tensor;
 use crate::nn::Scope;
 use crate::nn::parameters::WeightNoise;
 
-/// `y = x W^T + b`, with `W` of shape `[outputs, inputs]` (parameter `weight`) and `b` of shape `[outputs]` (`bias`).
+/// A linear layer, `y = x W^T + b`. `W` is the parameter `weight`, `[outputs, inputs]`, and `b` is the
+/// parameter `bias`, `[outputs]`.
 ///
-/// Weights and biases start uniform on `[-1/sqrt(inputs), 1/sqrt(inputs))`, PyTorch's default.
+/// Initial weights and biases are uniform on `[-1/sqrt(inputs), 1/sqrt(inputs))`, as in PyTorch.
 #[derive(Debug)]
 pub struct Linear {
     pub(super) weight: Tensor,
@@ -16,35 +17,37 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A linear layer with a bias.
+    /// Builds a linear layer with a bias.
     pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let mut layer = Self::without_bias(scope, inputs, outputs);
         layer.bias = Some(scope.uniform("bias", &[outputs], bound(inputs)));
         layer
     }
 
-    /// A linear layer without a bias, to be followed by a norm, or for outputs that are summed.
+    /// Builds a linear layer without a bias. Use it before a norm, or for outputs that are summed.
     pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None, noise: None }
     }
 
-    /// A linear layer with noise on its weight and bias, of the initial amplitude `sigma / sqrt(inputs)` (Fortunato et
-    /// al., *Noisy Networks for Exploration*, 2018, who take 0.5). The amplitude is trained, as parameters
-    /// `weight_sigma` and `bias_sigma`. The noise is drawn again only by
-    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise).
+    /// Builds a linear layer with noise on its weight and bias (Fortunato et al., *Noisy Networks for
+    /// Exploration*, 2018). The initial amplitude of the noise is `sigma / sqrt(inputs)`; the paper has
+    /// `sigma = 0.5`. The amplitudes are trained, as parameters `weight_sigma` and `bias_sigma`. The noise
+    /// only changes when [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise) is called. An
+    /// invalid `sigma` is an error of [`Parameters::check`](crate::nn::Parameters::check).
     pub fn noisy(scope: &mut Scope<'_>, inputs: i64, outputs: i64, sigma: f64) -> Self {
         let mut layer = Self::new(scope, inputs, outputs);
         layer.noise = Some(WeightNoise::new(scope, [outputs, inputs], true, sigma));
         layer
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`; further leading dimensions are kept.
+    /// Applies the layer to each row: `[rows, inputs]` to `[rows, outputs]`. There may be further leading
+    /// dimensions.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let (weight, bias) = self.effective();
         x.linear(&weight, bias)
     }
 
-    /// Weight and bias with the current noise.
+    /// Returns weight and bias, including the current noise.
     pub(in crate::nn) fn effective(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.weight.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
@@ -52,7 +55,8 @@ impl Linear {
         }
     }
 
-    /// Multiplies weight and bias, but not their noise. Called before training to set the size of initial outputs.
+    /// Multiplies weight and bias by a factor, but not their noise. Call it before training to set the size
+    /// of initial outputs.
     pub fn scale(&self, factor: f64) {
         tch::no_grad(|| {
             for tensor in std::iter::once(&self.weight).chain(&self.bias) {
@@ -72,6 +76,7 @@ impl Linear {
     }
 }
 
+/// The bound of the uniform distribution of initial weights.
 fn bound(inputs: i64) -> f64 {
     1.0 / (inputs.max(1) as f64).sqrt()
 }

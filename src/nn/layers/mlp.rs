@@ -5,19 +5,19 @@ use tch::Tensor;
 use super::{Activation, LayerNorm, Linear};
 use crate::nn::Scope;
 
-/// The hidden part of a multi-layer perceptron: everything between its input and its output layer.
+/// The settings of a multi-layer perceptron, except its numbers of inputs and outputs.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct MlpConfig {
-    /// Widths of the hidden layers; empty for a linear model.
+    /// The widths of the hidden layers. An empty list gives a linear model.
     pub hidden: Vec<i64>,
     /// The activation after each hidden layer.
     pub activation: Activation,
-    /// `true` if an affine layer norm precedes each activation.
+    /// `true` for an affine layer norm before each activation.
     pub layer_norm: bool,
-    /// Initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for exploration; `None`
-    /// (the default) for no noise. Noise stays the same until
-    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise): call it before each batch, and evaluate under
-    /// [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
+    /// The initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for
+    /// exploration; `None` (the default) for no noise. The noise stays the same until
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise) is called. Call it before each batch,
+    /// and evaluate in [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
     #[serde(default)]
     pub noise: Option<f64>,
 }
@@ -29,9 +29,10 @@ impl Default for MlpConfig {
     }
 }
 
-/// A multi-layer perceptron: hidden layers of linear, (layer norm,) activation, then a linear output layer.
+/// A multi-layer perceptron. Each hidden layer consists of a linear layer, an optional layer norm, and an
+/// activation. The output layer is linear.
 ///
-/// Parameters are named `0.weight`, `0.bias`, `0.norm.weight`, ... by layer.
+/// The parameters of layer `i` are named `i.weight`, `i.bias`, `i.norm.weight` and `i.norm.bias`.
 ///
 /// ```
 /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
@@ -50,7 +51,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// A perceptron from `inputs` to `outputs` features.
+    /// Builds a perceptron from `inputs` to `outputs` features.
     pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64, config: &MlpConfig) -> Self {
         let linear = |scope: &mut Scope<'_>, inputs, outputs| match config.noise {
             None => Linear::new(scope, inputs, outputs),
@@ -69,7 +70,7 @@ impl Mlp {
         Self { hidden, output, activation: config.activation }
     }
 
-    /// Sets every bias of the output layer to `value`, the average of initial outputs.
+    /// Sets every bias of the output layer to `value`, which becomes the mean of initial outputs.
     pub fn fill_output_bias(&self, value: f64) {
         if let Some(bias) = self.output.bias() {
             tch::no_grad(|| {
@@ -78,7 +79,7 @@ impl Mlp {
         }
     }
 
-    /// Multiplies every weight and bias of the output layer by `factor`, and so the initial outputs.
+    /// Multiplies every weight and bias of the output layer by `factor`, which scales the outputs.
     ///
     /// ```
     /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
@@ -94,7 +95,7 @@ impl Mlp {
         self.output.scale(factor);
     }
 
-    /// Sets every weight and bias of the output layer to 0, so that the perceptron starts as the zero function.
+    /// Sets every weight and bias of the output layer to 0, so that all initial outputs are 0.
     pub fn zero_output(&self) {
         self.fill_output_bias(0.0);
         tch::no_grad(|| {
@@ -102,22 +103,23 @@ impl Mlp {
         });
     }
 
-    /// The kind of its parameters; its input must have the same.
+    /// The kind of the parameters. The input must have the same kind.
     pub fn kind(&self) -> tch::Kind {
         self.output.weight.kind()
     }
 
     /// Converts an input to the kind and the device of the parameters.
-    pub(crate) fn suited(&self, x: &Tensor) -> Tensor {
+    pub(crate) fn convert_input(&self, x: &Tensor) -> Tensor {
         x.to_device(self.output.weight.device()).to_kind(self.kind())
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`.
+    /// Computes the outputs: `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         self.output.forward(&self.hidden(x))
     }
 
-    /// The input of the output layer: `[rows, inputs]` to `[rows, width]` of the last hidden layer.
+    /// Computes the input of the output layer: `[rows, inputs]` to `[rows, width]`, where `width` is the
+    /// width of the last hidden layer.
     pub fn hidden(&self, x: &Tensor) -> Tensor {
         let mut x = x.shallow_clone();
         for (linear, norm) in &self.hidden {
@@ -130,7 +132,8 @@ impl Mlp {
         x
     }
 
-    /// The output layer on rows of [`hidden`](Self::hidden); of its outputs those whose i64 indices `columns` holds, `[rows, columns]`.
+    /// Applies the output layer to rows of [`hidden`](Self::hidden). If `columns` (i64) is given, only these
+    /// outputs are computed, `[rows, columns]`.
     ///
     /// ```
     /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
@@ -138,8 +141,8 @@ impl Mlp {
     /// let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
     /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &MlpConfig::default());
     /// let x = Tensor::ones([1, 2], (Kind::Double, Device::Cpu));
-    /// let some = mlp.outputs(&mlp.hidden(&x), Some(&Tensor::from_slice(&[2i64, 0])));
-    /// assert!((some.double_value(&[0, 0]) - mlp.forward(&x).double_value(&[0, 2])).abs() < 1e-12);
+    /// let selected = mlp.outputs(&mlp.hidden(&x), Some(&Tensor::from_slice(&[2i64, 0])));
+    /// assert!((selected.double_value(&[0, 0]) - mlp.forward(&x).double_value(&[0, 2])).abs() < 1e-12);
     /// ```
     pub fn outputs(&self, hidden: &Tensor, columns: Option<&Tensor>) -> Tensor {
         let Some(columns) = columns else { return self.output.forward(hidden) };

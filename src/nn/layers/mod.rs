@@ -1,6 +1,6 @@
 //! Basic layers: linear, layer norm, multi-layer perceptron, embedding table.
 //!
-//! A layer registers its parameters in the scope that it gets; give each layer a scope of its own
+//! A layer registers its parameters in the scope that it is built in. Build each layer in a separate scope
 //! (`scope.sub("name")`).
 
 mod activation;
@@ -33,22 +33,24 @@ mod tests {
 
     #[test]
     fn linear_is_the_product_plus_the_bias() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(1);
         let mut scope = p.scope(&mut rng);
-        let with = Linear::new(&mut scope.sub("a"), 3, 4);
-        let without = Linear::without_bias(&mut scope.sub("b"), 3, 4);
+        let biased = Linear::new(&mut scope.sub("a"), 3, 4);
+        let unbiased = Linear::without_bias(&mut scope.sub("b"), 3, 4);
         let x = input();
-        let expected = x.matmul(&with.weight.tr()) + with.bias().unwrap();
-        assert!(close(&with.forward(&x), &expected));
-        assert!(close(&without.forward(&x), &x.matmul(&without.weight().tr())));
+        let expected = x.matmul(&biased.weight.tr()) + biased.bias().unwrap();
+        assert!(close(&biased.forward(&x), &expected));
+        assert!(close(&unbiased.forward(&x), &x.matmul(&unbiased.weight().tr())));
         assert_eq!(p.count(), 4 * 3 + 4 + 4 * 3);
-        let largest = with.weight.abs().max().double_value(&[]);
+        let largest = biased.weight.abs().max().double_value(&[]);
         assert!(largest <= 1.0 / 3f64.sqrt(), "{largest}");
     }
 
     #[test]
     fn layer_norm_standardises_rows_then_scales() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(1);
         let affine = LayerNorm::new(&mut p.scope(&mut rng), 3);
         let x = input();
         let mean = x.mean_dim([1i64].as_slice(), true, Kind::Double);
@@ -65,7 +67,8 @@ mod tests {
 
     #[test]
     fn a_perceptron_is_its_layers_in_order() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(2));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(2);
         let config = MlpConfig { hidden: vec![5, 4], activation: Activation::Tanh, layer_norm: true, noise: None };
         let mlp = Mlp::new(&mut p.scope(&mut rng).sub("m"), 3, 2, &config);
         let names: Vec<_> = p.iter().map(|p| p.name.as_str()).collect();
@@ -89,10 +92,12 @@ mod tests {
         assert!(close(&mlp.forward(&input()), &expected));
     }
 
-    /// Outputs follow the equation with the noise, equal the means without it, and change with each draw.
+    /// Outputs agree with the paper's equation, are those of the mean weights without noise, and change when
+    /// noise is drawn again.
     #[test]
     fn noise_is_on_weight_and_bias() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(1);
         let layer = Linear::noisy(&mut p.scope(&mut rng), 3, 4, 0.5);
         let names: Vec<_> = p.iter().map(|p| (p.name.as_str(), p.tensor.requires_grad())).collect();
         let trained = ["weight", "bias", "weight_sigma", "bias_sigma"].map(|name| (name, true));
@@ -118,10 +123,12 @@ mod tests {
     /// sign(e) sqrt|e| has mean 0 and variance E|e| = sqrt(2 / pi).
     #[test]
     fn noise_has_the_moments_of_the_paper() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(1);
         let _ = Linear::noisy(&mut p.scope(&mut rng), 20_000, 1, 0.5);
         let noise = &p.iter().last().unwrap().tensor;
-        let (mean, variance) = (noise.mean(Kind::Double).double_value(&[]), noise.var(true).double_value(&[]));
+        let mean = noise.mean(Kind::Double).double_value(&[]);
+        let variance = noise.var(true).double_value(&[]);
         assert!(
             mean.abs() < 0.03 && (variance - (2.0 / std::f64::consts::PI).sqrt()).abs() < 0.03,
             "{mean}, {variance}"
@@ -129,9 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn senseless_noise_is_refused() {
+    fn invalid_noise_is_refused() {
         for sigma in [-0.1, f64::NAN, f64::INFINITY] {
-            let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+            let mut p = Parameters::new(Device::Cpu, Kind::Double);
+            let mut rng = Rng::seeded(1);
             let config = MlpConfig { noise: Some(sigma), ..MlpConfig::default() };
             let _ = Mlp::new(&mut p.scope(&mut rng), 2, 2, &config);
             assert!(p.check().unwrap_err().to_string().contains("noise"));
@@ -156,7 +164,8 @@ mod tests {
 
     #[test]
     fn an_embedding_gathers_rows_and_sums_their_gradients() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(2));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(2);
         let table = Embedding::new(&mut p.scope(&mut rng), 3, 2);
         let classes = Tensor::from_slice(&[2i64, 0, 2]);
         let out = table.forward(&classes);

@@ -1,4 +1,4 @@
-//! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random stream.
+//! The parameters of a model: an ordered list of named leaf tensors, initialised from an [`Rng`].
 
 mod noise;
 mod parameter;
@@ -18,12 +18,15 @@ use tch::{Device, Kind, Tensor};
 use crate::runtime::DeviceKind;
 use crate::{Error, Result, Rng};
 
-/// The parameters of a model, in the order in which they were built, all of one kind and on one device.
+/// The parameters of a model, in the order in which they were built. All have the same kind and are on the
+/// same device.
 ///
-/// Initial values are drawn on the host in f64 from [`Rng`], so that a seed gives the same model on every device.
+/// Initial values are drawn on the host in f64 from an [`Rng`], so a seed gives the same model on every
+/// device.
 ///
-/// Building doesn't stop at a mistake (a name used twice, a negative size). The first mistake is kept and returned by
-/// [`Parameters::check`], which the optimiser and checkpoints call before they use the parameters.
+/// Methods that build parameters don't return errors. The first mistake (for example a name used twice, or a
+/// negative size) is stored, and [`Parameters::check`] returns it. The optimiser and checkpoints call `check`
+/// before they use the parameters.
 ///
 /// ```
 /// use gfn::{Rng, nn::{Group, Linear, Parameters}};
@@ -49,46 +52,50 @@ pub struct Parameters {
     kind: Kind,
     /// The first mistake made while building: a setting, what it was, and what was expected.
     mistake: Option<(&'static str, String, &'static str)>,
-    /// The device that was asked for, where it isn't there.
-    absent: Option<Device>,
-    /// The tensors of the list that hold noise.
+    /// The requested device, if it isn't available.
+    missing_device: Option<Device>,
+    /// The tensors in `list` that hold noise.
     pub(in crate::nn) noise: Vec<Tensor>,
-    /// The log Z that nobody chose an initial value for.
-    waiting_log_z: Option<Tensor>,
+    /// The parameter log Z, if no initial value was chosen for it.
+    log_z_without_initial_value: Option<Tensor>,
 }
 
-/// log Z until somebody gives it a value.
+/// The value of a log Z without an initial value, until the trainer sets it.
 const UNSET_LOG_Z: f64 = 0.0;
 
 impl Parameters {
-    /// An empty store for parameters of one kind (`Kind::Float`, or `Kind::Double` for exactness tests) on one device.
-    /// If the kind or the device can't be used, parameters are built in single precision on the host and
-    /// [`check`](Self::check) refuses them.
+    /// Creates an empty list for parameters of one kind (`Kind::Float`, or `Kind::Double` for tests of
+    /// exactness) on one device. If the kind or the device can't be used, parameters are built in single
+    /// precision or on the host instead, and [`check`](Self::check) returns an error.
     pub fn new(device: Device, kind: Kind) -> Self {
-        let (absent, is_float) =
-            (usable(device).is_err().then_some(device), matches!(kind, Kind::Float | Kind::Double));
+        let missing_device = check_device(device).is_err().then_some(device);
+        let is_float = matches!(kind, Kind::Float | Kind::Double);
         let mut parameters = Self {
             list: Vec::new(),
             names: HashSet::new(),
-            device: if absent.is_some() { Device::Cpu } else { device },
+            device: if missing_device.is_some() { Device::Cpu } else { device },
             kind: if is_float { kind } else { Kind::Float },
             mistake: None,
-            absent,
+            missing_device,
             noise: Vec::new(),
-            waiting_log_z: None,
+            log_z_without_initial_value: None,
         };
         if !is_float {
-            parameters.keep("the kind of the parameters", format!("{kind:?}"), "`Kind::Float` or `Kind::Double`");
+            parameters.record_mistake(
+                "the kind of the parameters",
+                format!("{kind:?}"),
+                "`Kind::Float` or `Kind::Double`",
+            );
         }
         parameters
     }
 
-    /// The device that all parameters are on.
+    /// The device of all parameters.
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// The kind that all parameters have.
+    /// The kind of all parameters.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -104,9 +111,10 @@ impl Parameters {
         self.list.iter()
     }
 
-    /// A number that grows when values change by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or by an
-    /// in-place libtorch operation. It doesn't tell that nothing has changed: libtorch's fused optimizers, `set_data`
-    /// and whoever writes by [`Tensor::data_ptr`] leave it as it is.
+    /// Returns a number that grows when values are changed by [`Adam`](crate::optim::Adam), by restoring a
+    /// checkpoint, or by an in-place libtorch operation. An equal number doesn't prove that nothing has
+    /// changed: libtorch's fused optimizers, `set_data`, and writes through [`Tensor::data_ptr`] don't
+    /// increase it.
     ///
     /// ```
     /// # use gfn::{Rng, nn::Parameters};
@@ -119,13 +127,13 @@ impl Parameters {
     /// assert!(parameters.version() > before);
     /// ```
     pub fn version(&self) -> u64 {
-        // No term ever decreases, so changes can't cancel.
+        // No term ever decreases, so changes can't cancel each other.
         self.list.iter().map(|p| p.tensor.internal_version() as u64).sum()
     }
 
-    /// The log Z that still waits for a value: none was chosen, restored or learned.
+    /// Returns log Z if it still has no value, that is, if no value was chosen, restored or learned.
     pub(crate) fn unset_log_z(&self) -> Option<Tensor> {
-        let log_z = self.waiting_log_z.as_ref()?;
+        let log_z = self.log_z_without_initial_value.as_ref()?;
         (log_z.double_value(&[0]) == UNSET_LOG_Z).then(|| log_z.shallow_clone())
     }
 
@@ -134,27 +142,32 @@ impl Parameters {
         self.list.iter().for_each(Parameter::clear_gradient);
     }
 
-    /// The root scope: no name prefix, [`Group::Network`], values drawn from `rng`.
+    /// Returns the root scope, which has no name prefix, the group [`Group::Network`], and draws initial
+    /// values from `rng`.
     pub fn scope<'a>(&'a mut self, rng: &'a mut Rng) -> Scope<'a> {
         Scope::root(self, rng)
     }
 
-    /// The first mistake made while building, if any.
+    /// Checks that no mistake was made while building. The error is the first mistake.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and Double, and an
-    /// invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
+    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and
+    /// Double, and an invalid amplitude of noise; [`Error::Device`] for a device that isn't available.
     pub fn check(&self) -> Result<()> {
         if let Some((setting, got, expected)) = &self.mistake {
             return Err(Error::config(setting, got, expected));
         }
-        self.absent.map_or(Ok(()), usable)
+        if let Some(device) = self.missing_device {
+            check_device(device)?;
+        }
+        Ok(())
     }
 
-    /// Adds the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in [`Group::Network`]. The
-    /// tensors stay shared, so the module is trained in place; tensors that aren't trainable are only saved.
+    /// Adds the variables of a `tch::nn` module to [`Group::Network`], named `prefix.name` and sorted by
+    /// name. The tensors are shared with the module, so the module is trained in place. Tensors that aren't
+    /// trainable are only saved.
     ///
-    /// Their initial values come from libtorch's generator, which `tch::manual_seed` seeds.
+    /// The module's initial values come from libtorch's generator, which `tch::manual_seed` seeds.
     ///
     /// ```
     /// # use gfn::nn::Parameters;
@@ -169,14 +182,14 @@ impl Parameters {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or one of another kind or on
-    /// another device. Nothing is added then.
+    /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or a tensor of
+    /// another kind or on another device. No variable is added then.
     pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
         let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
         variables.sort_by(|a, b| a.0.cmp(&b.0));
         for (name, tensor) in &mut variables {
             *name = join(prefix, name);
-            self.check_joins(name, tensor)?;
+            self.check_addition(name, tensor)?;
         }
         for (name, tensor) in variables {
             self.push(name, tensor, Group::Network);
@@ -184,13 +197,18 @@ impl Parameters {
         Ok(())
     }
 
-    /// Checks that a tensor that was made elsewhere can be trained among these parameters.
-    fn check_joins(&self, name: &str, tensor: &Tensor) -> Result<()> {
+    /// Checks that a tensor of another library can be added to these parameters.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or a tensor of
+    /// another kind or on another device.
+    fn check_addition(&self, name: &str, tensor: &Tensor) -> Result<()> {
         if self.names.contains(name) {
             return Err(Error::config(NAME, taken(name), DIFFERENT));
         }
         let same_storage = |p: &&Parameter| tensor.numel() > 0 && p.tensor.data_ptr() == tensor.data_ptr();
-        let (kind, device) = (tensor.kind(), tensor.device());
+        let kind = tensor.kind();
+        let device = tensor.device();
         let (got, expected) = match self.list.iter().find(same_storage) {
             Some(other) => (
                 format!("`{name}`, whose tensor is registered as `{}`", other.name),
@@ -208,27 +226,28 @@ impl Parameters {
         Err(Error::config("a parameter that was made elsewhere", got, expected))
     }
 
-    /// Keeps the first mistake.
-    pub(in crate::nn) fn keep(&mut self, setting: &'static str, got: String, expected: &'static str) {
+    /// Records a mistake: a setting, its value, and the expected value. Only the first mistake is kept.
+    pub(in crate::nn) fn record_mistake(&mut self, setting: &'static str, got: String, expected: &'static str) {
         self.mistake.get_or_insert((setting, got, expected));
     }
 
-    /// `true` if some weights have noise that is drawn again at each step.
+    /// Returns `true` if some layers have noise on their weights.
     pub(crate) fn is_noisy(&self) -> bool {
         !self.noise.is_empty()
     }
 
-    /// Registers a tensor of noise: saved, but not trained.
+    /// Registers a tensor of noise, which is saved, but not trained.
     pub(in crate::nn) fn push_noise(&mut self, name: String, tensor: Tensor) {
         self.noise.push(tensor.shallow_clone());
         self.push(name, tensor, Group::Network);
     }
 
+    /// Registers a tensor. A name that is taken is recorded as a mistake.
     pub(in crate::nn) fn push(&mut self, name: String, tensor: Tensor, group: Group) {
         if self.names.insert(name.clone()) {
             self.list.push(Parameter { name, tensor, group });
         } else {
-            self.keep(NAME, taken(&name), DIFFERENT);
+            self.record_mistake(NAME, taken(&name), DIFFERENT);
         }
     }
 }
@@ -249,17 +268,21 @@ fn taken(name: &str) -> String {
 }
 
 /// Checks that tensors can be built on a device.
-fn usable(device: Device) -> Result<()> {
-    let is_there = match device {
+///
+/// # Errors
+/// [`Error::Device`] otherwise.
+fn check_device(device: Device) -> Result<()> {
+    let is_available = match device {
         Device::Cpu => true,
         Device::Cuda(index) => return DeviceKind::Cuda(index).resolve().map(drop),
         Device::Mps => tch::utils::has_mps(),
         Device::Vulkan => tch::utils::has_vulkan(),
     };
-    let absent = || Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
-    if is_there { Ok(()) } else { Err(absent()) }
+    let error = || Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
+    if is_available { Ok(()) } else { Err(error()) }
 }
 
+/// The full name of a parameter in a scope with this prefix.
 pub(in crate::nn) fn join(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
@@ -271,7 +294,8 @@ mod tests {
     #[test]
     fn values_come_from_the_seed_and_are_the_same_in_both_kinds() {
         let build = |kind| {
-            let (mut p, mut rng) = (Parameters::new(Device::Cpu, kind), Rng::seeded(3));
+            let mut p = Parameters::new(Device::Cpu, kind);
+            let mut rng = Rng::seeded(3);
             let mut scope = p.scope(&mut rng);
             let a = scope.sub("a").uniform("w", &[20, 50], 0.5);
             let b = scope.normal("n", &[1000], 2.0);
@@ -283,7 +307,8 @@ mod tests {
         assert_eq!(b, b64.to_kind(Kind::Float));
         let bound = a64.abs().max().double_value(&[]);
         assert!((0.49..=0.5).contains(&bound), "bound {bound}");
-        let (mean, std) = (b64.mean(Kind::Double).double_value(&[]), b64.std(true).double_value(&[]));
+        let mean = b64.mean(Kind::Double).double_value(&[]);
+        let std = b64.std(true).double_value(&[]);
         assert!(mean.abs() < 0.3 && (std - 2.0).abs() < 0.2, "mean {mean}, std {std}");
         assert!(p.iter().all(|p| p.tensor.requires_grad() && p.tensor.is_leaf()));
         assert_eq!(p.count(), 2000);
@@ -291,7 +316,8 @@ mod tests {
 
     #[test]
     fn the_returned_tensor_is_the_registered_one() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Double);
+        let mut rng = Rng::seeded(0);
         let x = p.scope(&mut rng).constant("x", &[2], 3.0);
         (&x * &x).sum(Kind::Double).backward();
         let grad = p.iter().next().map(|p| p.tensor.grad());
@@ -300,7 +326,8 @@ mod tests {
 
     #[test]
     fn scopes_name_and_group() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Float);
+        let mut rng = Rng::seeded(0);
         let mut scope = p.scope(&mut rng);
         let mut conv = scope.sub("conv0");
         let _ = conv.sub("mlp").constant("w", &[1], 0.0);
@@ -313,7 +340,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_reported() {
-        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Float);
+        let mut rng = Rng::seeded(0);
         let _ = p.scope(&mut rng).constant("w", &[1], 0.0);
         assert!(p.check().is_ok());
         let _ = p.scope(&mut rng).constant("w", &[1], 0.0);
@@ -334,24 +362,25 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_refused_when_parameters_are_checked() {
+    fn an_unavailable_device_is_refused_when_parameters_are_checked() {
         // No machine has that many GPUs.
-        let (mut p, mut rng) = (Parameters::new(Device::Cuda(4096), Kind::Float), Rng::seeded(0));
+        let mut p = Parameters::new(Device::Cuda(4096), Kind::Float);
+        let mut rng = Rng::seeded(0);
         let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
         let error = p.check().unwrap_err();
         assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");
     }
 
     #[test]
-    fn a_module_of_tch_joins_once_and_stays_shared() {
+    fn a_tch_module_is_added_once_and_stays_shared() {
         let module = VarStore::new(Device::Cpu);
         let x = (module.root() / "a").var("x", &[2], tch::nn::Init::Const(1.0));
         let mut p = Parameters::new(Device::Cpu, Kind::Float);
         p.extend_from_var_store("m", &module).unwrap();
         x.sum(Kind::Float).backward();
-        let joined = p.iter().next().unwrap();
-        assert_eq!((joined.name.as_str(), p.count()), ("m.a.x", 2));
-        assert_eq!(joined.tensor.grad(), Tensor::from_slice(&[1f32, 1.0]));
+        let parameter = p.iter().next().unwrap();
+        assert_eq!((parameter.name.as_str(), p.count()), ("m.a.x", 2));
+        assert_eq!(parameter.tensor.grad(), Tensor::from_slice(&[1f32, 1.0]));
 
         let same_name = p.extend_from_var_store("m", &module).unwrap_err();
         assert!(same_name.to_string().contains("`m.a.x`"), "{same_name}");

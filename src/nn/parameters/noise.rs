@@ -7,24 +7,27 @@ use super::restored::Restored;
 use crate::Rng;
 use crate::nn::Parameters;
 
-/// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy Networks for
-/// Exploration*, 2018, eqs. 10 and 11).
+/// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy
+/// Networks for Exploration*, 2018, eqs. 10 and 11).
 ///
-/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the `e` are
-/// standard normal. Amplitudes start at `sigma / sqrt(inputs)`.
+/// The noisy weight is `w + sigma_w * (f(e_out) f(e_in)^T)`, and the noisy bias is `b + sigma_b * f(e_out)`.
+/// Here `f(e) = sign(e) sqrt|e|`, and all `e` are standard normal. The amplitudes `sigma_w` and `sigma_b`
+/// start at `sigma / sqrt(inputs)`.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,
     bias_amplitude: Tensor,
-    /// f(e) of the weight's rows and columns, in the weight's layout.
+    /// f(e) of each row of the weight.
     rows: Tensor,
+    /// f(e) of each column of the weight.
     columns: Tensor,
-    /// `true` if rows, rather than columns, belong to the outputs.
+    /// `true` if the rows of the weight are the outputs, `false` if its columns are.
     outputs_are_rows: bool,
 }
 
 impl WeightNoise {
-    /// Noise for a weight `[outputs, inputs]`, as in a linear layer, or for a table `[inputs, outputs]`.
+    /// Creates noise for a weight of this shape: `[outputs, inputs]`, as in a linear layer, or
+    /// `[inputs, outputs]`, as in a table.
     pub(crate) fn new(scope: &mut Scope<'_>, shape: [i64; 2], outputs_are_rows: bool, sigma: f64) -> Self {
         let [rows, columns] = shape;
         let (outputs, inputs) = if outputs_are_rows { (rows, columns) } else { (columns, rows) };
@@ -50,17 +53,18 @@ impl WeightNoise {
     }
 }
 
-/// sign(e) sqrt|e| of a standard normal e.
+/// Draws `sign(e) sqrt|e|` for a standard normal `e`.
 pub(in crate::nn) fn noise(rng: &mut Rng) -> f64 {
     let e = rng.normal();
     e.abs().sqrt().copysign(e)
 }
 
 impl Parameters {
-    /// Draws the noise of all noisy layers again ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)); without such
-    /// layers it draws nothing.
+    /// Draws new noise for all noisy layers ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)). Without such
+    /// layers `rng` isn't used.
     ///
-    /// Noise is saved with the parameters. A loss recorded before this call can't be differentiated afterwards.
+    /// Noise is saved with the parameters. A loss computed before this call can't be differentiated
+    /// afterwards.
     pub fn reset_noise(&self, rng: &mut Rng) {
         no_grad(|| {
             for tensor in &self.noise {
@@ -70,12 +74,12 @@ impl Parameters {
         });
     }
 
-    /// Runs `f` without noise, that is, with the mean of each weight, and restores the noise afterwards. It is meant
-    /// for evaluation.
+    /// Runs `f` without noise, that is, with the mean of each weight, and restores the noise afterwards. Use
+    /// it for evaluation.
     ///
-    /// A loss recorded before this call can't be differentiated afterwards.
+    /// A loss computed before this call can't be differentiated afterwards.
     pub fn without_noise<T>(&self, f: impl FnOnce() -> T) -> T {
-        let _back = Restored::keep(&self.noise);
+        let _restore = Restored::keep(&self.noise);
         no_grad(|| self.noise.iter().for_each(|tensor| drop(tensor.shallow_clone().zero_())));
         f()
     }

@@ -1,4 +1,4 @@
-//! One parameter.
+//! A parameter and its group.
 
 use tch::Tensor;
 
@@ -7,18 +7,19 @@ use tch::Tensor;
 pub enum Group {
     /// Weights of a network.
     Network,
-    /// The estimate of log Z. It starts far from its final value and takes a larger learning rate.
+    /// The estimate of log Z. It starts far from its final value, so its learning rate is larger.
     LogZ,
 }
 
 /// A named leaf tensor.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name: the scopes it was built in, joined by dots, such as `torso.0.weight`.
+    /// The name: the scopes in which it was built and its own name, joined by dots, such as `torso.0.weight`.
     pub name: String,
-    /// The tensor, of any shape. One that doesn't require a gradient (a running mean) is saved but not trained.
+    /// The tensor, of any shape. A tensor that doesn't require a gradient, such as a running mean, is saved
+    /// but not trained.
     pub tensor: Tensor,
-    /// The group, whose learning rate applies to it.
+    /// The group, which decides the learning rate.
     pub group: Group,
 }
 
@@ -30,7 +31,7 @@ impl Parameter {
 }
 
 impl Clone for Parameter {
-    /// The same tensor under the same name; values and gradient are shared.
+    /// Returns the same tensor under the same name. Values and gradient are shared.
     fn clone(&self) -> Self {
         Self { name: self.name.clone(), tensor: self.tensor.shallow_clone(), group: self.group }
     }

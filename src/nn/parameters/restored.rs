@@ -1,18 +1,20 @@
-//! A guard that restores values.
+//! A guard that restores the values of tensors.
 
 use tch::{Tensor, no_grad};
 
-/// Restores the values of tensors when it is dropped, also after an error or a panic.
+/// A guard that restores the values of tensors when it is dropped, also after an error or a panic.
+///
+/// It holds each tensor with a copy of its values.
 pub(crate) struct Restored(Vec<(Tensor, Tensor)>);
 
 impl Restored {
-    /// Keeps a copy of the values.
+    /// Creates a guard that restores the current values.
     pub(crate) fn keep<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Self {
-        let kept = tensors.into_iter().map(|tensor| (tensor.shallow_clone(), tensor.detach().copy()));
-        Self(kept.collect())
+        let copies = tensors.into_iter().map(|tensor| (tensor.shallow_clone(), tensor.detach().copy()));
+        Self(copies.collect())
     }
 
-    /// Leaves them as they are now.
+    /// Discards the copies, so that the tensors keep the values that they have now.
     pub(crate) fn leave(mut self) {
         self.0.clear();
     }

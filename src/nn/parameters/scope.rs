@@ -1,4 +1,4 @@
-//! Scopes in which parameters are built: name prefix, group and initial values.
+//! Scopes, in which parameters are built.
 
 use tch::{Device, Kind, Tensor};
 
@@ -7,9 +7,12 @@ use super::{UNSET_LOG_Z, join};
 use crate::nn::{Group, Parameters};
 use crate::{Result, Rng};
 
-/// A scope in which parameters are built: a prefix for their names, a group, and the random stream for initial values.
+/// A scope in which parameters are built. It has a prefix for their names, their group, and the random
+/// generator of initial values.
 ///
-/// Every building method registers a tensor that requires a gradient and returns a shallow clone of it.
+/// [`uniform`](Self::uniform), [`constant`](Self::constant) and [`normal`](Self::normal) register a tensor
+/// that requires a gradient, and return a shallow clone of it. A mistake is recorded and returned by
+/// [`Parameters::check`].
 #[derive(Debug)]
 pub struct Scope<'a> {
     parameters: &'a mut Parameters,
@@ -19,10 +22,12 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    /// Creates the scope of [`Parameters::scope`].
     pub(in crate::nn) fn root(parameters: &'a mut Parameters, rng: &'a mut Rng) -> Self {
         Self { parameters, rng, prefix: String::new(), group: Group::Network }
     }
-    /// A scope inside this one: its parameters are named `prefix.name....`.
+    /// Returns a scope inside this scope. The names of its parameters have the prefix of this scope, a dot,
+    /// and `name`.
     pub fn sub(&mut self, name: &str) -> Scope<'_> {
         Scope {
             prefix: join(&self.prefix, name),
@@ -32,46 +37,47 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The same scope, building parameters of another group.
+    /// Returns a scope with the same prefix for parameters of another group.
     pub fn group(&mut self, group: Group) -> Scope<'_> {
         Scope { prefix: self.prefix.clone(), parameters: &mut *self.parameters, rng: &mut *self.rng, group }
     }
 
-    /// The device that parameters are built on.
+    /// The device of the parameters.
     pub fn device(&self) -> Device {
         self.parameters.device()
     }
 
-    /// The kind that parameters are built with.
+    /// The kind of the parameters.
     pub fn kind(&self) -> Kind {
         self.parameters.kind()
     }
 
-    /// A parameter with values uniform on `[-bound, bound)`.
+    /// Builds a parameter of a shape with values uniform on `[-bound, bound)`.
     pub fn uniform(&mut self, name: &str, shape: &[i64], bound: f64) -> Tensor {
         self.build(name, shape, |rng| bound * (2.0 * rng.uniform() - 1.0))
     }
 
-    /// A parameter with the same value everywhere. The shape `[]` is a scalar.
+    /// Builds a parameter of a shape with the same value everywhere. The shape `[]` is a scalar.
     pub fn constant(&mut self, name: &str, shape: &[i64], value: f64) -> Tensor {
         self.build(name, shape, |_| value)
     }
 
-    /// One log Z for all objects, `[1]`. Without an initial value it waits for a trainer's first batch.
+    /// Builds the parameter log Z, `[1]`. Without an initial value the trainer sets it from its first batch.
     pub(in crate::nn) fn log_z(&mut self, initial: Option<f64>) -> Tensor {
         let log_z = self.group(Group::LogZ).constant("log_z", &[1], initial.unwrap_or(UNSET_LOG_Z));
         if initial.is_none() {
-            self.parameters.waiting_log_z = Some(log_z.shallow_clone());
+            self.parameters.log_z_without_initial_value = Some(log_z.shallow_clone());
         }
         log_z
     }
 
-    /// A parameter with normally distributed values of mean 0 and a given standard deviation.
+    /// Builds a parameter of a shape with normally distributed values of mean 0 and standard deviation `std`.
     pub fn normal(&mut self, name: &str, shape: &[i64], std: f64) -> Tensor {
         self.build(name, shape, |rng| std * rng.normal())
     }
 
-    /// Registers a tensor that another library made: it stays shared, and is trained in place if it requires a gradient.
+    /// Registers a tensor of another library. The tensor stays shared, and is trained in place if it requires
+    /// a gradient.
     ///
     /// ```
     /// use gfn::{Rng, nn::Parameters};
@@ -84,32 +90,34 @@ impl<'a> Scope<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a name that is taken, a tensor that is registered already, and one of another kind or
-    /// on another device than the parameters.
+    /// [`Error::Config`](crate::Error::Config) for a name that is taken, a tensor that is registered already,
+    /// and a tensor of another kind or on another device than the parameters.
     pub fn adopt(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
         let name = join(&self.prefix, name);
-        self.parameters.check_joins(&name, tensor)?;
+        self.parameters.check_addition(&name, tensor)?;
         self.parameters.push(name, tensor.shallow_clone(), self.group);
         Ok(())
     }
 
-    /// Noise for `n` inputs or outputs of a layer, `[n]`. It is drawn and saved, but not trained.
+    /// Builds noise for `n` inputs or outputs of a layer, `[n]`. It is saved, but not trained.
     pub(in crate::nn) fn noise(&mut self, name: &str, n: i64) -> Tensor {
         let (name, tensor) = self.draw(name, &[n], noise);
         self.parameters.push_noise(name, tensor.shallow_clone());
         tensor
     }
 
-    /// Checks an amplitude of noise. An invalid one is recorded as a mistake and replaced by 0.
+    /// Checks an amplitude of noise and returns it. An invalid amplitude is recorded as a mistake, and 0 is
+    /// returned.
     pub(in crate::nn) fn checked_noise(&mut self, sigma: f64) -> f64 {
         if sigma.is_finite() && sigma >= 0.0 {
             return sigma;
         }
         let setting = "the noise of a perceptron's weights";
-        self.parameters.keep(setting, sigma.to_string(), "a finite amplitude of at least 0");
+        self.parameters.record_mistake(setting, sigma.to_string(), "a finite amplitude of at least 0");
         0.0
     }
 
+    /// Registers a parameter whose initial values `draw` returns one by one.
     fn build(&mut self, name: &str, shape: &[i64], draw: impl FnMut(&mut Rng) -> f64) -> Tensor {
         let (name, tensor) = self.draw(name, shape, draw);
         let tensor = tensor.set_requires_grad(true);
@@ -118,12 +126,14 @@ impl<'a> Scope<'a> {
         clone
     }
 
-    /// The full name of a parameter, and its initial values.
+    /// Returns the full name of a parameter and a tensor of its initial values. An invalid shape is recorded
+    /// as a mistake.
     fn draw(&mut self, name: &str, shape: &[i64], mut draw: impl FnMut(&mut Rng) -> f64) -> (String, Tensor) {
         let name = join(&self.prefix, name);
         const SETTING: &str = "a parameter's shape";
         let mut sizes = shape.to_vec();
-        let mut refuse = |expected| self.parameters.keep(SETTING, format!("{shape:?} for `{name}`"), expected);
+        let mut refuse =
+            |expected| self.parameters.record_mistake(SETTING, format!("{shape:?} for `{name}`"), expected);
         if shape.iter().any(|&size| size < 1) {
             refuse("sizes of at least 1");
             sizes.iter_mut().for_each(|size| *size = (*size).max(0));
@@ -132,7 +142,7 @@ impl<'a> Scope<'a> {
         let mut values = Vec::new();
         match n.and_then(|n| usize::try_from(n).ok()).filter(|&n| values.try_reserve_exact(n).is_ok()) {
             Some(n) => values.extend((0..n).map(|_| draw(self.rng))),
-            // A failed allocation would end the process.
+            // Without the reservation above, a failed allocation would abort the process.
             None => {
                 refuse("one whose numbers there is memory for");
                 sizes.fill(0);

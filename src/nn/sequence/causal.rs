@@ -5,13 +5,14 @@ use tch::Tensor;
 use super::SequenceNet;
 use crate::nn::{Activation, Embedding, LayerNorm, Linear, Scope};
 
-/// Width of a feed-forward block's hidden layer, relative to the embedding.
+/// The width of a feed-forward block's hidden layer, relative to the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// A causal transformer: layers of causal attention and feed-forward blocks, each after a layer norm and with a
-/// residual connection. Its input is the sum of a learned vector of the token and one of the position.
+/// A causal transformer. Each layer consists of causal attention and a feed-forward block, each after a layer
+/// norm and with a residual connection. The input is the sum of a learned vector of the token and a learned
+/// vector of the position.
 ///
-/// A row holds the output, then the key and value of each layer.
+/// A row holds the output, followed by the key and value of each layer.
 #[derive(Debug)]
 pub(crate) struct CausalTransformer {
     embedding: Embedding,
@@ -25,7 +26,7 @@ pub(crate) struct CausalTransformer {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// Query, key and value side by side.
+    /// The map to query, key and value, concatenated.
     project: Linear,
     output: Linear,
     norm_feed: LayerNorm,
@@ -56,7 +57,8 @@ impl Layer {
     fn new(scope: &mut Scope<'_>, width: i64, heads: i64) -> Self {
         Self {
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
-            // A key's bias cancels in the softmax, and a value's bias is equivalent to one of the output.
+            // A bias of the key cancels in the softmax, and a bias of the value is equivalent to a bias of
+            // the output.
             project: Linear::without_bias(&mut scope.sub("project"), width, 3 * width),
             output: Linear::new(&mut scope.sub("output"), width, width),
             norm_feed: LayerNorm::new(&mut scope.sub("norm_feed"), width),
@@ -68,17 +70,20 @@ impl Layer {
         }
     }
 
-    /// The query, and key and value side by side, from `[B, T, width]`.
+    /// Computes the query, `[B, T, width]`, and the concatenated key and value, `[B, T, 2 width]`, from
+    /// `[B, T, width]`.
     fn project(&self, x: &Tensor) -> (Tensor, Tensor) {
         let width = x.size()[2];
         let projected = self.project.forward(&self.norm.forward(x));
         (projected.narrow(2, 0, width), projected.narrow(2, width, 2 * width))
     }
 
-    /// Attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`: to those up to their own position if
-    /// `causal`, else to all.
+    /// Applies the attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`, and the
+    /// feed-forward block. If `causal`, a query attends to keys up to its own position, otherwise to all
+    /// keys.
     fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
-        let (b, width) = (x.size()[0], x.size()[2]);
+        let b = x.size()[0];
+        let width = x.size()[2];
         let by_head = |x: &Tensor| x.reshape([b, -1, self.heads, width / self.heads]).transpose(1, 2);
         let key = by_head(&key_value.narrow(2, 0, width));
         let value = by_head(&key_value.narrow(2, width, width));
@@ -113,10 +118,10 @@ impl SequenceNet for CausalTransformer {
         let mut x = embedded.unsqueeze(1);
         let mut rows = Vec::with_capacity(1 + self.layers.len());
         for (k, layer) in self.layers.iter().enumerate() {
-            let (query, own) = layer.project(&x);
+            let (query, key_value) = layer.project(&x);
             let before = memory.narrow(2, (1 + 2 * k as i64) * self.width, 2 * self.width);
-            x = layer.attend(&x, &query, &Tensor::cat(&[&before, &own], 1), false);
-            rows.push(own.squeeze_dim(1));
+            x = layer.attend(&x, &query, &Tensor::cat(&[&before, &key_value], 1), false);
+            rows.push(key_value.squeeze_dim(1));
         }
         rows.insert(0, self.norm.forward(&x.squeeze_dim(1)));
         Tensor::cat(&rows, 1)

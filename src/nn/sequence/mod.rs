@@ -1,4 +1,4 @@
-//! Networks that read a sequence from left to right, and their common interface.
+//! Causal networks over sequences, and their common interface.
 
 mod causal;
 mod recurrent;
@@ -21,10 +21,10 @@ pub enum SequenceKind {
     Lstm,
     /// Gated recurrent units (Cho et al., 2014).
     Gru,
-    /// A transformer in which a position attends to itself and to earlier ones (Vaswani et al., 2017), with the norm
-    /// before each block (Xiong et al., 2020) and learned positions.
+    /// A causal transformer (Vaswani et al., 2017), with the norm before each block (Xiong et al., 2020) and
+    /// learned vectors of positions.
     Transformer {
-        /// Attention heads; their number divides the width.
+        /// The number of attention heads, which must divide the width.
         heads: i64,
     },
 }
@@ -34,9 +34,9 @@ pub enum SequenceKind {
 pub struct SequenceNetConfig {
     /// The architecture.
     pub kind: SequenceKind,
-    /// Width of embeddings and of hidden states.
+    /// The width of embeddings and of hidden states, at least 1.
     pub width: i64,
-    /// Number of stacked layers.
+    /// The number of stacked layers, at least 1.
     pub layers: i64,
 }
 
@@ -48,9 +48,14 @@ impl Default for SequenceNetConfig {
 }
 
 impl SequenceNetConfig {
-    /// The network for `n_inputs` different inputs in up to `n_positions` positions.
+    /// Builds the network for `n_inputs` different inputs in up to `n_positions` positions.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a width or a number of layers below 1, and for heads that don't divide the
+    /// width.
     pub(crate) fn build(&self, scope: &mut Scope<'_>, n_inputs: i64, n_positions: i64) -> Result<Box<dyn SequenceNet>> {
-        let (width, layers) = (self.width, self.layers);
+        let width = self.width;
+        let layers = self.layers;
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if width < 1 || layers < 1 {
             let got = format!("{width} wide with {layers} layers");
@@ -70,25 +75,26 @@ impl SequenceNetConfig {
     }
 }
 
-/// A causal network: its output at a position depends on the inputs up to there.
+/// A causal network: its output at a position depends on the inputs up to and including this position.
 ///
-/// It can run over whole sequences at once, or input by input. The state that an input leaves for later steps is a
-/// *row* of numbers. A step gets the rows of the preceding inputs, as many as it reads.
+/// The network can read whole sequences at once, or one input per step. Each input leaves a *row* of numbers
+/// for later steps. A step reads the rows of as many preceding inputs as it needs.
 pub(crate) trait SequenceNet: Debug + Send {
-    /// Inputs `[B, T]` (i64) to outputs `[B, T, width]`.
+    /// Reads whole sequences: inputs `[B, T]` (i64) to outputs `[B, T, width]`.
     fn forward(&self, inputs: &Tensor) -> Tensor;
 
-    /// Processes one more input of each of `n` sequences, `[n]`, at `position`, and returns its rows, `[n, row_width]`.
-    /// `memory` holds the rows of the `reach(position)` inputs before it, the latest last, `[n, reach, row_width]`.
+    /// Reads the input at `position` of each of `n` sequences, `[n]`, and returns the rows of these inputs,
+    /// `[n, row_width]`. `memory` holds the rows of the `reach(position)` inputs before it, the latest last,
+    /// `[n, reach, row_width]`.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
     /// The number of earlier rows that a step at a position reads.
     fn reach(&self, position: usize) -> usize;
 
-    /// Numbers in a row.
+    /// The number of elements of a row.
     fn row_width(&self) -> i64;
 
-    /// The outputs in some rows, `[n, row_width]` to `[n, width]`.
+    /// Extracts the outputs from rows: `[n, row_width]` to `[n, width]`.
     fn output(&self, rows: &Tensor) -> Tensor;
 }
 
@@ -110,9 +116,9 @@ mod tests {
         (net, parameters)
     }
 
-    /// Running input by input and running all at once agree, in every layer.
+    /// Steps by one input give the same outputs as a pass over whole sequences, for any number of layers.
     #[test]
-    fn steps_add_up_to_the_whole() {
+    fn steps_agree_with_whole_sequences() {
         let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2, 1, 0, 3, 3, 3, 0, 1]).view([2, 6]);
         for kind in KINDS {
             for layers in [1, 3] {
@@ -137,9 +143,9 @@ mod tests {
         }
     }
 
-    /// A later input changes no earlier output, and does change the output at its own position.
+    /// An input changes the outputs at its own and later positions, but no earlier output.
     #[test]
-    fn nothing_is_seen_ahead() {
+    fn outputs_do_not_depend_on_later_inputs() {
         let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2]).view([1, 5]);
         let other = Tensor::from_slice(&[3i64, 0, 1, 0, 2]).view([1, 5]);
         for kind in KINDS {
@@ -152,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_sizes_are_refused() {
+    fn invalid_sizes_are_refused() {
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let mut rng = Rng::seeded(0);
         let mut build = |config: SequenceNetConfig| {

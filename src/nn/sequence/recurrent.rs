@@ -13,7 +13,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Number of gates, each with a block of weights.
+    /// The number of gates. Each gate has a block of weights.
     fn gates(self) -> i64 {
         match self {
             Self::Lstm => 4,
@@ -21,8 +21,8 @@ impl Cell {
         }
     }
 
-    /// Number of state vectors per layer: hidden state and, in an LSTM, cell state.
-    fn carried(self) -> i64 {
+    /// The number of state vectors per layer: the hidden state and, in an LSTM, the cell state.
+    fn n_states(self) -> i64 {
         match self {
             Self::Lstm => 2,
             Self::Gru => 1,
@@ -30,14 +30,15 @@ impl Cell {
     }
 }
 
-/// Embedded inputs through layers of one recurrent cell. Weights have PyTorch's layout and initialisation.
+/// A recurrent network: an embedding of the inputs, and layers of one kind of cell. Weights have PyTorch's
+/// layout and initialisation.
 ///
-/// A row holds the hidden states of all layers, then, in an LSTM, their cell states.
+/// A row holds the hidden states of all layers, followed in an LSTM by their cell states.
 #[derive(Debug)]
 pub(crate) struct Recurrent {
     cell: Cell,
     embedding: Embedding,
-    /// Four tensors per layer: weights from the input and from the hidden state, and a bias for each.
+    /// Four tensors per layer: the weights of the input and of the hidden state, and the bias of each.
     weights: Vec<Tensor>,
     width: i64,
     layers: i64,
@@ -58,25 +59,27 @@ impl Recurrent {
         Self { cell, embedding, weights, width, layers }
     }
 
-    /// Outputs `[B, T, width]` and final states: `carried` tensors `[layers, B, width]`.
-    fn run(&self, inputs: &Tensor, carried: &[Tensor]) -> (Tensor, Vec<Tensor>) {
+    /// Computes outputs `[B, T, width]` and final states from initial states. States are [`Cell::n_states`]
+    /// tensors `[layers, B, width]`.
+    fn run(&self, inputs: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         let x = self.embedding.forward(inputs);
-        // Training mode without dropout: on a GPU gradients need training mode.
+        // Gradients on a GPU need training mode. It has no other effect, because dropout is 0.
         match self.cell {
             Cell::Lstm => {
-                let (out, hidden, cell) = x.lstm(carried, &self.weights, true, self.layers, 0.0, true, false, true);
+                let (out, hidden, cell) = x.lstm(states, &self.weights, true, self.layers, 0.0, true, false, true);
                 (out, vec![hidden, cell])
             }
             Cell::Gru => {
-                let (out, hidden) = x.gru(&carried[0], &self.weights, true, self.layers, 0.0, true, false, true);
+                let (out, hidden) = x.gru(&states[0], &self.weights, true, self.layers, 0.0, true, false, true);
                 (out, vec![hidden])
             }
         }
     }
 
+    /// Initial states of `n` sequences.
     fn zeros(&self, n: i64) -> Vec<Tensor> {
         let options = (self.weights[0].kind(), self.weights[0].device());
-        (0..self.cell.carried()).map(|_| Tensor::zeros([self.layers, n, self.width], options)).collect()
+        (0..self.cell.n_states()).map(|_| Tensor::zeros([self.layers, n, self.width], options)).collect()
     }
 }
 
@@ -87,15 +90,15 @@ impl SequenceNet for Recurrent {
 
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor {
         let n = inputs.size()[0];
-        let carried = match position {
+        let states = match position {
             0 => self.zeros(n),
             _ => {
-                let rows = memory.select(1, 0).view([n, self.cell.carried(), self.layers, self.width]);
-                (0..self.cell.carried()).map(|k| rows.select(1, k).transpose(0, 1).contiguous()).collect()
+                let rows = memory.select(1, 0).view([n, self.cell.n_states(), self.layers, self.width]);
+                (0..self.cell.n_states()).map(|k| rows.select(1, k).transpose(0, 1).contiguous()).collect()
             }
         };
-        let (_, carried) = self.run(&inputs.unsqueeze(1), &carried);
-        let rows: Vec<Tensor> = carried.iter().map(|x| x.transpose(0, 1).reshape([n, -1])).collect();
+        let (_, states) = self.run(&inputs.unsqueeze(1), &states);
+        let rows: Vec<Tensor> = states.iter().map(|x| x.transpose(0, 1).reshape([n, -1])).collect();
         Tensor::cat(&rows, 1)
     }
 
@@ -104,7 +107,7 @@ impl SequenceNet for Recurrent {
     }
 
     fn row_width(&self) -> i64 {
-        self.cell.carried() * self.layers * self.width
+        self.cell.n_states() * self.layers * self.width
     }
 
     fn output(&self, rows: &Tensor) -> Tensor {

@@ -1,4 +1,4 @@
-//! Policies that read the part of a sequence that has been written.
+//! Policies that read a partial sequence with a recurrent network or a transformer.
 
 mod cache;
 mod prefixes;
@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor, no_grad};
 
-use super::dense::n_actions;
+use super::dense::count_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
 use crate::nn::{Estimators, EstimatorsConfig, Linear, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
@@ -25,45 +25,46 @@ use prefixes::Prefixes;
 pub struct SequencePolicyConfig {
     /// The network that reads the sequence.
     pub net: SequenceNetConfig,
-    /// The state-flow head and log Z. It takes no conditions.
+    /// The settings of the state-flow head and log Z. Conditions aren't supported.
     pub estimators: EstimatorsConfig,
-    /// Most bytes for the cache of prefixes while sampling. With less than a batch of trajectories needs, every step
-    /// reads its sequences from the start, which is slower but gives the same results.
+    /// The maximum size in bytes of the cache of prefixes during sampling. If a batch of trajectories needs
+    /// more, every step reads its sequences from the start, which is slower but gives the same results.
     pub cache_bytes: usize,
 }
 
 impl Default for SequencePolicyConfig {
-    /// The default network, no flow head, log Z from 0, and 256 MiB for the cache.
+    /// The default network, no flow head, log Z from the first batch, and 256 MiB for the cache.
     fn default() -> Self {
         Self { net: SequenceNetConfig::default(), estimators: EstimatorsConfig::default(), cache_bytes: 256 << 20 }
     }
 }
 
-/// Counts of the work that the network of a [`SequencePolicy`] has done.
+/// Counters of the network evaluations of a [`SequencePolicy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SequenceWork {
-    /// Passes over whole sequences.
+    /// The number of passes over whole sequences.
     pub passes: u64,
-    /// Sequences read in them.
+    /// The number of sequences read in these passes.
     pub sequences: u64,
-    /// Steps by one input, continued from cached rows.
+    /// The number of steps that read a single further input per prefix, with the rest in the cache.
     pub steps: u64,
-    /// Prefixes read in them.
+    /// The number of prefixes read in these steps.
     pub prefixes: u64,
 }
 
-/// A recurrent network or a transformer as the policy of an environment that writes sequences from left to right.
+/// A recurrent network or a transformer as the policy of an environment that writes sequences from left to
+/// right.
 ///
-/// A state is a prefix, and the network reads it after a start symbol. Where states are evaluated it runs once, over
-/// those sequences of the batch that are not a prefix of another (teacher forcing), whatever the number of states. In a
-/// roll-out ([`Policy::on_host`]) it reads one input per prefix and step, and caches hidden states, or keys and values,
-/// until the roll-out ends. Both ways agree, for any states in any order.
+/// A state is a prefix, and the network reads it after a start symbol. [`Policy::evaluate`] runs the network
+/// once, over the sequences of the batch that aren't a prefix of another sequence (teacher forcing). In a
+/// roll-out ([`Policy::on_host`]) the network reads one input per prefix and step, and caches hidden states,
+/// or keys and values, until the roll-out ends. Both give the same results, for any states in any order.
 ///
-/// P_B is uniform over legal backward actions. That is exact where only the last entry of a sequence can be removed:
-/// there is one backward action then.
+/// P_B is uniform over legal backward actions. This loses nothing if only the last entry of a sequence can be
+/// removed, because there is a single backward action then.
 ///
-/// torchgfn's recurrent policies need sequences of one length and don't define DB or state flows; here both are
-/// defined.
+/// Unlike torchgfn's recurrent policies, this policy supports sequences of several lengths, DB and state
+/// flows.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
@@ -91,11 +92,12 @@ pub struct SequencePolicy {
 }
 
 impl SequencePolicy {
-    /// A network for the actions of an environment with states of this layout, with weights drawn from `rng`.
+    /// Builds a network for the actions of an environment with states of this layout, with initial weights
+    /// drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose actions are not one block of one row per state, for one that doesn't
-    /// start with the empty sequence, and for invalid sizes of the network.
+    /// [`Error::Config`] for an environment whose actions aren't one block with one row per state or whose
+    /// initial state isn't the empty sequence, and for invalid sizes of the network.
     pub fn new<E: DiscreteEnv<Actions = Slots, States = VectorStates>>(
         env: &E,
         layout: SequenceLayout,
@@ -112,7 +114,7 @@ impl SequencePolicy {
                 "one that starts with all entries unset",
             ));
         }
-        let n_actions = n_actions(&env.masks(Direction::Forward, &start))?;
+        let n_actions = count_actions(&env.masks(Direction::Forward, &start))?;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let net = config.net.build(&mut scope.sub("net"), layout.n_inputs(), layout.n_positions())?;
@@ -134,7 +136,7 @@ impl SequencePolicy {
         &self.layout
     }
 
-    /// The work that the network has done since it was built.
+    /// The counters of network evaluations since the policy was built.
     #[must_use]
     pub fn work(&self) -> SequenceWork {
         self.work.get()
@@ -142,7 +144,8 @@ impl SequencePolicy {
 
     /// The network's output for each state, `[states, width]`, in one pass.
     fn hidden(&self, prefixes: &Prefixes<'_>) -> Tensor {
-        let (kind, device) = (self.parameters.kind(), self.parameters.device());
+        let kind = self.parameters.kind();
+        let device = self.parameters.device();
         if prefixes.len() == 0 {
             return Tensor::zeros([0, self.config.net.width], (kind, device));
         }
@@ -190,7 +193,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         let options = (self.parameters.kind(), self.parameters.device());
         let row_bytes = self.net.row_width() as usize * options.0.elt_size_in_bytes();
         let cache = RefCell::new(PrefixCache::new(self.config.cache_bytes / row_bytes, options));
-        Some(Box::new(Reading { policy: self, cache }))
+        Some(Box::new(SequenceRollout { policy: self, cache }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -202,14 +205,14 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
     }
 }
 
-/// A roll-out of a [`SequencePolicy`], with what was read in it. Nothing is remembered for longer: values of parameters
-/// can change without a trace ([`Parameters::version`]).
-struct Reading<'a> {
+/// A [`SequencePolicy`] during one roll-out, with the cache of prefixes. The cache isn't kept for the next
+/// roll-out, because changes of parameters can't always be detected ([`Parameters::version`]).
+struct SequenceRollout<'a> {
     policy: &'a SequencePolicy,
     cache: RefCell<PrefixCache>,
 }
 
-impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> HostPolicy<E> for Reading<'_> {
+impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> HostPolicy<E> for SequenceRollout<'_> {
     fn distribution(&self, env: &E, states: &VectorStates) -> Result<GraphActionCategorical> {
         let Self { policy, cache } = self;
         let prefixes = Prefixes::new(&policy.layout, states)?;

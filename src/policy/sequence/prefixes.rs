@@ -9,45 +9,47 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::policy::SequenceLayout;
-/// // Four letters as 1 to 4, and 0 for what is not written yet, in sequences of up to 8.
+/// // Sequences of up to 8 letters; the four letters are 1 to 4, and 0 marks an unwritten position.
 /// let layout = SequenceLayout { values: 5, length: 8, unset: 0 };
 /// # let _ = layout;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SequenceLayout {
-    /// Entries take values `0..values`.
+    /// The number of values of an entry, which are `0..values`.
     pub values: usize,
-    /// Entries of a state: the length of the longest sequence.
+    /// The number of entries of a state: the length of the longest sequence.
     pub length: usize,
-    /// The entry of a position that isn't written yet. It may be one of the values `0..values` or another number.
+    /// The entry of a position that isn't written yet. It may be among `0..values` or another number.
     pub unset: u16,
 }
 
 impl SequenceLayout {
-    /// Number of different inputs of a network: one per value, and the start of the sequence.
+    /// The number of different inputs of a network: the values and the start symbol.
     pub(super) fn n_inputs(&self) -> i64 {
         self.values as i64 + 1
     }
 
-    /// Number of input positions: the start, and one for each entry.
+    /// The number of input positions: the start symbol and the entries.
     pub(super) fn n_positions(&self) -> i64 {
         self.length as i64 + 1
     }
 }
 
-/// A batch of states as prefixes: the entries before the first unset one.
+/// A batch of states as prefixes. A prefix consists of the entries before the first unset entry.
 #[derive(Debug)]
 pub(super) struct Prefixes<'a> {
     states: &'a VectorStates,
     lengths: Vec<usize>,
-    /// The input that starts a sequence.
+    /// The start symbol.
     start: u32,
 }
 
 impl<'a> Prefixes<'a> {
+    /// Finds the prefix of each state.
+    ///
     /// # Errors
-    /// [`Error::Shape`] for states of another length; [`Error::Config`] for a state with a gap or with an invalid
-    /// value.
+    /// [`Error::Shape`] for states of another length; [`Error::Config`] for a state with a gap or with an
+    /// invalid value.
     pub(super) fn new(layout: &SequenceLayout, states: &'a VectorStates) -> Result<Self> {
         if states.width() != layout.length {
             return Err(Error::shape(
@@ -77,57 +79,61 @@ impl<'a> Prefixes<'a> {
         self.lengths.len()
     }
 
-    /// The entries that are written.
+    /// The entries of a prefix.
     fn entries(&self, row: usize) -> &[u16] {
         &self.states.row(row)[..self.lengths[row]]
     }
 
-    /// The position of the prefix's last input, which is its length.
+    /// The position of a prefix's last input, which is the length of the prefix.
     pub(super) fn position(&self, row: usize) -> usize {
         self.lengths[row]
     }
 
-    /// The inputs of a network: the start, then the entries.
+    /// The inputs of a network: the start symbol, followed by the entries.
     pub(super) fn inputs(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.start).chain(self.entries(row).iter().map(|&x| u32::from(x)))
     }
 
-    /// The maximal sequences: those that are not a prefix of another.
+    /// Finds the maximal sequences, which aren't a prefix of another sequence, in O(n log n) comparisons.
     pub(super) fn maximal(&self) -> Maximal {
-        // In this order, if a row is a prefix of any other, it is a prefix of the next one.
+        // In lexicographic order a row that is a prefix of any other row is a prefix of the next row.
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by(|&a, &b| self.entries(a).cmp(self.entries(b)));
-        let mut maximal = Maximal { rows: Vec::new(), of: vec![0; self.len()] };
+        let mut maximal = Maximal { rows: Vec::new(), sequence_of_row: vec![0; self.len()] };
         for &row in order.iter().rev() {
             match maximal.rows.last() {
                 Some(&last) if self.entries(last).starts_with(self.entries(row)) => {}
                 _ => maximal.rows.push(row),
             }
-            maximal.of[row] = maximal.rows.len() - 1;
+            maximal.sequence_of_row[row] = maximal.rows.len() - 1;
         }
         maximal
     }
 
-    /// The inputs of maximal sequences, `[sequences, T]`, and the position of each row's last input in their
-    /// concatenation, `[rows]`. Shorter sequences are padded with the start symbol, which is never read.
+    /// Returns the inputs of maximal sequences, `[sequences, T]`, and the index of each row's last input in
+    /// the flattened inputs, `[rows]`. Shorter sequences are padded with the start symbol at the end, where
+    /// causality keeps it from affecting the outputs that are used.
     pub(super) fn batch(&self, maximal: &Maximal, device: Device) -> (Tensor, Tensor) {
         let steps = 1 + maximal.rows.iter().map(|&row| self.lengths[row]).max().unwrap_or(0);
         let mut inputs = vec![i64::from(self.start); maximal.rows.len() * steps];
         for (line, &row) in inputs.chunks_exact_mut(steps).zip(&maximal.rows) {
-            line.iter_mut().zip(self.inputs(row)).for_each(|(place, input)| *place = i64::from(input));
+            line.iter_mut().zip(self.inputs(row)).for_each(|(entry, input)| *entry = i64::from(input));
         }
-        let last = maximal.of.iter().zip(&self.lengths).map(|(&of, &length)| (of * steps + length) as i64);
+        let last = maximal.sequence_of_row.iter().zip(&self.lengths);
+        let last = last.map(|(&sequence, &length)| (sequence * steps + length) as i64);
         let last: Vec<i64> = last.collect();
         let inputs = Tensor::from_slice(&inputs).view([maximal.rows.len() as i64, steps as i64]);
         (inputs.to_device(device), Tensor::from_slice(&last).to_device(device))
     }
 }
 
-/// The rows whose sequences are not a prefix of another row's, and for each row the one that it is a prefix of.
+/// The maximal sequences of a batch of prefixes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maximal {
+    /// A row of each maximal sequence.
     rows: Vec<usize>,
-    of: Vec<usize>,
+    /// Per row, the index in `rows` of a maximal sequence that the row is a prefix of.
+    sequence_of_row: Vec<usize>,
 }
 
 #[cfg(test)]
@@ -140,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_row_is_a_prefix_of_its_sequence_and_no_sequence_of_another(
+               fn rows_are_prefixes_of_their_sequence_and_sequences_are_maximal(
             words in proptest::collection::vec(proptest::collection::vec(0u16..3, 0..5), 1..40)
         ) {
             let flat = words.iter().flat_map(|word| (0..4).map(|i| word.get(i).copied().unwrap_or(9))).collect();
@@ -148,7 +154,7 @@ mod tests {
             let prefixes = Prefixes::new(&LAYOUT, &states).unwrap();
             let maximal = prefixes.maximal();
             for (row, word) in words.iter().enumerate() {
-                prop_assert!(words[maximal.rows[maximal.of[row]]].starts_with(word));
+                prop_assert!(words[maximal.rows[maximal.sequence_of_row[row]]].starts_with(word));
             }
             for (i, &a) in maximal.rows.iter().enumerate() {
                 for (j, &b) in maximal.rows.iter().enumerate() {
@@ -175,9 +181,9 @@ mod tests {
         assert!(Prefixes::new(&LAYOUT, &short).unwrap_err().to_string().contains("expected [1, 4]"));
     }
 
-    /// The unset value may be among `0..values`, as with 0 where tokens start at 1.
+    /// The unset value may be among `0..values`, for example 0 if tokens start at 1.
     #[test]
-    fn an_unset_value_may_be_counted() {
+    fn unset_may_be_one_of_the_values() {
         let layout = SequenceLayout { values: 3, length: 3, unset: 0 };
         let states = VectorStates::from_rows([[0u16, 0, 0], [2, 1, 0], [1, 1, 1]]);
         assert_eq!(Prefixes::new(&layout, &states).unwrap().lengths, [0, 2, 3]);

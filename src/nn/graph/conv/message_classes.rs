@@ -1,4 +1,4 @@
-//! Equivalence classes of nodes that message passing can't tell apart. Each class is evaluated once.
+//! Equivalence classes of nodes to which message passing gives equal values. Each class is evaluated once.
 
 use super::Conv;
 use crate::graph::{Edge, GraphArrays, Neighbours};
@@ -8,81 +8,85 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-/// A key that identifies a node's class: its features, or its colour and those of its neighbours.
+/// A key that identifies the class of a node: its features, or its colour and the colours of its neighbours.
 type Key = SmallVec<[i64; 24]>;
 
 /// A separator between the parts of a [`Key`]; no colour or class has this value.
 const END: i64 = -1;
 
-/// The rounds of a network, as far as they decide which nodes get equal values.
+/// The properties of a network that decide which nodes get equal values.
 #[derive(Debug)]
 pub(in crate::nn) struct Plan {
-    /// The labels that are told apart.
+    /// The classes of labels.
     pub(super) labels: Labels,
-    /// The counts that nodes are told apart by.
+    /// The counts that are features of a node.
     pub(super) counts: Counts,
+    /// The number of rounds.
     pub(super) rounds: usize,
+    /// The kind of messages of all rounds.
     pub(super) messages: MessageKind,
-    /// What a node gets depends on its whole graph, so that each node has a row after each round.
-    pub(super) whole: bool,
+    /// `true` if values depend on the whole graph, so that each node needs a separate row after each round.
+    pub(super) reads_whole_graph: bool,
 }
 
 impl Plan {
-    /// The rounds on these features.
+    /// Collects the properties of a network with these features and rounds.
     pub(in crate::nn) fn new(features: &NodeFeatures, convs: &[Conv]) -> Self {
         Self {
             labels: features.labels(),
             counts: features.counts(),
             rounds: convs.len(),
             messages: convs.first().map_or(MessageKind::Sum, Conv::message_kind),
-            whole: convs.iter().any(Conv::reads_whole),
+            reads_whole_graph: convs.iter().any(Conv::reads_whole_graph),
         }
     }
 }
 
-/// The rows that each round of a network computes, `R_0 <= R_1 <= .. <= N`.
+/// The rows that each round of a network computes. Their numbers are `R_0 <= R_1 <= .. <= N`.
 ///
-/// After `k` rounds a node's value depends only on what is at most `k` edges away. Successive states of a trajectory
-/// differ by one action, so most of their nodes have equal values. Nodes are coloured by Weisfeiler-Leman refinement:
-/// two nodes get one colour if they had one before and so had their neighbours. A round computes one row for each
-/// colour. This is exact: nodes of one colour get the same value from any round. Where an engine sums by products of matrices, each node
-/// has a row from the start.
+/// After `k` rounds the value of a node depends only on nodes and edges within `k` edges. Successive states
+/// of a trajectory differ by one action, so many of their nodes have equal values. Nodes are coloured by
+/// Weisfeiler-Leman refinement: two nodes get the same colour if they and their neighbours had the same
+/// colours before. A round computes one row for each colour. This is exact, because nodes of the same colour
+/// get the same value from any round. If the engine computes sums as matrix products, each node has a
+/// separate row in all rounds.
 ///
-/// `T` is an engine's type of indices.
+/// `T` is the engine's type of indices.
 pub(crate) struct MessageRounds<T> {
-    /// One representative node for each row of features, `[R_0]`.
+    /// A representative node for each row of features, `[R_0]`.
     pub(crate) features: Vec<usize>,
     /// The rounds, in order.
     pub(crate) rounds: Vec<MessageRound<T>>,
-    /// The row of each node after the last round, `[N]`; `None` if every node has its own row.
+    /// The row of each node after the last round, `[N]`; `None` if row `i` belongs to node `i`.
     pub(crate) index: Option<T>,
 }
 
-/// One round, from `R` rows to `R'` rows.
+/// A round, from `R` rows to `R'` rows.
 pub(crate) struct MessageRound<T> {
-    /// For each row after the round, the same node's row before it, `[R']`; `None` if the rows are the same.
-    pub(crate) own: Option<T>,
-    /// The table entry of each message, receiver by receiver, `[M]`: see [`MessageKind`].
+    /// The row before the round of each node with a row after it, `[R']`; `None` if the rows are the same.
+    pub(crate) receivers: Option<T>,
+    /// The table entry of each message, ordered by receiver, `[M]`. [`MessageKind`] defines the table.
     pub(crate) entries: T,
-    /// The start of each receiver's messages, `[R']`.
+    /// The index of the first message to each receiver, `[R']`.
     pub(crate) offsets: T,
-    /// Only for messages with edges: the index of each message in the batch and the row that receives it, `[M]`
-    /// both. Messages against the direction of their edge have the indices after all others.
-    along: Option<(T, T)>,
+    /// The index of each message in the batch and the row of its receiver, `[M]` each; only for messages with
+    /// edge vectors. Messages against the direction of their edge come after all messages along edges.
+    edge_messages: Option<(T, T)>,
 }
 
 /// The messages that a node receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MessageKind {
-    /// From neighbours, whatever the direction of edges. Table entries are rows.
+    /// Messages from neighbours, ignoring the direction of edges. Table entries are rows.
     Sum,
-    /// From neighbours, with the edge's features and direction. Table entries are rows.
+    /// Messages from neighbours, with the features and the direction of the edge. Table entries are rows.
     WithEdges,
-    /// The same, and from the node itself; these messages have the index after all others. Table entries are rows.
+    /// Messages as in [`WithEdges`](Self::WithEdges), and from the node itself. The messages of nodes to
+    /// themselves share the index after all other messages. Table entries are rows.
     WithEdgesAndItself,
-    /// From the node itself, from sources of incoming edges and from targets of outgoing ones, with a linear map for
-    /// each. Table entries are `3 row`, `3 row + 1` and `3 row + 2`.
-    BySide,
+    /// Messages from the node itself, from sources of incoming edges and from targets of outgoing edges, with
+    /// a linear map for each of the three. Their table entries are `3 row`, `3 row + 1` and `3 row + 2`.
+    ByDirection,
 }
 
 impl MessageKind {
@@ -92,74 +96,83 @@ impl MessageKind {
 }
 
 impl<T> MessageRounds<T> {
-    /// If rows per node exceed this share, each node gets its own row, because gathering costs something, too.
-    const WORTHWHILE: f64 = 0.8;
+    /// The maximum number of rows per node. Above it each node gets a separate row, because gathering rows
+    /// isn't free.
+    const MAX_ROWS_PER_NODE: f64 = 0.8;
 
-    /// The classes for the rounds of a plan over an engine's graphs.
+    /// Computes the rows of each round for the graphs of an engine.
     pub(crate) fn new<E: Engine<Index = T>>(engine: &E, plan: &Plan) -> Self {
-        let (arrays, kind) = (engine.arrays(), plan.messages);
+        let arrays = engine.arrays();
+        let kind = plan.messages;
         let n = arrays.nodes.len();
-        let apart = kind == MessageKind::Sum && plan.rounds > 0 && engine.sums_over_neighbours();
-        let mut colours = if apart { Colours::all(n) } else { Colours::of(n, feature_keys(arrays, plan)) };
+        let needs_all_nodes = kind == MessageKind::Sum && plan.rounds > 0 && engine.sums_over_neighbours();
+        let mut colours =
+            if needs_all_nodes { Colours::all_distinct(n) } else { Colours::from_keys(n, feature_keys(arrays, plan)) };
         let features = colours.representatives.clone();
         let edges = if kind.has_edges() { edge_keys(arrays) } else { Vec::new() };
-        let mut made = Vec::with_capacity(plan.rounds);
+        let mut rounds = Vec::with_capacity(plan.rounds);
         for _ in 0..plan.rounds {
-            let mut next = Colours::all(n);
-            if !colours.distinct() && !plan.whole {
+            let mut next = Colours::all_distinct(n);
+            if !colours.are_distinct() && !plan.reads_whole_graph {
                 let refined = colours.refined(arrays.neighbours(), &edges);
-                if (refined.representatives.len() as f64) < Self::WORTHWHILE * n as f64 {
+                if (refined.representatives.len() as f64) < Self::MAX_ROWS_PER_NODE * n as f64 {
                     next = refined;
                 }
             }
-            made.push(MessageRound::new(engine, &colours, &next.representatives, kind));
+            rounds.push(MessageRound::new(engine, &colours, &next.representatives, kind));
             colours = next;
         }
-        Self { features, rounds: made, index: colours.index().map(|index| engine.index(index)) }
+        Self { features, rounds, index: colours.index().map(|index| engine.index(index)) }
     }
 
-    /// Each node's row after the last round, `[N, D]`.
-    pub(crate) fn of_nodes<E: Engine<Index = T>>(&self, engine: &E, rows: &E::Rows) -> E::Rows {
+    /// Expands the rows after the last round to a row for each node, `[N, D]`.
+    pub(crate) fn expand_to_nodes<E: Engine<Index = T>>(&self, engine: &E, rows: &E::Rows) -> E::Rows {
         engine.gather(rows, self.index.as_ref())
     }
 }
 
 impl<T> MessageRound<T> {
+    /// Lists the messages from rows of the colours `before` to these receiving nodes.
     fn new<E: Engine<Index = T>>(engine: &E, before: &Colours, receivers: &[usize], kind: MessageKind) -> Self {
         let neighbours = engine.arrays().neighbours();
-        let own = (!before.distinct()).then(|| receivers.iter().map(|&node| before.of[node]).collect());
-        let (mut entries, mut offsets) = (Vec::new(), Vec::with_capacity(receivers.len()));
-        let (mut messages, mut to) = (Vec::new(), Vec::new());
+        let receiver_rows =
+            (!before.are_distinct()).then(|| receivers.iter().map(|&node| before.colour_of_node[node]).collect());
+        let mut entries = Vec::new();
+        let mut offsets = Vec::with_capacity(receivers.len());
+        let mut messages = Vec::new();
+        let mut message_receivers = Vec::new();
         for (row, &node) in receivers.iter().enumerate() {
             offsets.push(entries.len() as i64);
-            let (incoming, outgoing) = (neighbours.incoming(node), neighbours.outgoing(node));
-            let of = |&(node, _): &(u32, u32)| before.of[node as usize];
-            if kind == MessageKind::BySide {
-                entries.push(3 * before.of[node]);
-                entries.extend(incoming.iter().map(|entry| 3 * of(entry) + 1));
-                entries.extend(outgoing.unwrap_or(incoming).iter().map(|entry| 3 * of(entry) + 2));
+            let incoming = neighbours.incoming(node);
+            let outgoing = neighbours.outgoing(node);
+            let sender_row = |&(node, _): &(u32, u32)| before.colour_of_node[node as usize];
+            if kind == MessageKind::ByDirection {
+                entries.push(3 * before.colour_of_node[node]);
+                entries.extend(incoming.iter().map(|entry| 3 * sender_row(entry) + 1));
+                entries.extend(outgoing.unwrap_or(incoming).iter().map(|entry| 3 * sender_row(entry) + 2));
                 continue;
             }
             let outgoing = outgoing.unwrap_or_default();
-            entries.extend(incoming.iter().chain(outgoing).map(of));
+            entries.extend(incoming.iter().chain(outgoing).map(sender_row));
             if kind.has_edges() {
                 let n = neighbours.n_messages() as i64;
                 messages.extend(incoming.iter().map(|&(_, message)| i64::from(message)));
                 messages.extend(outgoing.iter().map(|&(_, message)| n + i64::from(message)));
                 if kind == MessageKind::WithEdgesAndItself {
-                    entries.push(before.of[node]);
+                    entries.push(before.colour_of_node[node]);
                     messages.push(if engine.arrays().is_directed() { 2 * n } else { n });
                 }
-                to.resize(entries.len(), row as i64);
+                message_receivers.resize(entries.len(), row as i64);
             }
         }
         let index = |rows| engine.index(rows);
-        let along = kind.has_edges().then(|| (index(messages), index(to)));
-        Self { own: own.map(index), entries: index(entries), offsets: index(offsets), along }
+        let edge_messages = kind.has_edges().then(|| (index(messages), index(message_receivers)));
+        Self { receivers: receiver_rows.map(index), entries: index(entries), offsets: index(offsets), edge_messages }
     }
 
-    /// Adds `relu(row + edge)` over each receiver's messages to its row of `to`, `[R', D]`, given the edge vector of each message of
-    /// the batch, `[E, D]`. In directed graphs it is `[2 E, D]`: first along edges, then against them.
+    /// Adds the messages `relu(row + edge vector)` to the rows of their receivers, `to`, `[R', D]`. `edges`
+    /// holds the edge vector of each message of the batch, `[E, D]`. In directed graphs it is `[2 E, D]`:
+    /// vectors of messages along edges, followed by vectors of messages against them.
     pub(crate) fn add_along<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -167,15 +180,16 @@ impl<T> MessageRound<T> {
         rows: &E::Rows,
         edges: &E::Rows,
     ) -> E::Rows {
-        debug_assert!(self.along.is_some(), "a round of `MessageKind::WithEdges`");
-        match &self.along {
+        debug_assert!(self.edge_messages.is_some(), "a round of `MessageKind::WithEdges`");
+        match &self.edge_messages {
             Some((messages, receivers)) => engine.add_along(to, rows, &self.entries, edges, messages, receivers),
             None => engine.add(to, &engine.sum(rows, &self.entries, &self.offsets)),
         }
     }
 
-    /// Attention of each receiver, by its row of `to`, to its messages, each a row and the vector of its edge as above; then that of
-    /// messages to oneself. `[R', D]`.
+    /// Computes the attention of each receiver, with its row of `to`, to its messages, `[R', D]`. A message
+    /// is a row of `rows` with an edge vector. `edges` is as in [`add_along`](Self::add_along), followed by
+    /// the vector of messages of nodes to themselves.
     pub(crate) fn attend_along<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -184,102 +198,106 @@ impl<T> MessageRound<T> {
         edges: &E::Rows,
         scores: &Tensor,
     ) -> E::Rows {
-        debug_assert!(self.along.is_some(), "a round of `MessageKind::WithEdgesAndItself`");
-        let Some((messages, receivers)) = &self.along else { return to };
+        debug_assert!(self.edge_messages.is_some(), "a round of `MessageKind::WithEdgesAndItself`");
+        let Some((messages, receivers)) = &self.edge_messages else { return to };
         let sent = engine.gather(rows, Some(&self.entries));
-        let met = engine.add(engine.gather(&to, Some(receivers)), &sent);
-        let met = engine.add(met, &engine.gather(edges, Some(messages)));
-        engine.attend(&engine.head_scores(&met, scores), &sent, receivers, &self.offsets)
+        let sum = engine.add(engine.gather(&to, Some(receivers)), &sent);
+        let sum = engine.add(sum, &engine.gather(edges, Some(messages)));
+        engine.attend(&engine.head_scores(&sum, scores), &sent, receivers, &self.offsets)
     }
 }
 
-/// A partition of the nodes.
+/// A partition of the nodes into colours.
 struct Colours {
     /// The colour of each node.
-    of: Vec<i64>,
-    /// One node of each colour.
+    colour_of_node: Vec<i64>,
+    /// The first node of each colour.
     representatives: Vec<usize>,
 }
 
 impl Colours {
-    fn of(n: usize, keys: impl Iterator<Item = Key>) -> Self {
+    /// Gives nodes with equal keys the same colour.
+    fn from_keys(n: usize, keys: impl Iterator<Item = Key>) -> Self {
         let mut colours: FxHashMap<Key, i64> = FxHashMap::default();
-        let (mut of, mut representatives) = (Vec::with_capacity(n), Vec::new());
+        let mut colour_of_node = Vec::with_capacity(n);
+        let mut representatives = Vec::new();
         for (node, key) in keys.enumerate() {
             let next = representatives.len() as i64;
             let colour = *colours.entry(key).or_insert(next);
             if colour == next {
                 representatives.push(node);
             }
-            of.push(colour);
+            colour_of_node.push(colour);
         }
-        Self { of, representatives }
+        Self { colour_of_node, representatives }
     }
 
-    /// A colour of its own for each node.
-    fn all(n: usize) -> Self {
-        Self { of: (0..n as i64).collect(), representatives: (0..n).collect() }
+    /// Gives each node a different colour.
+    fn all_distinct(n: usize) -> Self {
+        Self { colour_of_node: (0..n as i64).collect(), representatives: (0..n).collect() }
     }
 
-    /// `true` if each node has a colour of its own.
-    fn distinct(&self) -> bool {
-        self.of.len() == self.representatives.len()
+    /// Returns `true` if all nodes have different colours.
+    fn are_distinct(&self) -> bool {
+        self.colour_of_node.len() == self.representatives.len()
     }
 
-    /// The colour of each node, `[N]`; `None` if each has its own.
+    /// The colour of each node, `[N]`; `None` if all colours are different.
     fn index(&self) -> Option<Vec<i64>> {
-        (!self.distinct()).then(|| self.of.clone())
+        (!self.are_distinct()).then(|| self.colour_of_node.clone())
     }
 
-    /// One refinement step, by each node's colour and those of its neighbours. If `edges` isn't empty, the edge of a
-    /// message counts, too.
+    /// Refines the colours in one step, by the colour of each node and the colours of its neighbours. If
+    /// `edges` isn't empty, nodes with different edges get different colours, too. `edges` holds a key per
+    /// message.
     fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
         let mut received: Vec<(i64, i64)> = Vec::new();
-        let keys = (0..self.of.len()).map(|node| {
+        let keys = (0..self.colour_of_node.len()).map(|node| {
             let mut key = Key::new();
-            key.push(self.of[node]);
+            key.push(self.colour_of_node[node]);
             for entries in [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten() {
                 received.clear();
                 let edge = |message: u32| edges.get(message as usize).copied().unwrap_or_default();
-                received.extend(entries.iter().map(|&(from, message)| (self.of[from as usize], edge(message))));
+                received
+                    .extend(entries.iter().map(|&(from, message)| (self.colour_of_node[from as usize], edge(message))));
                 received.sort_unstable();
                 key.push(END);
                 key.extend(received.iter().flat_map(|&(colour, edge)| [colour, edge]));
             }
             key
         });
-        Self::of(self.of.len(), keys)
+        Self::from_keys(self.colour_of_node.len(), keys)
     }
 }
 
-/// Each node's key before the first round: its features.
+/// The key of each node before the first round, which holds its features.
 fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<Item = Key> + 'a {
     let sizes = if plan.counts.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
     let lengths = plan.counts.closed_walks;
     let walks = if lengths > 0 { closed_walks(arrays, lengths) } else { Vec::new() };
-    arrays.nodes.iter().zip(&arrays.labels).enumerate().map(move |(at, (node, &label))| {
+    arrays.nodes.iter().zip(&arrays.labels).enumerate().map(move |(index, (node, &label))| {
         let mut key = Key::new();
         key.push(plan.labels.class(label) as i64);
         key.push(i64::from(node.class));
         key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
-        if let Some(&n) = sizes.get(at) {
+        if let Some(&n) = sizes.get(index) {
             key.push(END);
-            key.extend(degrees(arrays, at).chain([n]).map(|number| number as i64));
+            key.extend(degrees(arrays, index).chain([n]).map(|number| number as i64));
         }
-        key.extend(walks.iter().skip(at * lengths).take(lengths).map(|number| number.to_bits() as i64));
+        key.extend(walks.iter().skip(index * lengths).take(lengths).map(|number| number.to_bits() as i64));
         key
     })
 }
 
-/// A number for each message that identifies its edge's features.
+/// A number per message, which is equal for messages along edges with equal features.
 fn edge_keys(arrays: &GraphArrays) -> Vec<i64> {
-    let each = arrays.messages_per_edge();
+    let messages_per_edge = arrays.messages_per_edge();
     let mut numbers: FxHashMap<Edge, i64> = FxHashMap::default();
-    let mut keys = Vec::with_capacity(each * arrays.edges.len());
+    let mut keys = Vec::with_capacity(messages_per_edge * arrays.edges.len());
     for &edge in &arrays.weights {
         let next = numbers.len() as i64;
         let number = *numbers.entry(edge).or_insert(next);
-        keys.resize(keys.len() + each, number);
+        keys.resize(keys.len() + messages_per_edge, number);
     }
     keys
 }

@@ -1,4 +1,4 @@
-//! Message passing.
+//! Rounds of message passing.
 
 mod kind;
 mod message_classes;
@@ -21,8 +21,8 @@ use message_classes::{MessageKind, MessageRound};
 use norm::Norm;
 use whole::WholeAttention;
 
-/// One round of message passing with a residual connection and a norm: `norm(h + f(h))`. In a GPS layer attention to the whole graph
-/// joins it.
+/// A round of message passing with a residual connection and a norm, `norm(h + f(h))`. A GPS layer also has
+/// attention to the whole graph.
 #[derive(Debug)]
 pub(crate) struct Conv {
     messages: Messages,
@@ -31,15 +31,17 @@ pub(crate) struct Conv {
     attention: Option<WholeAttention>,
 }
 
+/// The layers that compute the messages, by the kind of message passing ([`ConvKind`]).
 #[derive(Debug)]
 enum Messages {
     Gin {
         inner: Linear,
         eps: Tensor,
-        /// From the whole graph.
+        /// The map of the virtual node's message.
         whole: Option<Linear>,
     },
-    /// Messages against the direction of their edge add `against` to the edge's vector. `None` in undirected graphs.
+    /// `against` is added to the edge vector of messages against the direction of the edge. It is `None` for
+    /// undirected graphs.
     Gine {
         inner: Linear,
         eps: Tensor,
@@ -51,11 +53,11 @@ enum Messages {
         incoming: Linear,
         outgoing: Linear,
     },
-    /// A node's message to itself has the vector `itself`, `[1, D]`, in place of an edge's.
+    /// The message of a node to itself has the vector `itself`, `[1, D]`, instead of an edge vector.
     Gat {
         to: Linear,
         from: Linear,
-        /// A vector for each head, `[heads, D / heads]`.
+        /// The vector of each head, `[heads, D / heads]`.
         scores: Tensor,
         edges: EdgeFeatures,
         against: Option<Tensor>,
@@ -64,7 +66,7 @@ enum Messages {
 }
 
 impl Conv {
-    /// A round of this kind; those of a transformer aren't rounds of messages.
+    /// Builds a round of this kind, which must not be [`ConvKind::Transformer`].
     pub(crate) fn new(scope: &mut Scope<'_>, kind: ConvKind, norm: NormKind, schema: &GraphSchema, width: i64) -> Self {
         let eps = |scope: &mut Scope<'_>| scope.constant("eps", &[1], 0.0);
         let against = |scope: &mut Scope<'_>| {
@@ -74,7 +76,7 @@ impl Conv {
             ConvKind::Gps { heads } => (ConvKind::Auto, Some(heads)),
             kind => (kind, None),
         };
-        let messages = match local.chosen(schema) {
+        let messages = match local.resolve(schema) {
             ConvKind::Gine => Messages::Gine {
                 inner: Linear::new(&mut scope.sub("inner"), width, width),
                 eps: eps(scope),
@@ -82,7 +84,7 @@ impl Conv {
                 against: against(scope),
             },
             ConvKind::Gat { heads } => Messages::Gat {
-                // One bias is enough: the scores see the sum of both.
+                // One of the two layers has a bias, because scores depend on the sum of both.
                 to: Linear::without_bias(&mut scope.sub("to"), width, width),
                 from: Linear::new(&mut scope.sub("from"), width, width),
                 scores: scope.uniform("scores", &[heads, width / heads], (heads as f64 / width as f64).sqrt()),
@@ -95,10 +97,11 @@ impl Conv {
                 incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
                 outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
             },
-            chosen => Messages::Gin {
+            resolved => Messages::Gin {
                 inner: Linear::new(&mut scope.sub("inner"), width, width),
                 eps: eps(scope),
-                whole: (chosen == ConvKind::GinVirtual).then(|| Linear::new(&mut scope.sub("whole"), 2 * width, width)),
+                whole: (resolved == ConvKind::GinVirtual)
+                    .then(|| Linear::new(&mut scope.sub("whole"), 2 * width, width)),
             },
         };
         let output = Linear::new(&mut scope.sub("output"), width, width);
@@ -110,44 +113,46 @@ impl Conv {
         }
     }
 
-    /// The kind of messages that nodes receive.
+    /// The kind of messages that nodes receive in this round.
     fn message_kind(&self) -> MessageKind {
         match self.messages {
             Messages::Gin { .. } => MessageKind::Sum,
             Messages::Gine { .. } => MessageKind::WithEdges,
-            Messages::Directed { .. } => MessageKind::BySide,
+            Messages::Directed { .. } => MessageKind::ByDirection,
             Messages::Gat { .. } => MessageKind::WithEdgesAndItself,
         }
     }
 
-    /// `true` if what a node gets depends on its whole graph.
-    fn reads_whole(&self) -> bool {
-        let virtual_node = matches!(self.messages, Messages::Gin { whole: Some(_), .. });
-        virtual_node || self.attention.is_some() || matches!(self.norm, Norm::Graph(_))
+    /// Returns `true` if the new value of a node depends on its whole graph.
+    fn reads_whole_graph(&self) -> bool {
+        let has_virtual_node = matches!(self.messages, Messages::Gin { whole: Some(_), .. });
+        has_virtual_node || self.attention.is_some() || matches!(self.norm, Norm::Graph(_))
     }
 
-    /// One round: from the rows before it, `[R, D]`, to the rows after it, `[R', D]`.
+    /// Computes the rows after the round, `[R', D]`, from the rows before it, `[R, D]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, round: &MessageRound<E::Index>, rows: &E::Rows) -> E::Rows {
-        let own = |rows: &E::Rows| engine.gather(rows, round.own.as_ref());
+        let receiver_rows = |rows: &E::Rows| engine.gather(rows, round.receivers.as_ref());
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
-                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
-                // before the round. The bias then becomes a part of each message, which the next layer can make up for.
+                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer
+                // rows before the round. The bias then is a part of each message, which the next layer can
+                // compensate for.
                 let mapped = engine.linear(inner, rows);
-                let dense = if round.own.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
+                let dense = if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
                 let sums = dense.unwrap_or_else(|| engine.sum(&mapped, &round.entries, &round.offsets));
-                let received = engine.add(engine.grow(own(&mapped), eps), &sums);
+                let received = engine.add(engine.grow(receiver_rows(&mapped), eps), &sums);
                 match whole {
-                    Some(whole) => engine.to_nodes(received, &engine.linear(whole, &engine.pool(&own(rows)))),
+                    Some(whole) => engine.to_nodes(received, &engine.linear(whole, &engine.pool(&receiver_rows(rows)))),
                     None => received,
                 }
             }
             Messages::Gine { inner, eps, edges, against } => {
-                let carried = carried(engine, edges, against.as_ref());
-                engine.linear(inner, &round.add_along(engine, engine.grow(own(rows), eps), rows, &carried))
+                let edge_vectors = edge_vectors(engine, edges, against.as_ref());
+                let to = engine.grow(receiver_rows(rows), eps);
+                engine.linear(inner, &round.add_along(engine, to, rows, &edge_vectors))
             }
             Messages::Directed { own, incoming, outgoing } => {
-                // The three maps run as one product, whose result holds three table entries per row; then one sum.
+                // The three maps are computed as one product, which gives three table entries per row.
                 let table = engine.products([own, incoming, outgoing], rows);
                 let sums = engine.sum(&table, &round.entries, &round.offsets);
                 match own.bias() {
@@ -156,22 +161,24 @@ impl Conv {
                 }
             }
             Messages::Gat { to, from, scores, edges, against, itself } => {
-                let carried = engine.join(&carried(engine, edges, against.as_ref()), &engine.look_up(itself, &[0], 1));
-                let to = own(&engine.linear(to, rows));
-                round.attend_along(engine, to, &engine.linear(from, rows), &carried, scores)
+                let edge_vectors = edge_vectors(engine, edges, against.as_ref());
+                let edge_vectors = engine.join(&edge_vectors, &engine.look_up(itself, &[0], 1));
+                let to = receiver_rows(&engine.linear(to, rows));
+                round.attend_along(engine, to, &engine.linear(from, rows), &edge_vectors, scores)
             }
         };
         let mapped = engine.linear(&self.output, &engine.relu(received));
-        let local = self.norm.forward(engine, engine.add(own(rows), &mapped));
+        let local = self.norm.forward(engine, engine.add(receiver_rows(rows), &mapped));
         match &self.attention {
-            Some(attention) => attention.forward(engine, own(rows), &local),
+            Some(attention) => attention.forward(engine, receiver_rows(rows), &local),
             None => local,
         }
     }
 }
 
-/// The vector of each message of the batch, `[M, D]`; in directed graphs first of those along edges, then of those against them.
-fn carried<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
+/// Computes the edge vector of each message of the batch, `[M, D]`. In directed graphs messages along edges
+/// come first, followed by messages against them.
+fn edge_vectors<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
     let along = edges.forward(engine, engine.arrays().messages_per_edge());
     match against {
         Some(against) => engine.join(&along, &engine.add(engine.gather(&along, None), &engine.parameter(against))),

@@ -1,4 +1,4 @@
-//! Norms of rounds of messages. None looks at batch mates.
+//! Norms after rounds of messages. The result for a graph never depends on the other graphs of the batch.
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
@@ -9,18 +9,20 @@ use crate::nn::{LayerNorm, Scope};
 /// The norm after each round of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum NormKind {
-    /// A [`LayerNorm`] of each node by itself. The default.
+    /// A [`LayerNorm`] of each node (the default).
     #[default]
     Layer,
-    /// A [`GraphNorm`] of each graph over its own nodes. Equal nodes of different graphs are then different, so that each is computed.
+    /// A [`GraphNorm`] over the nodes of each graph. It is slower, because equal nodes of different graphs
+    /// then have different values, so each node is computed separately.
     Graph,
-    /// No norm. Sums over many neighbours then grow from round to round, and an untrained policy on dense graphs is far from the uniform
-    /// one.
+    /// No norm. Sums over many neighbours then grow with each round, and an untrained policy on dense graphs
+    /// is far from the uniform policy.
     None,
 }
 
-/// Graph norm (Cai et al., *GraphNorm: A Principled Approach to Accelerating Graph Neural Network Training*, 2021, eq. 4): each number of
-/// a node, less a learned share of its mean over the nodes of the same graph, to variance 1 over them; then a learned scale and shift.
+/// Graph norm (Cai et al., *GraphNorm: A Principled Approach to Accelerating Graph Neural Network Training*,
+/// 2021, eq. 4): it subtracts a learned share of the mean over the nodes of a graph from each number of a
+/// node, normalises to variance 1 over these nodes, and applies a learned scale and shift.
 #[derive(Debug)]
 pub struct GraphNorm {
     pub(in crate::nn) weight: Tensor,
@@ -29,14 +31,15 @@ pub struct GraphNorm {
 }
 
 impl GraphNorm {
-    /// The first share of the mean that is taken away. PyTorch Geometric and the paper begin with all of it, 1; then the mean of a graph's
-    /// nodes, which heads read, would at first be the same for all graphs.
+    /// The initial share of the mean that is subtracted. PyTorch Geometric and the paper begin with 1, but
+    /// then the mean over the nodes, which heads read, would initially be the same for all graphs.
     const MEAN_SCALE: f64 = 0.5;
 
-    /// Added to the variance before its root, as in PyTorch Geometric.
+    /// The number added to the variance before taking its root, as in PyTorch Geometric.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
-    /// A graph norm with a learned `weight` (starts at 1), `bias` (at 0) and `mean_scale` (at 1/2), all `[width]`.
+    /// Builds a graph norm with a learned `weight` (initially 1), `bias` (initially 0) and `mean_scale`
+    /// (initially 1/2), all `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             weight: scope.constant("weight", &[width], 1.0),
@@ -46,7 +49,7 @@ impl GraphNorm {
     }
 }
 
-/// A norm of nodes' rows.
+/// A norm of the rows of nodes.
 #[derive(Debug)]
 pub(super) enum Norm {
     Layer(LayerNorm),
@@ -63,7 +66,7 @@ impl Norm {
         }
     }
 
-    /// The rows `[R, D]` after the norm; for a graph norm a row for each node.
+    /// Normalises rows `[R, D]`. A graph norm requires a row for each node, `R = N`.
     pub(super) fn forward<E: Engine>(&self, engine: &E, rows: E::Rows) -> E::Rows {
         match self {
             Self::Layer(norm) => engine.norm(norm, rows),

@@ -1,4 +1,4 @@
-//! Rounds of messages against their formulas, node by node and message by message; on the host against tensors.
+//! Tests that compare rounds of messages with their formulas, and the host engine with tensors.
 
 mod products;
 
@@ -13,7 +13,7 @@ use crate::nn::host::Packed;
 use crate::nn::{GraphNetConfig, JumpingKnowledge, MessagePassing, Parameters, Torso};
 
 const WIDTH: i64 = 6;
-/// Each convolution, and each norm with some.
+/// All convolutions, and each norm with some of them.
 const CONVS: [(ConvKind, NormKind); 10] = [
     (ConvKind::Gin, NormKind::Layer),
     (ConvKind::Gin, NormKind::Graph),
@@ -37,8 +37,8 @@ fn schema(kind: GraphKind) -> GraphSchema {
     }
 }
 
-/// A norm, graph by graph.
-fn normed(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
+/// Computes a norm graph by graph.
+fn normalise(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
     match norm {
         Norm::Layer(norm) => norm.forward(x),
         Norm::None => x.shallow_clone(),
@@ -54,8 +54,8 @@ fn normed(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
     }
 }
 
-/// The attention of each node to its graph and the perceptron after it, node by node and head by head.
-fn whole_one_by_one(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: &Tensor, local: &Tensor) -> Tensor {
+/// Computes [`WholeAttention`] node by node and head by head.
+fn naive_whole_attention(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: &Tensor, local: &Tensor) -> Tensor {
     let projected = [&whole.query, &whole.key, &whole.value].map(|layer| layer.forward(nodes));
     let depth = nodes.size()[1] / whole.heads as i64;
     let mut each = Vec::new();
@@ -74,31 +74,33 @@ fn whole_one_by_one(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: &Tens
             each.push(Tensor::cat(&heads.collect::<Vec<_>>(), 0));
         }
     }
-    let attended = normed(&whole.norm, batch, &(nodes + whole.output.forward(&Tensor::stack(&each, 0))));
+    let attended = normalise(&whole.norm, batch, &(nodes + whole.output.forward(&Tensor::stack(&each, 0))));
     let sum = attended + local;
     let fed = whole.feed.1.forward(&whole.feed.0.forward(&sum).relu());
-    normed(&whole.norm_feed, batch, &(sum + fed))
+    normalise(&whole.norm_feed, batch, &(sum + fed))
 }
 
-/// The formulas of a round, computed node by node and message by message.
-fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+/// Computes a round by its formula, node by node and message by message.
+fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let edges = Vec::<Vec<i64>>::try_from(batch.edge_index()).unwrap();
     let row = |node: usize| nodes.get(node as i64);
     let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
     let each = (0..batch.arrays.nodes.len()).map(|i| {
-        // Neighbours and messages whose end `at` is this node.
-        let received = |at: usize| -> Vec<(usize, usize)> {
-            let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
-            here.map(|m| (edges[1 - at][m] as usize, m)).collect()
+        // Neighbours and messages for which this node is at position `end` of the edge.
+        let received = |end: usize| -> Vec<(usize, usize)> {
+            let messages = (0..edges[0].len()).filter(|&m| edges[end][m] == i as i64);
+            messages.map(|m| (edges[1 - end][m] as usize, m)).collect()
         };
-        let (incoming, outgoing) = (received(1), received(0));
+        let incoming = received(1);
+        let outgoing = received(0);
         let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
-        // An undirected edge is two messages already.
-        let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
+        // An undirected edge is listed as two messages.
+        let neighbours = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
         let inner = match &conv.messages {
             Messages::Gin { inner, eps, whole } => {
                 let mapped = |x: &Tensor| linear(inner, x);
-                let received = mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect());
+                let received =
+                    mapped(&row(i)) * (eps + 1.0) + sum(neighbours().map(|&(j, _)| mapped(&row(j))).collect());
                 let ptr = &batch.arrays.node_ptr;
                 let graph = ptr.windows(2).find(|ends| (ends[0]..ends[1]).contains(&i)).unwrap();
                 let total = || sum((graph[0]..graph[1]).map(row).collect());
@@ -112,7 +114,8 @@ fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
                 let engine = TensorGraphs::new(batch, Kind::Double);
                 let sent = edges.forward(&engine, batch.arrays.messages_per_edge());
                 let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
-                let (row, sent) = (&row, &sent);
+                let row = &row;
+                let sent = &sent;
                 let back = against.iter().flat_map(|against| {
                     outgoing.iter().map(move |&(j, m)| (row(j) + sent.get(m as i64) + against).relu())
                 });
@@ -125,11 +128,11 @@ fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
             }
             Messages::Gat { to, from, scores, edges, against, itself } => {
                 let engine = TensorGraphs::new(batch, Kind::Double);
-                let carried = edges.forward(&engine, batch.arrays.messages_per_edge());
+                let edge_vectors = edges.forward(&engine, batch.arrays.messages_per_edge());
                 let mut sent: Vec<(Tensor, Tensor)> =
-                    incoming.iter().map(|&(j, m)| (linear(from, &row(j)), carried.get(m as i64))).collect();
+                    incoming.iter().map(|&(j, m)| (linear(from, &row(j)), edge_vectors.get(m as i64))).collect();
                 if let Some(against) = against {
-                    let vector = |m: usize| carried.get(m as i64) + against;
+                    let vector = |m: usize| edge_vectors.get(m as i64) + against;
                     sent.extend(outgoing.iter().map(|&(j, m)| (linear(from, &row(j)), vector(m))));
                 }
                 sent.push((linear(from, &row(i)), itself.get(0)));
@@ -137,8 +140,8 @@ fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
                 let heads = (0..size[0]).map(|head| {
                     let part = |x: &Tensor| x.narrow(0, head * size[1], size[1]);
                     let score = |(x, edge): &(Tensor, Tensor)| {
-                        let met = part(&(linear(to, &row(i)) + x + edge));
-                        scores.get(head).dot(&met.where_self(&met.ge(0.0), &(&met * 0.2)))
+                        let sum = part(&(linear(to, &row(i)) + x + edge));
+                        scores.get(head).dot(&sum.where_self(&sum.ge(0.0), &(&sum * 0.2)))
                     };
                     let weights = Tensor::stack(&sent.iter().map(score).collect::<Vec<_>>(), 0).softmax(0, None);
                     let terms = sent.iter().enumerate().map(|(k, (x, _))| weights.get(k as i64) * part(x));
@@ -149,15 +152,15 @@ fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         };
         row(i) + linear(&conv.output, &inner.relu())
     });
-    let local = normed(&conv.norm, batch, &Tensor::stack(&each.collect::<Vec<_>>(), 0));
+    let local = normalise(&conv.norm, batch, &Tensor::stack(&each.collect::<Vec<_>>(), 0));
     match &conv.attention {
-        Some(whole) => whole_one_by_one(whole, batch, nodes, &local),
+        Some(whole) => naive_whole_attention(whole, batch, nodes, &local),
         None => local,
     }
 }
 
-/// The states of a trajectory that adds one edge after another and changes another part of the graph.
-fn growing(kind: GraphKind) -> GraphStates {
+/// The states of a trajectory that adds one edge per step, with an empty and a small graph.
+fn trajectory(kind: GraphKind) -> GraphStates {
     let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
     let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
     let mut graphs = vec![GraphState::new(kind), graph.clone()];
@@ -172,17 +175,17 @@ fn growing(kind: GraphKind) -> GraphStates {
 }
 
 #[test]
-fn shared_rounds_give_what_each_node_by_itself_gives() {
+fn rounds_with_shared_rows_agree_with_formulas() {
     for kind in [GraphKind::Directed, GraphKind::Undirected] {
         let schema = schema(kind);
-        let states = growing(kind);
+        let states = trajectory(kind);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let labels = [vec![], vec![0, 1], (0..6).collect(), vec![0, 2, 0, 3]].map(Labels);
-        let told = labels.iter().map(|labels| (labels, Counts::default()));
+        let label_cases = labels.iter().map(|labels| (labels, Counts::default()));
         let counts = [(true, 0), (false, 3)].map(|(degrees, closed_walks)| Counts { degrees, closed_walks });
-        let told = told.chain(counts.map(|counts| (&labels[1], counts)));
+        let feature_cases = label_cases.chain(counts.map(|counts| (&labels[1], counts)));
         for ((conv, norm), (labels, counts)) in
-            CONVS.into_iter().flat_map(|conv| told.clone().map(move |told| (conv, told)))
+            CONVS.into_iter().flat_map(|conv| feature_cases.clone().map(move |features| (conv, features)))
         {
             let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
             let rng = &mut Rng::seeded(1);
@@ -202,13 +205,14 @@ fn shared_rounds_give_what_each_node_by_itself_gives() {
                 rows.push(x.size()[0]);
                 x
             });
-            let shared = rounds.of_nodes(&engine, &shared);
-            // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
-            let few = rows[1] < n || convs[0].reads_whole() || counts != Counts::default();
-            assert!(few && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
+            let shared = rounds.expand_to_nodes(&engine, &shared);
+            // Initially some nodes share a row. The number of rows doesn't decrease and is at most the number
+            // of nodes.
+            let shares_rows = rows[1] < n || convs[0].reads_whole_graph() || counts != Counts::default();
+            assert!(shares_rows && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
             let all = features.forward(&engine, &(0..n as usize).collect::<Vec<_>>());
-            let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
+            let naive = convs.iter().fold(all, |x, conv| naive_round(conv, &batch, &x));
             let off = (&shared - &naive).abs().max().double_value(&[]);
             assert!(off < 1e-12, "{kind:?}, {conv:?}, {norm:?}, {labels:?}: {off}");
 
@@ -223,7 +227,8 @@ fn shared_rounds_give_what_each_node_by_itself_gives() {
                 });
                 Tensor::cat(&each.collect::<Vec<_>>(), 0)
             };
-            let (got, expected) = (gradients(&shared), gradients(&naive));
+            let got = gradients(&shared);
+            let expected = gradients(&naive);
             let off = (&got - &expected).abs().max().double_value(&[]);
             assert!(
                 off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1,
@@ -234,12 +239,14 @@ fn shared_rounds_give_what_each_node_by_itself_gives() {
 }
 
 #[test]
-fn rounds_on_the_host_are_those_of_tensors() {
+fn host_rounds_agree_with_tensors() {
     let labels = Labels(vec![0, 2, 0, 3]);
     for (kind, (conv, norm)) in
         [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
     {
-        let (schema, states, rng) = (schema(kind), growing(kind), &mut Rng::seeded(2));
+        let schema = schema(kind);
+        let states = trajectory(kind);
+        let rng = &mut Rng::seeded(2);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let mut scope = parameters.scope(rng);
@@ -251,7 +258,7 @@ fn rounds_on_the_host_are_those_of_tensors() {
             Counts { degrees: true, closed_walks: 2 },
         );
         let convs = ["0", "1", "2"].map(|name| Conv::new(&mut scope.sub(name), conv, norm, &schema, WIDTH));
-        // Weights that start at 0 or 1 would hide what is left out.
+        // Weights that start at 0 or 1 would hide an omitted weight.
         for parameter in &parameters {
             let values: Vec<f64> = (0..parameter.tensor.numel()).map(|_| rng.normal()).collect();
             let noise = Tensor::from_slice(&values).view(&parameter.tensor.size()[..]).to_kind(Kind::Float);
@@ -262,7 +269,7 @@ fn rounds_on_the_host_are_those_of_tensors() {
             let start = features.forward(engine, &rounds.features);
             let layers = convs.iter().zip(&rounds.rounds);
             let last = layers.fold(start, |x, (conv, round)| conv.forward(engine, round, &x));
-            engine.to_tensor(&rounds.of_nodes(engine, &last))
+            engine.to_tensor(&rounds.expand_to_nodes(engine, &last))
         }
         let expected = run(&TensorGraphs::new(&batch, Kind::Float), &features, &convs);
         let host = HostGraphs { arrays: states.arrays(), symmetries: None, packed: &Packed::default() };
@@ -278,7 +285,7 @@ struct Golden {
     cases: Vec<Case>,
 }
 
-/// Both ends and the class of each edge.
+/// The two nodes and the class of each edge.
 type EdgesOfClass = Vec<(u32, u32, u16)>;
 
 #[derive(serde::Deserialize)]
@@ -294,9 +301,9 @@ struct Case {
     y: Vec<f64>,
 }
 
-/// `golden/convolutions.json`.
+/// Compares attention with the outputs of PyTorch Geometric in `golden/convolutions.json`.
 #[test]
-fn attention_is_that_of_pytorch_geometric() {
+fn attention_agrees_with_pytorch_geometric() {
     let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/convolutions.json"));
     for case in serde_json::from_str::<Golden>(text).unwrap().cases {
         let kind = if case.directed { GraphKind::Directed } else { GraphKind::Undirected };
@@ -315,13 +322,14 @@ fn attention_is_that_of_pytorch_geometric() {
             tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
         }
         let engine = TensorGraphs::new(&batch, Kind::Double);
-        // After a round of attention to the whole graph each node has a row of its own: the second round is from such rows.
+        // The second round is tested, because after a first round that reads the whole graph each node has a
+        // separate row.
         let plan = Plan {
             labels: Labels::default(),
             counts: Counts::default(),
             rounds: 2,
             messages: conv.message_kind(),
-            whole: true,
+            reads_whole_graph: true,
         };
         let rounds = MessageRounds::new(&engine, &plan);
         let got = conv.forward(&engine, &rounds.rounds[1], &Tensor::from_slice(&case.x).view([-1, case.width]));
@@ -330,13 +338,16 @@ fn attention_is_that_of_pytorch_geometric() {
     }
 }
 
-/// The slope of a sum of outputs along a random direction of all parameters.
+/// Compares the derivative of a weighted sum of outputs along a random direction of all parameters with a
+/// finite difference.
 #[test]
-fn gradients_are_those_of_finite_differences() {
+fn gradients_agree_with_finite_differences() {
     for (kind, (conv, norm)) in
         [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
     {
-        let (schema, states, rng) = (schema(kind), growing(kind), &mut Rng::seeded(7));
+        let schema = schema(kind);
+        let states = trajectory(kind);
+        let rng = &mut Rng::seeded(7);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
         let config = GraphNetConfig {
@@ -364,9 +375,9 @@ fn gradients_are_those_of_finite_differences() {
         sum().backward();
         let slopes = parameters.iter().zip(&directions).map(|(p, d)| (p.tensor.grad() * d).sum(Kind::Double));
         let slope: f64 = slopes.map(|slope| slope.double_value(&[])).sum();
-        let step = |by: f64| {
+        let step = |size: f64| {
             for (parameter, direction) in parameters.iter().zip(&directions) {
-                let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_(&(direction * by)));
+                let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_(&(direction * size)));
             }
         };
         let h = 1e-6;

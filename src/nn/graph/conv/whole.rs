@@ -1,13 +1,15 @@
-//! Attention to the whole graph: what a GPS layer has besides messages.
+//! The part of a GPS layer after its messages: attention to the whole graph, and a perceptron.
 
 use super::norm::{Norm, NormKind};
 use crate::nn::graph::engine::Engine;
 use crate::nn::{Linear, Scope};
 
-/// Width of the perceptron's hidden layer, relative to the embedding, as in PyTorch Geometric's `GPSConv`.
+/// The width of the perceptron's hidden layer, relative to the embedding, as in PyTorch Geometric's
+/// `GPSConv`.
 const FEED_FORWARD: i64 = 2;
 
-/// Attention of each node to all nodes of its graph, added to what it has from messages, and a perceptron on the sum.
+/// Attention of each node to all nodes of its graph. The result is added to the result of messages, and a
+/// perceptron is applied to the sum.
 #[derive(Debug)]
 pub(super) struct WholeAttention {
     pub(super) query: Linear,
@@ -24,7 +26,7 @@ impl WholeAttention {
     pub(super) fn new(scope: &mut Scope<'_>, width: i64, heads: i64, norm: NormKind) -> Self {
         Self {
             query: Linear::new(&mut scope.sub("query"), width, width),
-            // A key's bias cancels in the softmax.
+            // A bias of the key cancels in the softmax.
             key: Linear::without_bias(&mut scope.sub("key"), width, width),
             value: Linear::new(&mut scope.sub("value"), width, width),
             output: Linear::new(&mut scope.sub("output"), width, width),
@@ -38,10 +40,13 @@ impl WholeAttention {
         }
     }
 
-    /// The layer's rows `[N, D]`, from those before it and from those after its messages.
+    /// Computes the output of the layer, `[N, D]`, from its input `before` and the result of messages
+    /// `local`.
     pub(super) fn forward<E: Engine>(&self, engine: &E, before: E::Rows, local: &E::Rows) -> E::Rows {
         let project = |layer| engine.linear(layer, &before);
-        let (query, key, value) = (project(&self.query), project(&self.key), project(&self.value));
+        let query = project(&self.query);
+        let key = project(&self.key);
+        let value = project(&self.value);
         let attended = engine.linear(&self.output, &engine.attend_within(&query, &key, &value, self.heads));
         let attended = self.norm.forward(engine, engine.add(before, &attended));
         let sum = engine.add(attended, local);

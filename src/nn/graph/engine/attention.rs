@@ -1,4 +1,4 @@
-//! Attention, on both engines.
+//! Attention of both engines.
 
 use tch::{Kind, Tensor};
 
@@ -7,31 +7,37 @@ use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::heads::{GRAPHS_PER_THREAD, dot, size_groups};
 use crate::parallel;
 
-/// Slope of GATv2's leaky ReLU below 0.
+/// The slope of GATv2's leaky ReLU below 0.
 pub(super) const SLOPE: f64 = 0.2;
 
-/// [`Engine::attend`](super::Engine::attend) of tensors.
+/// Implements [`Engine::attend`](super::Engine::attend) for tensors.
 pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
     const MAX: i64 = 2;
-    let (messages, heads, width) = (scores.size()[0], scores.size()[1], values.size()[1]);
+    let messages = scores.size()[0];
+    let heads = scores.size()[1];
+    let width = values.size()[1];
     let zeros = |width: i64| Tensor::zeros([offsets.size()[0], width], (scores.kind(), scores.device()));
     if messages == 0 {
         return zeros(width);
     }
-    // The largest score cancels. Without it exponentials could overflow.
-    let each = Tensor::arange(messages, (Kind::Int64, scores.device()));
-    let bags = Tensor::embedding_bag::<Tensor>(&scores.detach(), &each, offsets, false, MAX, false, None, false);
+    // Subtracting the largest score changes nothing, but keeps exponentials from overflowing.
+    let indices = Tensor::arange(messages, (Kind::Int64, scores.device()));
+    let bags = Tensor::embedding_bag::<Tensor>(&scores.detach(), &indices, offsets, false, MAX, false, None, false);
     let weights = (scores - bags.0.index_select(0, receivers)).exp();
     let weights = &weights / zeros(heads).index_add(0, receivers, &weights).index_select(0, receivers);
     let weighted = values.view([messages, heads, width / heads]) * weights.unsqueeze(2);
     zeros(width).index_add(0, receivers, &weighted.view([messages, width]))
 }
 
-/// [`Engine::attend_within`](super::Engine::attend_within) of tensors: query, key and value.
+/// Implements [`Engine::attend_within`](super::Engine::attend_within) for tensors. `rows` holds query, key
+/// and value.
 pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) -> Tensor {
-    let (arrays, width, kind) = (batch.arrays, rows[0].size()[1], rows[0].kind());
-    let of_places = |places: [Tensor; 3], length: i64, masked: Option<&Tensor>| {
-        let [query, key, value] = places.map(|x| x.view([-1, length, heads, width / heads]).transpose(1, 2));
+    let arrays = batch.arrays;
+    let width = rows[0].size()[1];
+    let kind = rows[0].kind();
+    // Attention among groups of `length` rows.
+    let attend = |rows: [Tensor; 3], length: i64, masked: Option<&Tensor>| {
+        let [query, key, value] = rows.map(|x| x.view([-1, length, heads, width / heads]).transpose(1, 2));
         let scores = query.matmul(&key.transpose(2, 3)) / ((width / heads) as f64).sqrt();
         let scores = match masked {
             Some(masked) => scores.masked_fill(masked, f64::NEG_INFINITY),
@@ -41,32 +47,36 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
     };
     match arrays.same_size() {
         _ if arrays.nodes.is_empty() => return rows[2].shallow_clone(),
-        Some(n) => return of_places(rows.map(Tensor::shallow_clone), n as i64, None),
+        Some(n) => return attend(rows.map(Tensor::shallow_clone), n as i64, None),
         None => {}
     }
-    // Graphs of similar size side by side; places beyond a graph's nodes repeat its first node, and nobody attends to them.
-    let (mut parts, mut place, mut base) = (Vec::new(), vec![0; arrays.nodes.len()], 0);
+    // Graphs of similar size are computed together. Rows beyond a graph's nodes are padding: they repeat its
+    // first node, and no node attends to them.
+    let mut parts = Vec::new();
+    let mut position = vec![0; arrays.nodes.len()];
+    let mut base = 0;
     for graphs in size_groups(arrays) {
         let range = |g: usize| arrays.node_ptr[g]..arrays.node_ptr[g + 1];
         let length = graphs.iter().map(|&g| range(g).len()).max().unwrap_or(0);
         if length == 0 {
             continue;
         }
-        let (mut which, mut masked) = (Vec::new(), Vec::new());
+        let mut padded_rows = Vec::new();
+        let mut masked = Vec::new();
         for nodes in graphs.into_iter().map(range) {
-            nodes.clone().for_each(|node| place[node] = (base + which.len() + node - nodes.start) as i64);
-            which.extend((0..length).map(|k| if k < nodes.len() { nodes.start + k } else { nodes.start } as i64));
+            nodes.clone().for_each(|node| position[node] = (base + padded_rows.len() + node - nodes.start) as i64);
+            padded_rows.extend((0..length).map(|k| if k < nodes.len() { nodes.start + k } else { nodes.start } as i64));
             masked.extend((0..length).map(|k| k >= nodes.len()));
         }
         let masked = Tensor::from_slice(&masked).view([-1, 1, 1, length as i64]).to_device(batch.device());
-        base += which.len();
-        let which = batch.tensor(which.into_iter());
-        parts.push(of_places(rows.map(|x| x.index_select(0, &which)), length as i64, Some(&masked)));
+        base += padded_rows.len();
+        let padded_rows = batch.tensor(padded_rows.into_iter());
+        parts.push(attend(rows.map(|x| x.index_select(0, &padded_rows)), length as i64, Some(&masked)));
     }
-    Tensor::cat(&parts, 0).index_select(0, &batch.tensor(place.into_iter()))
+    Tensor::cat(&parts, 0).index_select(0, &batch.tensor(position.into_iter()))
 }
 
-/// Adds the values, weighted by the softmax of their scores, to a sum.
+/// Adds values, weighted by the softmax of their scores, to a sum.
 pub(super) fn add_softmax<'a>(sum: &mut [f32], mut scores: Vec<f32>, values: impl Iterator<Item = &'a [f32]>) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
@@ -76,7 +86,7 @@ pub(super) fn add_softmax<'a>(sum: &mut [f32], mut scores: Vec<f32>, values: imp
     }
 }
 
-/// [`Engine::attend_within`](super::Engine::attend_within) on the host.
+/// Implements [`Engine::attend_within`](super::Engine::attend_within) on the host.
 pub(super) fn host_attention(
     arrays: &GraphArrays,
     query: &HostRows,
@@ -84,20 +94,21 @@ pub(super) fn host_attention(
     value: &HostRows,
     heads: usize,
 ) -> Vec<f32> {
-    let (graphs, depth) = ((0..arrays.len()).collect::<Vec<_>>(), query.width / heads);
+    let graphs: Vec<usize> = (0..arrays.len()).collect();
+    let depth = query.width / heads;
     let scale = (depth as f32).sqrt().recip();
-    let of_graphs = parallel::map(&graphs, GRAPHS_PER_THREAD, |&g| {
+    let outputs = parallel::map(&graphs, GRAPHS_PER_THREAD, |&g| {
         let nodes = arrays.node_ptr[g]..arrays.node_ptr[g + 1];
         let mut out = vec![0.0; nodes.len() * query.width];
         for (row, a) in out.chunks_exact_mut(query.width).zip(nodes.clone()) {
             for (head, sum) in row.chunks_exact_mut(depth).enumerate() {
                 let part = head * depth..(head + 1) * depth;
-                let asked = &query.row(a)[part.clone()];
-                let scores = nodes.clone().map(|b| scale * dot(asked, &key.row(b)[part.clone()]));
+                let query_part = &query.row(a)[part.clone()];
+                let scores = nodes.clone().map(|b| scale * dot(query_part, &key.row(b)[part.clone()]));
                 add_softmax(sum, scores.collect(), nodes.clone().map(|b| &value.row(b)[part.clone()]));
             }
         }
         out
     });
-    of_graphs.concat()
+    outputs.concat()
 }

@@ -1,4 +1,4 @@
-//! The engine of roll-outs: rows of numbers in single precision on the host, without gradients.
+//! The engine for roll-outs: rows of numbers in single precision on the host, without gradients.
 
 use tch::Tensor;
 
@@ -11,14 +11,14 @@ use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 use crate::{Error, Result};
 
-/// Some graphs, and a network's parameters as they were when the roll-out began.
+/// A batch of graphs, with the packed parameters of a network during a roll-out.
 pub(in crate::nn) struct HostGraphs<'a> {
     pub(in crate::nn) arrays: &'a GraphArrays,
     pub(in crate::nn) symmetries: Option<&'a MoveSymmetries>,
     pub(in crate::nn) packed: &'a Packed,
 }
 
-/// Rows of numbers, one behind the other.
+/// Rows of numbers, concatenated.
 #[derive(Clone, Debug)]
 pub(in crate::nn) struct HostRows {
     pub(in crate::nn) values: Vec<f32>,
@@ -31,9 +31,9 @@ impl HostRows {
         self.values.len() / self.width
     }
 
-    /// One row.
-    pub(in crate::nn) fn row(&self, at: usize) -> &[f32] {
-        &self.values[at * self.width..][..self.width]
+    /// The row with this index.
+    pub(in crate::nn) fn row(&self, index: usize) -> &[f32] {
+        &self.values[index * self.width..][..self.width]
     }
 
     fn zeros(n: usize, width: usize) -> Self {
@@ -41,6 +41,7 @@ impl HostRows {
     }
 }
 
+/// Adds a row to another row.
 fn add_to(row: &mut [f32], other: &[f32]) {
     row.iter_mut().zip(other).for_each(|(x, y)| *x += y);
 }
@@ -54,7 +55,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
-        self.symmetries.filter(|counted| counted.direction == direction)
+        self.symmetries.filter(|symmetries| symmetries.direction == direction)
     }
 
     fn batch(&self) -> Result<&GraphBatch<'_>> {
@@ -86,12 +87,13 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn parameter(&self, parameter: &Tensor) -> HostRows {
-        let values = self.packed.of(&[parameter], || floats(parameter));
+        let values = self.packed.get_or_pack(&[parameter], || floats(parameter));
         HostRows { width: values.len(), values: values.to_vec() }
     }
 
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> HostRows {
-        let table = self.packed.of(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
+        let table =
+            self.packed.get_or_pack(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
         let mut out = HostRows::zeros(entries.len() / each, table.width);
         for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
             entries.iter().for_each(|&entry| add_to(row, table.row(entry as usize)));
@@ -100,25 +102,25 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
-        let packed = self.packed.of(&[layer.weight()], || HostLinear::of(layer));
+        let packed = self.packed.get_or_pack(&[layer.weight()], || HostLinear::of(layer));
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() }
     }
 
     fn products(&self, layers: [&Linear; 3], rows: &HostRows) -> HostRows {
-        let packed = self
-            .packed
-            .of(&layers.map(Linear::weight), || HostLinear::new(&Tensor::cat(&layers.map(Linear::weight), 0), None));
+        let packed = self.packed.get_or_pack(&layers.map(Linear::weight), || {
+            HostLinear::new(&Tensor::cat(&layers.map(Linear::weight), 0), None)
+        });
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() / 3 }
     }
 
     fn mlp(&self, mlp: &Mlp, rows: &HostRows) -> HostRows {
-        let packed = self.packed.of(&[mlp.output.weight()], || HostMlp::of(mlp));
+        let packed = self.packed.get_or_pack(&[mlp.output.weight()], || HostMlp::from_mlp(mlp));
         HostRows { values: packed.forward(rows.values.clone(), rows.len()), width: packed.outputs() }
     }
 
     fn norm(&self, norm: &LayerNorm, mut rows: HostRows) -> HostRows {
         match &norm.affine {
-            Some((weight, _)) => self.packed.of(&[weight], || norm.on_host()).apply(&mut rows.values),
+            Some((weight, _)) => self.packed.get_or_pack(&[weight], || norm.on_host()).apply(&mut rows.values),
             None => norm.on_host().apply(&mut rows.values),
         }
         rows
@@ -126,9 +128,10 @@ impl Engine for HostGraphs<'_> {
 
     fn graph_norm(&self, norm: &GraphNorm, mut rows: HostRows) -> HostRows {
         let parameters = [&norm.weight, &norm.bias, &norm.mean_scale];
-        let packed = self.packed.of(&parameters, || parameters.map(floats));
+        let packed = self.packed.get_or_pack(&parameters, || parameters.map(floats));
         let [weight, bias, mean_scale] = &*packed;
-        let (width, mut first) = (rows.width, 0);
+        let width = rows.width;
+        let mut first = 0;
         for n in self.arrays.sizes() {
             let graph = &mut rows.values[first..first + n * width];
             first += n * width;
@@ -138,8 +141,8 @@ impl Engine for HostGraphs<'_> {
                 rows.for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += term(f64::from(x))));
                 sums.into_iter().map(move |sum| sum / n as f64)
             };
-            let less: Vec<f32> = means(graph, |x| x).zip(mean_scale).map(|(mean, s)| -(mean as f32) * s).collect();
-            graph.chunks_exact_mut(width).for_each(|row| add_to(row, &less));
+            let shift: Vec<f32> = means(graph, |x| x).zip(mean_scale).map(|(mean, s)| -(mean as f32) * s).collect();
+            graph.chunks_exact_mut(width).for_each(|row| add_to(row, &shift));
             let variances = means(graph, |x| x * x).zip(weight);
             let factors: Vec<f32> = variances.map(|(v, w)| w / (v + GraphNorm::EPS).sqrt() as f32).collect();
             for row in graph.chunks_exact_mut(width) {
@@ -151,13 +154,13 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn relu(&self, mut rows: HostRows) -> HostRows {
-        // NaN passes through; the check before drawing finds it.
+        // The comparison keeps NaN, so that the check before drawing finds it.
         rows.values.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
         rows
     }
 
     fn grow(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
-        let factor = 1.0 + self.packed.of(&[eps], || floats(eps))[0];
+        let factor = 1.0 + self.packed.get_or_pack(&[eps], || floats(eps))[0];
         rows.values.iter_mut().for_each(|x| *x *= factor);
         rows
     }
@@ -172,7 +175,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
-        // NaN passes through.
+        // NaN is kept, as in libtorch.
         rows.values.iter_mut().zip(&others.values).for_each(|(x, y)| *x = if *x > *y || x.is_nan() { *x } else { *y });
         rows
     }
@@ -225,25 +228,28 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn head_scores(&self, rows: &HostRows, parameter: &Tensor) -> HostRows {
-        let vectors = self.packed.of(&[parameter], || floats(parameter));
+        let vectors = self.packed.get_or_pack(&[parameter], || floats(parameter));
         let heads = parameter.size()[0] as usize;
-        let each = rows.values.chunks_exact(rows.width).flat_map(|row| {
+        let scores = rows.values.chunks_exact(rows.width).flat_map(|row| {
             let parts = row.chunks_exact(rows.width / heads).zip(vectors.chunks_exact(rows.width / heads));
             parts.map(|(x, a)| x.iter().zip(a).map(|(&x, a)| a * if x < 0.0 { SLOPE as f32 * x } else { x }).sum())
         });
-        HostRows { values: each.collect(), width: heads }
+        HostRows { values: scores.collect(), width: heads }
     }
 
     fn attend(&self, scores: &HostRows, values: &HostRows, receivers: &Vec<i64>, offsets: &Vec<i64>) -> HostRows {
-        let (mut out, depth, mut first) =
-            (HostRows::zeros(offsets.len(), values.width), values.width / scores.width, 0);
+        let mut out = HostRows::zeros(offsets.len(), values.width);
+        let depth = values.width / scores.width;
+        let mut first = 0;
         for messages in receivers.chunk_by(|a, b| a == b) {
-            let (row, range) = (messages[0] as usize * values.width, first..first + messages.len());
+            let row = messages[0] as usize * values.width;
+            let range = first..first + messages.len();
             for head in 0..scores.width {
-                let (part, from) = (head * depth..(head + 1) * depth, row + head * depth);
-                let own: Vec<f32> = range.clone().map(|message| scores.row(message)[head]).collect();
+                let part = head * depth..(head + 1) * depth;
+                let start = row + head * depth;
+                let head_scores: Vec<f32> = range.clone().map(|message| scores.row(message)[head]).collect();
                 let sent = range.clone().map(|message| &values.row(message)[part.clone()]);
-                add_softmax(&mut out.values[from..from + depth], own, sent);
+                add_softmax(&mut out.values[start..start + depth], head_scores, sent);
             }
             first = range.end;
         }

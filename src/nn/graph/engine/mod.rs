@@ -1,4 +1,5 @@
-//! What graph networks compute with: tensors where they are trained, rows of numbers on the host where actions are drawn.
+//! Engines, which implement the operations of graph networks: on tensors for training, and on the host for
+//! roll-outs.
 
 mod attention;
 mod host;
@@ -14,113 +15,121 @@ use crate::env::Direction;
 use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
-/// A batch of graphs with the operations that a network on them is written in, once: a [`Torso`](super::Torso) and all that a
-/// [`GraphNet`](super::GraphNet) consists of.
+/// A batch of graphs, with the operations of networks on graphs. A [`Torso`](super::Torso), or any part of a
+/// [`GraphNet`](super::GraphNet), is written once in these operations and runs on each engine.
 ///
-/// There are two engines. One records gradients on tensors, for training. The other computes with single precision on the host,
-/// for the few graphs of a roll-out's step, for which tensor operations cost more than the computation in them.
+/// There are two engines. The first computes on tensors with gradients, for training. The second computes in
+/// single precision on the host without gradients. It is for the few graphs in a step of a roll-out, for
+/// which the overhead of tensor operations dominates.
 ///
-/// `N` is the number of nodes, `B` of graphs. Nodes and graphs come in the order of the [arrays](Self::arrays).
+/// In shapes `N` is the number of nodes of the batch, and `B` is the number of graphs. Nodes and graphs are
+/// in the order of the [arrays](Self::arrays).
 pub trait Engine {
-    /// Rows of numbers of one width: `[rows, width]`.
+    /// A matrix of numbers, `[rows, width]`.
     type Rows;
-    /// Numbers of rows.
+    /// A list of row indices.
     type Index;
 
     /// The graphs.
     fn arrays(&self) -> &GraphArrays;
 
-    /// The symmetries of the graphs, and the changes that moves of this direction make to them, if they were counted.
+    /// The symmetries of the graphs, and how moves of this direction change them; `None` if they weren't
+    /// counted.
     fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries>;
 
-    /// The encoded batch, for layers of your own in tensors, between [`to_tensor`](Self::to_tensor) and
-    /// [`of_tensor`](Self::of_tensor).
+    /// The encoded batch, for custom layers that compute on tensors. Use [`to_tensor`](Self::to_tensor)
+    /// before and [`of_tensor`](Self::of_tensor) after them.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) on the host. A torso that needs it says so by
-    /// [`on_host`](super::Torso::on_host).
+    /// [`Error::Missing`](crate::Error::Missing) on the host. A torso that needs the batch must return
+    /// `false` from [`Torso::on_host`](super::Torso::on_host).
     fn batch(&self) -> Result<&GraphBatch<'_>>;
 
-    /// Rows as a tensor, `[rows, width]`.
+    /// Converts rows to a tensor, `[rows, width]`.
     fn to_tensor(&self, rows: &Self::Rows) -> Tensor;
 
-    /// A tensor `[rows, width]` as rows.
+    /// Converts a tensor `[rows, width]` to rows.
     fn of_tensor(&self, tensor: Tensor) -> Self::Rows;
 
-    /// The number of rows, and their width.
+    /// The number of rows and their width, `[rows, width]`.
     fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
 
-    /// Rows of `width` numbers each.
+    /// Creates rows of `width` numbers each from the concatenated rows.
     ///
     /// # Panics
-    /// If the width isn't at least 1, or doesn't divide the numbers.
+    /// If `width` is below 1, or doesn't divide the number of values.
     fn rows(&self, values: &[f64], width: usize) -> Self::Rows;
 
-    /// Numbers of rows, for [`gather`](Self::gather) and sums.
+    /// Converts row indices to the type that [`gather`](Self::gather) and [`sum`](Self::sum) take.
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
-    /// A parameter `[width]` as one row, which can be added to all rows. A parameter and a table are tensors that the module keeps: the host
-    /// reads each once for a roll-out, and holds it so long.
+    /// Converts a parameter `[width]` to a single row, which [`add`](Self::add) can add to all rows. The
+    /// parameter must be a tensor that the module stores, not a temporary one: the host engine copies each
+    /// parameter and table once per roll-out, and caches the copy.
     fn parameter(&self, parameter: &Tensor) -> Self::Rows;
 
-    /// For each row the sum of `each` entries of a learned table `[entries, width]`.
+    /// Computes rows that are sums of `each` entries of a learned table `[entries, width]`. Row `i` is the
+    /// sum of the entries with the indices `entries[i * each..(i + 1) * each]`.
     ///
     /// # Panics
-    /// For an entry that isn't in the table.
+    /// If an index is outside the table.
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> Self::Rows;
 
-    /// A linear layer on each row.
+    /// Applies a linear layer to each row.
     fn linear(&self, layer: &Linear, rows: &Self::Rows) -> Self::Rows;
 
-    /// The products of each row with three layers' weights, one behind the other: three times as many rows.
+    /// Multiplies each row by the weights of three layers, without their biases. Returns three rows per row,
+    /// in the order of the layers.
     fn products(&self, layers: [&Linear; 3], rows: &Self::Rows) -> Self::Rows;
 
-    /// A perceptron on each row.
+    /// Applies a perceptron to each row.
     fn mlp(&self, mlp: &Mlp, rows: &Self::Rows) -> Self::Rows;
 
-    /// A layer norm of each row.
+    /// Applies a layer norm to each row.
     fn norm(&self, norm: &LayerNorm, rows: Self::Rows) -> Self::Rows;
 
-    /// A graph norm of the nodes' rows, `[N, width]`.
+    /// Applies a graph norm to the rows of nodes, `[N, width]`.
     fn graph_norm(&self, norm: &GraphNorm, rows: Self::Rows) -> Self::Rows;
 
-    /// `max(x, 0)` of each number.
+    /// Computes `max(x, 0)` of each number.
     fn relu(&self, rows: Self::Rows) -> Self::Rows;
 
-    /// `(1 + eps) x`, with a parameter `[1]`.
+    /// Multiplies rows by `1 + eps`, where `eps` is a parameter `[1]`.
     fn grow(&self, rows: Self::Rows, eps: &Tensor) -> Self::Rows;
 
-    /// The sum of rows and as many others, or one for all.
+    /// Adds rows. `others` has as many rows, or a single row that is added to each row.
     fn add(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
-    /// The larger of both, number by number.
+    /// Computes the elementwise maximum.
     fn max(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
-    /// Each row times its own number, `[rows, 1]`.
+    /// Multiplies each row by a number, `weights` being `[rows, 1]`.
     fn weigh(&self, rows: Self::Rows, weights: &Self::Rows) -> Self::Rows;
 
-    /// The rows of both, one behind the other.
+    /// Concatenates the rows of both.
     fn join(&self, first: &Self::Rows, second: &Self::Rows) -> Self::Rows;
 
-    /// The rows with these numbers; `None` for as they are.
+    /// Selects the rows with these indices. `None` copies all rows.
     fn gather(&self, rows: &Self::Rows, which: Option<&Self::Index>) -> Self::Rows;
 
-    /// Sums of rows by segment: segment `i` holds those with the numbers `entries[offsets[i]..offsets[i + 1]]`, the last one to
-    /// the end.
+    /// Computes the sum of rows of each segment. Segment `i` consists of the rows with the indices
+    /// `entries[offsets[i]..offsets[i + 1]]`, and the last segment extends to the end of `entries`.
     fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
 
-    /// `true` if nodes get rows of their own for [`sum_over_neighbours`](Self::sum_over_neighbours).
+    /// Returns `true` if [`sum_over_neighbours`](Self::sum_over_neighbours) is available, for which each node
+    /// must have a separate row. Defaults to `false`.
     fn sums_over_neighbours(&self) -> bool {
         false
     }
 
-    /// The sum over each node's neighbours, given a row for each node; `None` where sums are by index.
+    /// Computes the sum over the neighbours of each node, from a row per node; `None` (the default) if
+    /// [`sum`](Self::sum) must be used.
     fn sum_over_neighbours(&self, _nodes: &Self::Rows) -> Option<Self::Rows> {
         None
     }
 
-    /// Adds to each receiver's row of `to` the sum of `relu(row + edge)` over messages from `rows[entries[m]]` along
-    /// `edges[messages[m]]` to `receivers[m]`.
+    /// Adds the message `relu(rows[entries[m]] + edges[messages[m]])` to row `receivers[m]` of `to`, for each
+    /// message `m`.
     fn add_along(
         &self,
         to: Self::Rows,
@@ -131,13 +140,15 @@ pub trait Engine {
         receivers: &Self::Index,
     ) -> Self::Rows;
 
-    /// `a . leaky_relu(x)` (slope 0.2) of each head's part `x` of a row, with a parameter of vectors `a` `[heads, depth]`:
-    /// `[rows, heads * depth]` to `[rows, heads]`.
+    /// Computes `a . leaky_relu(x)` (slope 0.2) for each row and head: `[rows, heads * depth]` to
+    /// `[rows, heads]`. `x` is the part of the row that belongs to the head, and `a` is its vector in the
+    /// parameter `[heads, depth]`.
     fn head_scores(&self, rows: &Self::Rows, parameter: &Tensor) -> Self::Rows;
 
-    /// For each receiver the sum of its messages' values `[M, heads * depth]`, weighted by the softmax of their scores `[M, heads]`, head
-    /// by head: `[receivers, heads * depth]`. Messages come receiver by receiver: those of receiver `i` begin at `offsets[i]`, and there
-    /// `receivers` is `i`. Zeros for a receiver without any.
+    /// Computes the sum of the messages to each receiver, weighted by the softmax of their scores, head by
+    /// head: `[receivers, heads * depth]`. `values` is `[M, heads * depth]`, and `scores` is `[M, heads]`.
+    /// Messages are ordered by receiver: the messages to receiver `i` begin at `offsets[i]`, and `receivers`
+    /// is `i` for each of them. The result is 0 for a receiver without messages.
     fn attend(
         &self,
         scores: &Self::Rows,
@@ -146,22 +157,26 @@ pub trait Engine {
         offsets: &Self::Index,
     ) -> Self::Rows;
 
-    /// Attention of each node to all nodes of its graph, `softmax(q(a) . k(b) / sqrt(depth)) v(b)`, head by head. All are
+    /// Computes the attention of each node `a` to all nodes `b` of its graph,
+    /// `sum_b softmax_b(q(a) . k(b) / sqrt(depth)) v(b)`, head by head. Arguments and result are
     /// `[N, heads * depth]`.
     fn attend_within(&self, query: &Self::Rows, key: &Self::Rows, value: &Self::Rows, heads: usize) -> Self::Rows;
 
-    /// Mean and damped sum of each graph's rows of nodes: `[N, width]` to `[B, 2 width]`. The mean alone can't count nodes. An
-    /// empty graph gives zeros.
+    /// Pools the node rows of each graph: `[N, width]` to `[B, 2 width]`. The first half is their mean, the
+    /// second half is their sum divided by the square root of their number, because the mean alone can't
+    /// count nodes. The result is 0 for an empty graph.
     fn pool(&self, nodes: &Self::Rows) -> Self::Rows;
 
-    /// Adds each graph's row to its nodes.
+    /// Adds the row of each graph to the rows of its nodes.
     fn to_nodes(&self, nodes: Self::Rows, graphs: &Self::Rows) -> Self::Rows;
 
-    /// `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph, in columns: `[N, width]` to
-    /// `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. Symmetric where edges are undirected.
+    /// Computes `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph and each column:
+    /// `[N, width]` to `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. If edges are
+    /// undirected, the score of the reversed pair is added, so that scores are symmetric.
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Self::Rows) -> Self::Rows;
 
-    /// The sum of pair features `[sum of n * n, K]`, weighted by both ends of each pair, in columns, by weights
-    /// `[N, 2 K columns]`.
+    /// Computes weighted sums of pair features, `[sum of n * n, columns]`. `features` is `[sum of n * n, K]`.
+    /// The weights of a pair are sums of the weights of its two nodes, `[N, 2 K columns]`: the first half for
+    /// the first node, the second half for the second node.
     fn weigh_pairs(&self, weights: &Self::Rows, columns: usize, features: &Self::Rows) -> Self::Rows;
 }

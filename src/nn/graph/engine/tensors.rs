@@ -1,4 +1,4 @@
-//! The engine of training: tensors, with gradients.
+//! The engine for training: tensors, with gradients.
 
 use std::cell::OnceCell;
 
@@ -13,30 +13,34 @@ use crate::nn::graph::heads::{scores_of_pairs, weighted_features};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 use crate::tensor::from_host;
 
-/// An encoded batch, for parameters of a kind.
+/// An encoded batch of graphs.
 pub(in crate::nn) struct TensorGraphs<'a> {
     pub(in crate::nn) batch: &'a GraphBatch<'a>,
+    /// The kind of the network's parameters.
     pub(in crate::nn) kind: Kind,
-    /// `true` where sums over neighbours are products of matrices.
-    dense: bool,
-    /// Those matrices: the number of edges between each two nodes of each graph, `[n, n]`, made when a sum is asked for.
+    /// `true` if sums over neighbours are computed as matrix products.
+    is_dense: bool,
+    /// The matrices of these products: the number of edges between any two nodes of each graph, `[n, n]`.
+    /// Computed on demand.
     adjacency: OnceCell<Vec<Tensor>>,
 }
 
 impl<'a> TensorGraphs<'a> {
     pub(in crate::nn) fn new(batch: &'a GraphBatch<'a>, kind: Kind) -> Self {
-        let dense = batch.device() == Device::Cpu && is_dense(batch.arrays);
-        Self { batch, kind, dense, adjacency: OnceCell::new() }
+        let is_dense = batch.device() == Device::Cpu && is_dense(batch.arrays);
+        Self { batch, kind, is_dense, adjacency: OnceCell::new() }
     }
 }
 
-/// `true` if sums over neighbours are faster as products of matrices: a sum by index takes 0.14 us a message with its gradient, a product
-/// 7 ns for each pair of nodes and 45 us for each graph (64 columns, one thread, in PyTorch).
+/// Returns `true` if sums over neighbours are faster as matrix products than as sums by index. Including the
+/// gradient, a sum by index takes 0.14 us per message; a product takes 7 ns per pair of nodes and 45 us per
+/// graph (64 columns, one thread, in PyTorch).
 fn is_dense(arrays: &GraphArrays) -> bool {
     let messages = 2 * arrays.edges.len();
     messages > 320 * arrays.len() + arrays.n_pairs() / 14
 }
 
+/// The number of edges between any two nodes, `[n, n]` per graph.
 fn adjacency(arrays: &GraphArrays, kind: Kind) -> Vec<Tensor> {
     let mut all = vec![0.0f32; arrays.n_pairs()];
     for (graph, (n, first)) in arrays.sizes().zip(&arrays.pair_ptr).enumerate() {
@@ -50,16 +54,17 @@ fn adjacency(arrays: &GraphArrays, kind: Kind) -> Vec<Tensor> {
     parts.into_iter().zip(arrays.sizes()).map(|(part, n)| part.view([n as i64, n as i64])).collect()
 }
 
-/// The sum of each graph's node rows, `[B, D]`.
+/// Computes the sum of the node rows of each graph, `[B, D]`.
 pub(in crate::nn) fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let (b, width) = (batch.len() as i64, nodes.size()[1]);
+    let b = batch.len() as i64;
+    let width = nodes.size()[1];
     match batch.arrays.same_size() {
         Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
         _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),
     }
 }
 
-/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
+/// Computes a power of the number of nodes of each graph, `[B, 1]`; 1 for an empty graph.
 pub(in crate::nn) fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
     let scales: Vec<f64> = batch.arrays.sizes().map(|n| (n.max(1) as f64).powf(power)).collect();
     from_host(&scales, kind, batch.device()).unsqueeze(1)
@@ -132,8 +137,8 @@ impl Engine for TensorGraphs<'_> {
 
     fn graph_norm(&self, norm: &GraphNorm, rows: Tensor) -> Tensor {
         let means = |rows: &Tensor| sums(self.batch, rows) * scales(self.batch, -1.0, rows.kind());
-        let less = -means(&rows) * &norm.mean_scale;
-        let centred = self.to_nodes(rows, &less);
+        let shift = -means(&rows) * &norm.mean_scale;
+        let centred = self.to_nodes(rows, &shift);
         let factors = &norm.weight / (means(&centred.square()) + GraphNorm::EPS).sqrt();
         &centred * self.to_nodes(centred.zeros_like(), &factors) + &norm.bias
     }
@@ -171,16 +176,17 @@ impl Engine for TensorGraphs<'_> {
         if offsets.numel() == 0 || entries.numel() == 0 {
             return Tensor::zeros([offsets.size()[0], rows.size()[1]], (rows.kind(), rows.device()));
         }
-        // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and index_add, both ways.
+        // embedding_bag gathers and sums in one pass. Forward and backward it was measured 1.6 times faster
+        // than index_select and index_add.
         Tensor::embedding_bag::<Tensor>(rows, entries, offsets, false, SUM, false, None, false).0
     }
 
     fn sums_over_neighbours(&self) -> bool {
-        self.dense
+        self.is_dense
     }
 
     fn sum_over_neighbours(&self, rows: &Tensor) -> Option<Tensor> {
-        if !self.dense {
+        if !self.is_dense {
             return None;
         }
         let adjacency = self.adjacency.get_or_init(|| adjacency(self.batch.arrays, self.kind));
@@ -207,9 +213,9 @@ impl Engine for TensorGraphs<'_> {
     fn head_scores(&self, rows: &Tensor, parameter: &Tensor) -> Tensor {
         let size = parameter.size();
         let parts = rows.view([rows.size()[0], size[0], size[1]]);
-        // Not libtorch's leaky_relu, which has a fixed slope in this binding.
-        let bent = parts.relu() - (-&parts).relu() * SLOPE;
-        (bent * parameter).sum_dim_intlist(2, false, rows.kind())
+        // This is a leaky ReLU. The function in this binding of libtorch doesn't take a slope.
+        let activated = parts.relu() - (-&parts).relu() * SLOPE;
+        (activated * parameter).sum_dim_intlist(2, false, rows.kind())
     }
 
     fn attend(&self, scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {

@@ -1,4 +1,4 @@
-//! One head per action type, at its anchor.
+//! The heads of a graph network: one per action type, at its anchor.
 
 mod edge;
 mod pairs;
@@ -20,22 +20,24 @@ use edge::EdgeHead;
 use pairs::PairHead;
 use symmetry::Gate;
 pub use symmetry::Symmetry;
-pub(in crate::nn) use symmetry::{SymmetryLayer, counted};
+pub(in crate::nn) use symmetry::{SymmetryLayer, require_symmetries};
 
-/// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
-/// their number; logits of node pairs grow with its square.
-const SMALL: f64 = 8.0;
+/// The largest number of nodes for which initial logits aren't scaled down. The embedding of a graph sums
+/// over its nodes, so it grows with their number, and logits of node pairs grow with its square.
+const MAX_NODES_UNSCALED: f64 = 8.0;
 
-/// Factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close to the uniform
-/// one for graphs of any size.
-pub(in crate::nn) fn start_scale(schema: &GraphSchema) -> f64 {
-    (SMALL / schema.max_nodes.max(1) as f64).min(1.0)
+/// The factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close
+/// to the uniform policy for graphs of any size.
+pub(in crate::nn) fn initial_scale(schema: &GraphSchema) -> f64 {
+    (MAX_NODES_UNSCALED / schema.max_nodes.max(1) as f64).min(1.0)
 }
 
-/// The heads of one direction: one block of logits for each action type, in the set's order.
+/// The heads of one direction: one block of logits for each action type, in the action set's order. A gate
+/// adds the effect of symmetry to the logits.
 #[derive(Debug)]
 pub(crate) struct Heads(Vec<(AnchorHead, Option<Gate>)>);
 
+/// A head, by the anchor of its action type.
 #[derive(Debug)]
 enum AnchorHead {
     Graph(Mlp),
@@ -45,16 +47,17 @@ enum AnchorHead {
 }
 
 impl Heads {
-    /// Heads on embeddings of nodes and of graphs with the given widths.
+    /// Builds heads on embeddings of nodes, `width` wide, and of graphs, `graph_width` wide.
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         env: &GraphEnv,
         direction: Direction,
         width: i64,
-        of_graph: i64,
+        graph_width: i64,
         config: &GraphNetConfig,
     ) -> Self {
-        let (schema, scale) = (env.schema(), start_scale(env.schema()));
+        let schema = env.schema();
+        let scale = initial_scale(schema);
         let hidden = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
         let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
         let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
@@ -62,7 +65,7 @@ impl Heads {
             let columns = head.width as i64;
             let head_of_type = match head.anchor {
                 Anchor::Graph => {
-                    let mlp = Mlp::new(&mut scope, of_graph, columns, &hidden);
+                    let mlp = Mlp::new(&mut scope, graph_width, columns, &hidden);
                     mlp.scale_output(scale);
                     if action_type.is_exit() {
                         mlp.fill_output_bias(config.initial_exit_bias / config.unit);
@@ -86,12 +89,13 @@ impl Heads {
                 }
             };
             let gated = config.symmetry.count().is_some() && !action_type.is_exit();
-            (head_of_type, gated.then(|| Gate::new(&mut scope.sub("gate"), of_graph, scale)))
+            (head_of_type, gated.then(|| Gate::new(&mut scope.sub("gate"), graph_width, scale)))
         });
         Self(heads.collect())
     }
 
-    /// The blocks of logits, given pair features, and what moves do to symmetry if gates are there to read it.
+    /// Computes the blocks of logits. `pairs` are the features of node pairs, and `symmetries` must be given
+    /// if there are gates.
     pub(crate) fn forward<E: Engine>(
         &self,
         engine: &E,

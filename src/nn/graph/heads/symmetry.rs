@@ -1,4 +1,4 @@
-//! |Aut| as an input of a network.
+//! Numbers of automorphisms as an input of a network.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,40 +9,47 @@ use crate::nn::graph::torso::Embedded;
 use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
-/// Automorphisms of larger graphs aren't counted by default, which for some takes for ever.
-const MAX_COUNTED: usize = 8;
-/// Most slots of forward moves whose graphs are looked at by default: each costs a count.
+/// The largest number of nodes for which `Auto` counts automorphisms. Counting them takes too long
+/// for some larger graphs.
+const MAX_NODES_COUNTED: usize = 8;
+/// The largest number of forward slots for which `Auto` reads symmetry, because it is counted once per slot.
 const MAX_SLOTS: usize = 256;
 
-/// The choice of telling a network how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
+/// The choice of a network's input about the symmetry of graphs, and how each move changes it
+/// ([`MoveSymmetries`]).
 ///
-/// Up to isomorphism P_F and P_B of a move depend on |Aut| of both graphs, which message passing can't see. Without it a network
-/// has to learn graphs by heart. It costs the automorphisms of each graph that a legal move leads to.
+/// Up to isomorphism P_F and P_B of a move depend on the numbers of automorphisms |Aut| of both graphs, which
+/// message passing can't compute. Without this input a network has to memorise them for each graph. With it,
+/// automorphisms are counted for each graph that a legal move leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Up to isomorphism, in environments whose graphs have at most 256 slots of forward moves: [`Seen`](Self::Seen) up to 8 nodes,
-    /// [`Refined`](Self::Refined) beyond. The default.
+    /// Chooses by the environment (the default). For graphs up to isomorphism with at most 256 slots of
+    /// forward moves it is [`Seen`](Self::Seen) up to 8 nodes, and [`Refined`](Self::Refined) beyond.
+    /// Otherwise it is [`Unseen`](Self::Unseen).
     #[default]
     Auto,
-    /// Yes, whatever the size.
+    /// The exact number of automorphisms, [`SymmetryCount::Exact`], for graphs of any size.
     Seen,
-    /// An estimate by colour refinement, [`SymmetryCount::Refined`], whatever the size.
+    /// An estimate of the number of automorphisms by colour refinement, [`SymmetryCount::Refined`], for
+    /// graphs of any size.
     Refined,
-    /// No.
+    /// No input about symmetry.
     Unseen,
 }
 
 impl Symmetry {
-    pub(in crate::nn) fn of_files_without() -> Self {
+    /// The value of a file that has no such setting.
+    pub(in crate::nn) fn default_in_files() -> Self {
         Self::Unseen
     }
 
-    /// Then it isn't written, so that settings of before the setting are written as they were.
+    /// Returns `true` for [`Unseen`](Self::Unseen), which isn't written to files.
     pub(in crate::nn) fn is_unseen(&self) -> bool {
         *self == Self::Unseen
     }
 
-    /// The way in which symmetry is counted; `None` before it was chosen, too.
+    /// The method of counting symmetries; `None` if it isn't, or if [`Auto`](Self::Auto) hasn't been
+    /// resolved.
     pub(in crate::nn) fn count(self) -> Option<SymmetryCount> {
         match self {
             Self::Seen => Some(SymmetryCount::Exact),
@@ -51,29 +58,36 @@ impl Symmetry {
         }
     }
 
-    /// The choice in an environment, which is never [`Auto`](Self::Auto).
-    pub(in crate::nn) fn chosen(self, env: &GraphEnv) -> Result<Self> {
-        let labelled = env.actions().semantics() == Semantics::Labelled;
+    /// Resolves [`Auto`](Self::Auto) for an environment.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if symmetry is requested in an environment of labelled graphs.
+    pub(in crate::nn) fn resolve(self, env: &GraphEnv) -> Result<Self> {
+        let is_labelled = env.actions().semantics() == Semantics::Labelled;
         match self {
-            Self::Seen | Self::Refined if labelled => Err(Error::config(
+            Self::Seen | Self::Refined if is_labelled => Err(Error::config(
                 "symmetry",
                 format!("{self:?}, in an environment of labelled graphs"),
                 "`Auto` or `Unseen`: where labels tell graphs apart, no policy depends on automorphisms",
             )),
-            Self::Auto if labelled || is_dear(env) => Ok(Self::Unseen),
-            Self::Auto if env.schema().max_nodes > MAX_COUNTED => Ok(Self::Refined),
+            Self::Auto if is_labelled || is_expensive(env) => Ok(Self::Unseen),
+            Self::Auto if env.schema().max_nodes > MAX_NODES_COUNTED => Ok(Self::Refined),
             Self::Auto => Ok(Self::Seen),
-            chosen => Ok(chosen),
+            resolved => Ok(resolved),
         }
     }
 }
 
-/// `true` if looking at what each move leads to would cost more than a default may.
-fn is_dear(env: &GraphEnv) -> bool {
+/// Returns `true` if an environment has too many slots to count symmetries by default.
+fn is_expensive(env: &GraphEnv) -> bool {
     env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes) > MAX_SLOTS
 }
 
-pub(in crate::nn) fn counted(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {
+/// Returns the symmetries.
+///
+/// # Errors
+/// [`Error::Missing`] if they weren't counted.
+pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {
     symmetries.ok_or_else(|| {
         Error::missing(
             "a graph network that sees symmetry",
@@ -84,42 +98,50 @@ pub(in crate::nn) fn counted(symmetries: Option<&MoveSymmetries>) -> Result<&Mov
     })
 }
 
-/// Adds ln |Aut(G)| to the embeddings of graphs.
+/// A layer that adds a linear map of ln |Aut(G)| to the embedding of each graph.
 #[derive(Debug)]
 pub(in crate::nn) struct SymmetryLayer(Linear);
 
 impl SymmetryLayer {
-    pub(in crate::nn) fn new(scope: &mut Scope<'_>, of_graph: i64) -> Self {
-        Self(Linear::new(scope, 1, of_graph))
+    pub(in crate::nn) fn new(scope: &mut Scope<'_>, graph_width: i64) -> Self {
+        Self(Linear::new(scope, 1, graph_width))
     }
 
-    /// The embeddings with it.
-    pub(in crate::nn) fn tell<E: Engine>(
+    /// Adds the layer's output to the embeddings of graphs.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if symmetries weren't counted.
+    pub(in crate::nn) fn add_to<E: Engine>(
         &self,
         engine: &E,
         direction: Direction,
         embedded: Embedded<E::Rows>,
     ) -> Result<Embedded<E::Rows>> {
-        let own = engine.rows(&counted(engine.symmetries(direction))?.of_graphs, 1);
-        Ok(Embedded { graphs: engine.add(embedded.graphs, &engine.linear(&self.0, &own)), ..embedded })
+        let log_automorphisms = engine.rows(&require_symmetries(engine.symmetries(direction))?.of_graphs, 1);
+        let added = engine.linear(&self.0, &log_automorphisms);
+        Ok(Embedded { graphs: engine.add(embedded.graphs, &added), ..embedded })
     }
 }
 
-/// Factor on the initial weights of gates: an untrained policy is near the uniform one.
+/// The factor on the initial weights of gates. It keeps an untrained policy close to the uniform policy.
 const GATE_SCALE: f64 = 0.05;
 
-/// The weight of a change of ln |Aut| among the slots of one action type: a number per graph.
+/// A learned weight per graph for the change of ln |Aut| by a move of one action type. The product is added
+/// to the move's logit.
 #[derive(Debug)]
 pub(in crate::nn) struct Gate(Linear);
 
 impl Gate {
-    pub(in crate::nn) fn new(scope: &mut Scope<'_>, of_graph: i64, factor: f64) -> Self {
-        let layer = Linear::new(scope, of_graph, 1);
+    pub(in crate::nn) fn new(scope: &mut Scope<'_>, graph_width: i64, factor: f64) -> Self {
+        let layer = Linear::new(scope, graph_width, 1);
         layer.scale(GATE_SCALE * factor);
         Self(layer)
     }
 
-    /// Logits of block `k` with it.
+    /// Adds the weighted changes to the logits of block `k`.
+    ///
+    /// # Errors
+    /// An error if `symmetries` don't fit the block.
     pub(in crate::nn) fn add_to<E: Engine>(
         &self,
         engine: &E,
@@ -133,8 +155,9 @@ impl Gate {
             return Ok(logits);
         }
         let rows = block.row_ptr.windows(2).enumerate();
-        let of_rows = rows.flat_map(|(graph, ends)| std::iter::repeat_n(graph as i64, ends[1] - ends[0])).collect();
-        let weights = engine.gather(&engine.linear(&self.0, graphs), Some(&engine.index(of_rows)));
+        let graph_of_row =
+            rows.flat_map(|(graph, ends)| std::iter::repeat_n(graph as i64, ends[1] - ends[0])).collect();
+        let weights = engine.gather(&engine.linear(&self.0, graphs), Some(&engine.index(graph_of_row)));
         Ok(engine.add(logits, &engine.weigh(engine.rows(changes, block.width), &weights)))
     }
 }

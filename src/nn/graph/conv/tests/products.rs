@@ -1,16 +1,17 @@
-//! Sums over neighbours as products of matrices.
+//! Tests of sums over neighbours as matrix products.
 
 use super::*;
 
-/// Graphs with so many edges that sums over neighbours are products of matrices, beside one small graph: what each node by itself gives, and
-/// the gradient of sums by index.
+/// Matrix products give the same values and gradients as the formula. The batch has graphs with so many edges
+/// that products are used, an empty graph and a small graph.
 #[test]
-fn products_of_matrices_give_what_each_node_by_itself_gives() {
+fn matrix_products_agree_with_formulas() {
     for (kind, conv) in [GraphKind::Directed, GraphKind::Undirected]
         .into_iter()
         .flat_map(|kind| [ConvKind::Gin, ConvKind::GinVirtual].map(|conv| (kind, conv)))
     {
-        let (schema, mut graphs) = (GraphSchema::plain(kind, 50), Vec::new());
+        let schema = GraphSchema::plain(kind, 50);
+        let mut graphs = Vec::new();
         for n in [40, 0, 45, 3] {
             let mut graph = GraphState::with_nodes(kind, n);
             let pairs = (0..n as u32).flat_map(|b| (0..n as u32).map(move |a| (a, b)));
@@ -35,17 +36,18 @@ fn products_of_matrices_give_what_each_node_by_itself_gives() {
             counts: Counts::default(),
             rounds: 1,
             messages: conv.message_kind(),
-            whole: true,
+            reads_whole_graph: true,
         };
         let rounds = MessageRounds::new(&engine, &plan);
         assert_eq!(rounds.features.len() as i64, n);
         let dense = conv.forward(&engine, &rounds.rounds[0], &rows);
-        let naive = one_by_one(&conv, &batch, &rows);
+        let naive = naive_round(&conv, &batch, &rows);
         let off = (&dense - &naive).abs().max().double_value(&[]);
         assert!(off < 1e-11, "{kind:?}: {off}");
         let weights = (Tensor::arange(n * WIDTH, (Kind::Double, Device::Cpu)) * 0.3).cos().view([n, WIDTH]);
-        let gradient = |of: &Tensor| {
-            let gradient = Tensor::f_run_backward(&[(of * &weights).sum(Kind::Double)], &[&rows], true, false).unwrap();
+        let gradient = |output: &Tensor| {
+            let gradient =
+                Tensor::f_run_backward(&[(output * &weights).sum(Kind::Double)], &[&rows], true, false).unwrap();
             gradient[0].shallow_clone()
         };
         let off = (gradient(&dense) - gradient(&naive)).abs().max().double_value(&[]);

@@ -1,25 +1,29 @@
-//! A graph transformer: attention along edges, and to and from a virtual node of each graph that holds the condition.
+//! A graph transformer: attention along edges, and to and from a virtual node of each graph.
+
+mod attention_tables;
 
 use tch::Tensor;
 
-use super::attention_tables::{AttentionTables, Group, Relation};
 use super::engine::{scales, sums};
 use super::features::EdgeFeatures;
 use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
+use attention_tables::{AttentionTables, Group, Relation};
 
-/// Width of a feed-forward block's hidden layer, relative to the embedding.
+/// The width of a feed-forward block's hidden layer, relative to the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// Layers of attention and feed-forward blocks, each after a layer norm and with a residual connection.
+/// A graph transformer. Each layer consists of attention and a feed-forward block, each after a layer norm
+/// and with a residual connection.
 ///
-/// A node attends to its neighbours (in both directions along an edge, told apart if edges are directed), to its
-/// graph's virtual node and to itself. The virtual node attends to all nodes of its graph and to itself. As in
-/// recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as the embedded condition. Two opposite edges
-/// between two nodes give one message each way, with the vectors of both edges added up.
+/// A node attends to its neighbours in both directions, to the virtual node of its graph and to itself. If
+/// edges are directed, the two directions have different vectors. The virtual node attends to all nodes of
+/// its graph and to itself. As in recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as
+/// the embedded condition. If there are two opposite edges between two nodes, each of the nodes receives one
+/// message from the other, with the sum of the vectors of both edges.
 #[derive(Debug)]
 pub(crate) struct Transformer {
-    /// Initial vector of virtual nodes, before a condition is added, `[D]`.
+    /// The initial vector of virtual nodes, before a condition is added, `[D]`.
     start: Tensor,
     layers: Vec<Layer>,
     norm: LayerNorm,
@@ -38,8 +42,9 @@ impl Transformer {
         }
     }
 
-    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]`, and of graphs `[B, 2 D]`: the
-    /// mean over nodes, and the virtual node.
+    /// Computes embeddings of nodes, `[N, D]`, and of graphs, `[B, 2 D]`, from node features `[N, D]` and
+    /// embedded conditions `[B, D]`. The embedding of a graph is the mean over its nodes, concatenated with
+    /// its virtual node.
     pub(crate) fn forward(
         &self,
         batch: &GraphBatch<'_>,
@@ -68,12 +73,12 @@ impl Transformer {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// Query, key and value side by side, without a bias: a key's cancels in the softmax, and a value's is equivalent
-    /// to one of the output.
+    /// The map to query, key and value, concatenated. It has no bias: a bias of the key cancels in the
+    /// softmax, and a bias of the value is equivalent to a bias of the output.
     project: Linear,
-    /// Edge vectors added to key and value, side by side.
+    /// The edge vectors that are added to key and value, concatenated.
     edges: EdgeFeatures,
-    /// Vectors added to key and value for each [`Relation`] that is not an edge.
+    /// The vectors that are added to key and value for each [`Relation`].
     relations: Tensor,
     output: Linear,
     norm_feed: LayerNorm,
@@ -100,15 +105,15 @@ impl Layer {
 
     fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let attended = self.attend(tables, &self.norm.forward(rows));
-        // Attention averages, which hides the number of messages. Scaled by the degree, it can count them (Corso et
-        // al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
-        let counted = &attended * &tables.log_degree;
-        let rows = rows + self.output.forward(&Tensor::cat(&[attended, counted], 1));
+        // Attention averages, so it can't count messages. A copy scaled by the logarithm of the degree can
+        // (Corso et al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
+        let scaled = &attended * &tables.log_degree;
+        let rows = rows + self.output.forward(&Tensor::cat(&[attended, scaled], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
         rows + self.feed.1.forward(&hidden)
     }
 
-    /// Multi-head attention of each row to the rows it gets messages from, `[R, D]`.
+    /// Computes the multi-head attention of each row to the rows that it receives messages from, `[R, D]`.
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
@@ -120,18 +125,22 @@ impl Layer {
         tables.scatter(&groups)
     }
 
-    /// Multi-head attention within a group of graphs of similar size, `[G L, D]`, given projected rows `[R, 3 D]`.
+    /// Computes multi-head attention within a group of graphs of similar size, `[G L, D]`, from projected
+    /// rows `[R, 3 D]`.
     ///
-    /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of the features `f` of the
-    /// pair, and a value of the same form. Products with `t` are computed per row and feature, not per pair of rows.
+    /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, where `t_f` is the vector of feature
+    /// `f`, and `c_rsf` counts this feature of the pair. Its value has the same form. Products with `t` are
+    /// computed per row and feature instead of per pair of rows.
     fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
         let width = projected.size()[1] / 3;
         let (heads, depth) = (self.heads, width / self.heads);
         let (graphs, length) = group.sizes;
         // [3, G, heads, L, depth]
-        let each =
+        let parts =
             group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
-        let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
+        let query = parts.get(0) / (depth as f64).sqrt();
+        let key = parts.get(1);
+        let value = parts.get(2);
 
         let feature_scores = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
         let by_feature = feature_scores.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
@@ -153,12 +162,14 @@ mod tests {
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
 
-    /// The messages to each row, in the layer's order of rows: the sending row, and the table vectors that are added.
+    /// The messages to each row, in the layer's order of rows. A message has the index of the sending row and
+    /// the indices of the table vectors that are added.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
         let mut messages = Vec::new();
         for graph in graphs {
-            let (first, n) = (messages.len(), graph.n_nodes());
-            // The table holds two edge classes, an attribute of 0 to 2, then the relations.
+            let first = messages.len();
+            let n = graph.n_nodes();
+            // The table holds two edge classes, three values of an attribute, and the relations.
             messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
             for node in 1..=n {
                 messages[first + node].push((first, vec![5]));
@@ -166,27 +177,28 @@ mod tests {
             }
             for (i, j) in graph.edges() {
                 let edge = graph.edge(i, j).unwrap();
-                let mut what = vec![i64::from(edge.class), 2 + i64::from(edge.attributes.values()[0])];
-                let (i, j) = (first + 1 + i as usize, first + 1 + j as usize);
-                let add = |row: &mut Vec<(usize, Vec<i64>)>, from: usize, what: &[i64]| match row
+                let mut vectors = vec![i64::from(edge.class), 2 + i64::from(edge.attributes.values()[0])];
+                let i = first + 1 + i as usize;
+                let j = first + 1 + j as usize;
+                let add = |row: &mut Vec<(usize, Vec<i64>)>, from: usize, vectors: &[i64]| match row
                     .iter_mut()
                     .find(|(other, _)| *other == from)
                 {
-                    Some((_, both)) => both.extend(what),
-                    None => row.push((from, what.to_vec())),
+                    Some((_, both)) => both.extend(vectors),
+                    None => row.push((from, vectors.to_vec())),
                 };
-                add(&mut messages[j], i, &what);
+                add(&mut messages[j], i, &vectors);
                 if directed {
-                    what.push(8);
+                    vectors.push(8);
                 }
-                add(&mut messages[i], j, &what);
+                add(&mut messages[i], j, &vectors);
             }
         }
         messages
     }
 
     #[test]
-    fn tables_of_pairs_give_what_messages_one_by_one_give() {
+    fn attention_tables_agree_with_a_sum_over_messages() {
         for (kind, same_size) in
             [(GraphKind::Directed, false), (GraphKind::Undirected, false), (GraphKind::Directed, true)]
         {
@@ -200,10 +212,10 @@ mod tests {
                 // Edges in both directions between two nodes.
                 edges.push((1, 0, edge(1, 2)));
             }
-            let of = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
-            let mut graphs = vec![of(4, &edges), of(4, &[])];
+            let graph = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
+            let mut graphs = vec![graph(4, &edges), graph(4, &[])];
             if !same_size {
-                graphs.extend([of(0, &[]), of(12, &edges), of(2, &edges[..1])]);
+                graphs.extend([graph(0, &[]), graph(12, &edges), graph(2, &edges[..1])]);
             }
             let states = GraphStates::from(graphs.clone());
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
@@ -222,8 +234,8 @@ mod tests {
                     let query = part(&projected.get(row as i64), 0);
                     let sent: Vec<Tensor> = messages
                         .iter()
-                        .map(|(from, what)| {
-                            let added = table.index_select(0, &Tensor::from_slice(what));
+                        .map(|(from, vectors)| {
+                            let added = table.index_select(0, &Tensor::from_slice(vectors));
                             let added = added.sum_dim_intlist([0i64].as_slice(), false, None);
                             projected.get(*from as i64).narrow(0, 6, 12) + added
                         })
@@ -237,7 +249,7 @@ mod tests {
                 }
             }
             let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
-            // Two messages from one row to another count as two.
+            // Both edges of a pair count towards the degree.
             let both_ways = if directed { 1.0 } else { 0.0 };
             assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
         }

@@ -1,0 +1,166 @@
+//! The settings of a graph network.
+
+use serde::{Deserialize, Serialize};
+
+use super::heads::Symmetry;
+use super::{ConvKind, JumpingKnowledge, NormKind};
+use crate::graph::GraphSchema;
+use crate::nn::EstimatorsConfig;
+use crate::{Error, Result};
+
+/// The kind of backward policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum BackwardPolicy {
+    /// Uniform over legal backward actions, without parameters (the default).
+    #[default]
+    Uniform,
+    /// Learned, with heads on the torso of the forward policy.
+    SharedTorso,
+    /// Learned, with a separate network.
+    Separate,
+}
+
+/// The architecture and size of a [`GraphNet`](super::GraphNet).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct GraphNetConfig {
+    /// The kind of message passing. The default is chosen to read all edge features of the environment. A
+    /// kind that can't read them is refused, unless [`ablation`](Self::ablation) is set.
+    pub conv: ConvKind,
+    /// The number of rounds of message passing, or of layers of a transformer.
+    pub layers: usize,
+    /// The width of node embeddings and of the heads' hidden layers, at least 1.
+    pub embedding: i64,
+    /// `true` for a network that reads node labels if they are meaningful: all labels in labelled
+    /// environments, and in environments up to isomorphism the labels of the nodes of the initial graph.
+    /// Without labels a network gives equal values to nodes of a labelled graph that differ only in their
+    /// label.
+    pub identity: bool,
+    /// `true` for a network that reads the degree `d` of each node and the number `n` of nodes of its graph,
+    /// as `log(1 + d)`, `d / n`, `1 / (1 + d)` and `log(1 + n)`. In directed graphs it reads in-degree and
+    /// out-degree. Use it for convolutions that average, and for graphs larger than those that the network
+    /// was trained on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub degrees: bool,
+    /// The number of lengths of closed walks that the network reads at each node, as
+    /// `log(1 + number of walks)` for lengths 2, 3, ...; at least 1, or `None`. In undirected graphs the
+    /// number for length 2 is the number of neighbours, and the number for length 3 is twice the number of
+    /// triangles. In directed graphs walks follow the edges. Message passing can't count closed walks: it
+    /// can't distinguish two triangles from a hexagon. The walks between all pairs of nodes of a graph are
+    /// counted, in `O(n m)` operations per length.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub closed_walks: Option<usize>,
+    /// The norm after each round of message passing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub norm: NormKind,
+    /// The rounds that node and graph embeddings are computed from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub jumping: JumpingKnowledge,
+    /// `true` to allow a `conv` that can't read all edge features of the environment (classes, attributes,
+    /// direction).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ablation: bool,
+    /// The number of lengths of walks that are counted as features of node pairs. Another feature is whether
+    /// there is a reverse edge. `None` for no pair features.
+    pub pair_walks: Option<usize>,
+    /// `true` if heads of nodes, edges and pairs read the whole graph instead of the neighbourhood that
+    /// messages reach. With conditions this is always so, because a condition reaches these heads through the
+    /// embedding of the graph.
+    pub global: bool,
+    /// The kind of backward policy.
+    pub backward: BackwardPolicy,
+    /// The choice of an input about the symmetry of graphs. A file without this setting is read as
+    /// [`Symmetry::Unseen`].
+    #[serde(default = "Symmetry::default_in_files", skip_serializing_if = "Symmetry::is_unseen")]
+    pub symmetry: Symmetry,
+    /// The settings of the state-flow head, log Z, and conditions.
+    pub estimators: EstimatorsConfig,
+    /// A factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and log
+    /// F must be of that size. With a factor of 1 a network needs many steps to reach this size, and more
+    /// steps for log F. A larger factor moves an untrained network further from the uniform policy.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub unit: f64,
+    /// The initial bias of the exit action's logit. With 0 an untrained policy takes each legal action about
+    /// equally often, so trajectories are long if there are many actions. A larger bias makes trajectories
+    /// shorter, and the first training steps faster.
+    pub initial_exit_bias: f64,
+}
+
+impl Default for GraphNetConfig {
+    /// Two rounds of message passing of width 128 that read labels and the whole graph, uniform P_B, no flow
+    /// head, no conditions, log Z from the first batch.
+    fn default() -> Self {
+        Self {
+            conv: ConvKind::Auto,
+            layers: 2,
+            embedding: 128,
+            identity: true,
+            degrees: false,
+            closed_walks: None,
+            norm: NormKind::Layer,
+            jumping: JumpingKnowledge::Last,
+            ablation: false,
+            pair_walks: None,
+            global: true,
+            backward: BackwardPolicy::Uniform,
+            symmetry: Symmetry::default(),
+            estimators: EstimatorsConfig::default(),
+            unit: 1.0,
+            initial_exit_bias: 0.0,
+        }
+    }
+}
+
+/// The value of `unit` in a file that has no such setting.
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::float_cmp,
+    reason = "serde passes a reference, and only exactly 1 is the default"
+)]
+fn is_one(unit: &f64) -> bool {
+    *unit == 1.0
+}
+
+/// Returns `true` for a default value, which isn't written to files.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl GraphNetConfig {
+    /// Checks the settings of the default torso and the estimators.
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
+        match self.conv {
+            _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
+            _ if self.closed_walks == Some(0) => refuse("closed_walks", 0, "at least one length, or `None`"),
+            ConvKind::Transformer { heads } | ConvKind::Gat { heads } | ConvKind::Gps { heads }
+                if heads < 1 || self.embedding % heads != 0 =>
+            {
+                refuse("heads", heads, "a number of heads that divides the embedding")
+            }
+            ConvKind::Transformer { .. } if !(is_default(&self.norm) && is_default(&self.jumping)) => {
+                let got = format!("{:?} and {:?}, of a transformer", self.norm, self.jumping);
+                let expected =
+                    "`Layer` and `Last`: its layers are norms of their own, and the last is read; or another `conv`";
+                Err(Error::config("norm and jumping", got, expected))
+            }
+            _ => self.estimators.check(),
+        }
+    }
+
+    /// Checks that the network reads all features of edges of a schema, unless [`ablation`](Self::ablation)
+    /// is set.
+    pub(super) fn check_edge_features(&self, schema: &GraphSchema) -> Result<()> {
+        match self.conv.missing_features(schema) {
+            Some(what) if !self.ablation => Err(Error::config(
+                "conv",
+                format!("{:?}, which can't see {what} that this environment has", self.conv),
+                "a convolution that can: `Auto`, `Gine`, `Gat`, `Gps` or `Transformer`; or `ablation: true`, to leave it out on purpose",
+            )),
+            _ => Ok(()),
+        }
+    }
+}

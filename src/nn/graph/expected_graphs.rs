@@ -1,0 +1,70 @@
+//! Checks that a network was built for the graphs that it evaluates.
+
+use std::collections::HashMap;
+
+use super::features::Labels;
+use crate::Result;
+use crate::graph::{GraphArrays, GraphBatch, GraphSchema, misfit};
+
+/// A description of the graphs that a network was built for.
+#[derive(Clone, Debug)]
+pub(crate) struct ExpectedGraphs {
+    pub(crate) schema: GraphSchema,
+    /// The number of labels in the network's table; `None` if the number of nodes isn't limited by labels.
+    pub(crate) n_labels: Option<usize>,
+    /// The classes of labels that the network distinguishes.
+    pub(crate) labels: Labels,
+}
+
+impl ExpectedGraphs {
+    /// Checks an encoded batch. Its graphs were already checked against the schema that they were encoded
+    /// with.
+    ///
+    /// # Errors
+    /// The error of [`misfit`] if the network wasn't built for these graphs.
+    pub(crate) fn check(&self, batch: &GraphBatch<'_>) -> Result<()> {
+        self.schema.check_covers(batch.schema)?;
+        if let Some(classes) = batch.label_classes() {
+            self.check_classes(classes, batch.schema.max_nodes)?;
+        }
+        self.check_labels(batch.arrays)
+    }
+
+    /// Checks that the network distinguishes no two labels that are equivalent in an environment. It may do
+    /// so if it was built for another initial graph.
+    pub(crate) fn check_classes(&self, classes: &[u32], max_nodes: usize) -> Result<()> {
+        if self.labels.0.is_empty() || self.labels.0 == classes {
+            return Ok(());
+        }
+        let env_labels = Labels(classes.to_vec());
+        let mut network_classes = HashMap::new();
+        // All labels beyond both lists have the last class, so checking one of them is enough.
+        let n_labels = classes.len().max(self.labels.0.len()) + 1;
+        for label in 0..n_labels.min(max_nodes) as u32 {
+            let network_class = self.labels.class(label);
+            let (first, class) = *network_classes.entry(env_labels.class(label)).or_insert((label, network_class));
+            if class != network_class {
+                return Err(misfit(format!(
+                    "the network tells nodes {first} and {label} apart, and in this environment they are alike: it was built for \
+                     another initial graph"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks graphs that haven't been encoded, on the host.
+    pub(crate) fn check_graphs(&self, arrays: &GraphArrays) -> Result<()> {
+        self.schema.check_graphs(arrays)?;
+        self.check_labels(arrays)
+    }
+
+    /// Checks that each node has a label that the network knows.
+    fn check_labels(&self, arrays: &GraphArrays) -> Result<()> {
+        let Some(n_labels) = self.n_labels else { return Ok(()) };
+        match arrays.sizes().find(|&n| n > n_labels) {
+            None => Ok(()),
+            Some(n) => Err(misfit(format!("a graph has {n} nodes, and the network knows {n_labels} labels"))),
+        }
+    }
+}

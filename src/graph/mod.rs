@@ -1,4 +1,4 @@
-//! Graphs: states, batches of them, environments that build them, rewards of them, action types, symmetry, files.
+//! Graphs: states, batches, environments that build graphs, rewards, action types, symmetry, and files.
 
 mod action;
 mod batch;
@@ -17,7 +17,7 @@ pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 use env::raise;
 pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, ReducedGraph, Scaffold};
 pub(crate) use env::{ReducedStates, misfit};
-// What only `testing` takes from here.
+// Only `testing` uses these.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_reduced, check_relabelled, check_settings};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, NamedGraph, read_graphs, write_graphs};

@@ -7,7 +7,8 @@ use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphState, GraphStates, Node};
 use crate::{Error, Result, parallel};
 
-/// The part of a graph that its future depends on: some of its nodes, and some edges between them ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
+/// The part of a graph that its future depends on: some of its nodes, and some edges between them
+/// ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
 ///
 /// ```
 /// use gfn::graph::{GraphFormat, ReducedGraph};
@@ -23,7 +24,8 @@ pub struct ReducedGraph {
 }
 
 impl ReducedGraph {
-    /// The nodes that stay, and of the edges between them those that do (of an undirected edge, the smaller end comes first).
+    /// The nodes that stay, and of the edges between them those that do (of an undirected edge, the smaller
+    /// end comes first).
     #[must_use]
     pub fn new(graph: &GraphState, stays: impl Fn(u32) -> bool, edge_stays: impl Fn(u32, u32) -> bool) -> Self {
         let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
@@ -49,8 +51,8 @@ impl ReducedGraph {
         &self.edges
     }
 
-    /// As a network reads it. Where it doesn't see labels, equal nodes stand together, so that graphs that differ in no more than what their
-    /// nodes are called come out equal more often.
+    /// As a network reads it. Where it doesn't see labels, equal nodes stand together, so that graphs that
+    /// differ in no more than what their nodes are called come out equal more often.
     fn list(&self, graph: &GraphState, sees_labels: bool) -> Listed {
         let node = |a: u32| graph.node(a).unwrap_or_default();
         let mut labels = self.nodes.clone();
@@ -91,7 +93,8 @@ pub(crate) struct ReducedStates {
 }
 
 impl ReducedStates {
-    /// `None` where the environment's rules reduce nothing. States aren't merged where something else, a condition, tells them apart.
+    /// `None` where the environment's rules reduce nothing. States aren't merged where something else, a
+    /// condition, tells them apart.
     pub(crate) fn of(env: &GraphEnv, states: &GraphStates, sees_labels: bool, merges: bool) -> Option<Self> {
         let graphs = states.graphs();
         let reduced = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
@@ -116,7 +119,7 @@ impl ReducedStates {
         };
         let mut arrays = GraphArrays::new(graphs[0].kind());
         for Listed { nodes, edges, labels } in grouping.first.iter().map(|&first| &listed[first]) {
-            arrays.list(nodes.iter().copied(), edges.iter().copied());
+            arrays.push_unchecked(nodes.iter().copied(), edges.iter().copied());
             if sees_labels {
                 let start = arrays.labels.len() - labels.len();
                 arrays.labels[start..].copy_from_slice(labels);
@@ -135,7 +138,8 @@ impl ReducedStates {
     /// The rows of a network's blocks, for each row of the states' blocks.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a legal move at a node that was left out, and for moves at edges or pairs of nodes.
+    /// [`Error::Contract`] for a legal move at a node that was left out, and for moves at edges or pairs of
+    /// nodes.
     pub(crate) fn rows_of_blocks(&self, env: &GraphEnv, masks: &Masks) -> Result<Vec<BlockRows>> {
         let mut starts = masks.slot_ptr[..masks.len()].to_vec();
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);

@@ -1,5 +1,5 @@
-//! The parts that the graphs of an environment are made of. A graph that is encoded and looked up in tables must keep to them, or it would
-//! read what belongs to others.
+//! The parts that the graphs of an environment are made of. A graph that is encoded and looked up in tables
+//! must keep to them, or it would read what belongs to others.
 
 use crate::graph::{ActionSet, Attributes, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node};
 use crate::{Error, Result};
@@ -79,7 +79,8 @@ impl GraphSchema {
     /// Checks that graphs can hold what this says.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than 65536 classes.
+    /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than
+    /// 65536 classes.
     pub fn check(&self) -> Result<()> {
         let most = self.node_attributes.len().max(self.edge_attributes.len());
         if most > MAX_ATTRIBUTES {
@@ -100,8 +101,8 @@ impl GraphSchema {
         self.edge_classes > 1 || self.edge_attributes.iter().any(|&values| values > 0)
     }
 
-    /// Checks that graphs are of the schema's kind, and of classes and attributes that it has. Their number of nodes is not looked at:
-    /// only some networks care.
+    /// Checks that graphs are of the schema's kind, and of classes and attributes that it has. Their number
+    /// of nodes is not looked at: only some networks care.
     pub(crate) fn check_graphs(&self, graphs: &GraphArrays) -> Result<()> {
         match self.misfit(graphs) {
             None => Ok(()),
@@ -124,7 +125,7 @@ impl GraphSchema {
 
     /// The first graph with something that the schema doesn't have, and what that is.
     pub(in crate::graph) fn misfit(&self, graphs: &GraphArrays) -> Option<(usize, String)> {
-        let other = if graphs.is_empty() || graphs.kind == self.kind { graphs.other_kind } else { Some(0) };
+        let other = if graphs.is_empty() || graphs.kind == self.kind { graphs.first_of_other_kind } else { Some(0) };
         if let Some(row) = other {
             let other = if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
             return Some((row, format!("is {other:?}, not {:?}", self.kind)));

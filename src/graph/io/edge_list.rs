@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::str::SplitAsciiWhitespace;
 
 use super::words::{found, shown};
-use crate::graph::state::MOST_BIT_ROWS;
+use crate::graph::state::MAX_NODES_OF_BIT_ROWS;
 use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, NamedGraph, Node};
 use crate::{Error, Result};
 
@@ -47,14 +47,15 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
-/// Bytes that a graph of so many nodes takes, up to a factor: its nodes, and a bit for each pair where adjacency has those.
+/// Bytes that a graph of so many nodes takes, up to a factor: its nodes, and a bit for each pair where
+/// adjacency has those.
 fn memory(n_nodes: usize) -> u64 {
     let n = n_nodes as u64;
-    80 * n + if n_nodes <= MOST_BIT_ROWS { n * n / 8 } else { 0 }
+    80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }
 }
 
-/// `true` if graphs of so much memory may come of a text of `length` bytes: 32 MiB, and 4 KiB for each byte. Short lines that announce large
-/// graphs could otherwise ask for all of a machine's memory.
+/// `true` if graphs of so much memory may come of a text of `length` bytes: 32 MiB, and 4 KiB for each byte.
+/// Short lines that announce large graphs could otherwise ask for all of a machine's memory.
 fn is_in_proportion(memory: u64, length: usize) -> bool {
     memory <= (32 << 20) + ((length as u64) << 12)
 }

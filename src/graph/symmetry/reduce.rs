@@ -1,9 +1,11 @@
-//! Symmetry that needs no search: pendant trees and twins are taken off a graph before what is left of it is searched.
+//! Symmetry that needs no search: pendant trees and twins are taken off a graph before what is left of it is
+//! searched.
 //!
-//! What hangs on a node by one link is folded into it (Aho, Hopcroft and Ullman's trees, leaves first), and nodes that could change
-//! places with each other alone (twins) become one. Either way the node that stays gets a new colour, which says what it took
-//! in: the automorphisms of the graph are those of what is left, times the factorials of what is interchangeable. Each round takes
-//! all leaves or all twins at once and numbers the new colours in sorted order, so that isomorphic graphs get the same.
+//! What hangs on a node by one link is folded into it (Aho, Hopcroft and Ullman's trees, leaves first), and
+//! nodes that could change places with each other alone (twins) become one. Either way the node that stays
+//! gets a new colour, which says what it took in: the automorphisms of the graph are those of what is left,
+//! times the factorials of what is interchangeable. Each round takes all leaves or all twins at once and
+//! numbers the new colours in sorted order, so that isomorphic graphs get the same.
 
 #[cfg(test)]
 mod tests;
@@ -14,10 +16,12 @@ use super::key::raw_edges;
 use super::search::Order;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
-/// Twins are looked for again while a round takes off one node in so many: rounds then cost no more than a few first ones.
+/// Twins are looked for again while a round takes off one node in so many: rounds then cost no more than a
+/// few first ones.
 const MIN_SHARE: usize = 10;
 
-/// What joins a node to another one: the weights of the edges there and back, by rank from 1; 0 where there is none.
+/// What joins a node to another one: the weights of the edges there and back, by rank from 1; 0 where there
+/// is none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     to: u32,
@@ -60,7 +64,8 @@ pub(in crate::graph) struct Core {
 }
 
 impl Reduction {
-    /// Reduces a graph; `cells` number the nodes by weight, `weights` are the distinct weights of its edges, sorted.
+    /// Reduces a graph; `cells` number the nodes by weight, `weights` are the distinct weights of its edges,
+    /// sorted.
     pub(in crate::graph) fn of(graph: &GraphState, cells: Vec<u32>, weights: &[Edge]) -> Self {
         let n = graph.n_nodes();
         let mut out = Self {
@@ -96,7 +101,8 @@ impl Reduction {
             if folds.is_empty() {
                 return;
             }
-            // Leaves that hang on one node in the same way follow each other; which of them comes first makes no difference.
+            // Leaves that hang on one node in the same way follow each other; which of them comes first makes
+            // no difference.
             folds.sort_unstable();
             for (_, _, leaf) in &folds {
                 self.is_left[*leaf as usize] = false;
@@ -136,7 +142,8 @@ impl Reduction {
         for a in self.left() {
             let links = &self.links[a as usize];
             let around = links.iter().fold(0_u64, |sum, link| sum.wrapping_add(link.hash()));
-            // Twins have the same neighbours but for each other: each is hashed as if it were its own neighbour, too.
+            // Twins have the same neighbours but for each other: each is hashed as if it were its own
+            // neighbour, too.
             let alike =
                 |link: &&Link| link.out == link.back && self.colour[link.to as usize] == self.colour[a as usize];
             let mut ways: Vec<u32> = links.iter().filter(alike).map(|link| link.out).collect();
@@ -210,7 +217,7 @@ impl Reduction {
                 continue;
             }
             let nodes = self.part(start, &mut places);
-            let mut core = GraphState::of_nodes(graph.kind(), nodes.iter().map(weight));
+            let mut core = GraphState::from_nodes(graph.kind(), nodes.iter().map(weight));
             for (a, link) in nodes.iter().flat_map(|&a| self.links[a as usize].iter().map(move |link| (a, link))) {
                 let edge = (link.out as usize).checked_sub(1).map(|k| weights.get(k).copied().unwrap_or_default());
                 if let (Some(a), Some(b), Some(edge)) = (places[a as usize], places[link.to as usize], edge)
@@ -241,7 +248,8 @@ impl Reduction {
         nodes
     }
 
-    /// All nodes, each followed by what it took in; `roots` are those that are left, and the first `fixed` nodes come first.
+    /// All nodes, each followed by what it took in; `roots` are those that are left, and the first `fixed`
+    /// nodes come first.
     pub(in crate::graph) fn order_from(&self, roots: impl DoubleEndedIterator<Item = u32>, fixed: usize) -> Vec<u32> {
         let n = self.links.len();
         let mut order: Vec<u32> = (0..fixed.min(n) as u32).collect();

@@ -264,8 +264,7 @@ impl GraphState {
 
     /// Removes a node and its edges, and returns its weight. The labels of later nodes shift down by one.
     ///
-    /// It takes linear time in the number of nodes for the last node; otherwise the whole graph is built
-    /// anew.
+    /// The last node is removed in place. To remove another node, the whole graph is built anew.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such node.

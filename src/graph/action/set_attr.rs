@@ -91,7 +91,8 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let rows = mask.chunks_exact_mut(self.head(direction).map_or(1, |head| head.width));
         if OF_EDGES {
-            rows.zip(graph.weighted_edges()).for_each(|(row, (_, _, edge))| self.mark_row(direction, edge.attributes, row));
+            rows.zip(graph.weighted_edges())
+                .for_each(|(row, (_, _, edge))| self.mark_row(direction, edge.attributes, row));
         } else {
             rows.zip(graph.nodes()).for_each(|(row, node)| self.mark_row(direction, node.attributes, row));
         }

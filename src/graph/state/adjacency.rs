@@ -132,7 +132,9 @@ impl Adjacency {
     pub fn count(&self, i: usize) -> usize {
         match (self.bits(i), &self.rows) {
             (_, NeighbourRows::Lists(lists)) => lists[i].len(),
-            (words, NeighbourRows::Bits(_)) => words.unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum(),
+            (words, NeighbourRows::Bits(_)) => {
+                words.unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum()
+            }
         }
     }
 
@@ -176,7 +178,9 @@ impl Adjacency {
     pub(super) fn resize(&mut self, n: usize) {
         let stride = n.div_ceil(64).max(1);
         match &mut self.rows {
-            NeighbourRows::Bits(words) if n <= MAX_NODES_OF_BIT_ROWS && stride == self.stride => words.resize(n * stride, 0),
+            NeighbourRows::Bits(words) if n <= MAX_NODES_OF_BIT_ROWS && stride == self.stride => {
+                words.resize(n * stride, 0)
+            }
             NeighbourRows::Lists(lists) if n > MAX_NODES_OF_BIT_ROWS => lists.resize(n, SmallVec::new()),
             // Rows are built anew, because equal graphs must have equal rows, whatever their numbers of nodes
             // were before.

@@ -10,7 +10,7 @@ use crate::env::{
     Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, Masks, Rows, Slots, Step, Symmetry, restrict,
 };
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::symmetry::MIN_PER_THREAD;
+use crate::graph::symmetry::MIN_SEARCHES_PER_THREAD;
 use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, reverse_move};
 use crate::{Error, Result, Rng, parallel};
 
@@ -27,8 +27,8 @@ fn step_one(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: 
     Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
 }
 
-/// Refuses a move that takes a node of the initial graph, up to isomorphism: these nodes come first there, and without one of them the
-/// next would be taken for it.
+/// Refuses a move that takes a node of the initial graph, up to isomorphism: these nodes come first there,
+/// and without one of them the next would be taken for it.
 fn check_removed(
     env: &GraphEnv,
     direction: Direction,
@@ -109,7 +109,7 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
             return Ok(None);
         }
         let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
-        let mut out = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        let mut out = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, of_graph)?;
         // Less that of the start, so that log Z is that of the raw reward.
         let mut of_starts = HashMap::new();
         for (graph, log) in states.graphs().iter().zip(&mut out) {
@@ -123,13 +123,13 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
 
     fn log_multiplicity(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
         let of_graph = |row: usize| self.rules.log_multiplicity(&states.graphs()[row]);
-        let logs = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        let logs = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, of_graph)?;
         Ok(logs.iter().any(|log| *log != 0.0).then_some(logs))
     }
 
     fn forms(&self, states: &GraphStates) -> Result<Option<Forms<GraphStates>>> {
         let of_graph = |row: usize| self.rules.forms(&states.graphs()[row]);
-        let found = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        let found = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, of_graph)?;
         if found.iter().all(Option::is_none) {
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment traits.
+//! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment
+//! traits.
 
 mod backward;
 mod classes;
@@ -26,23 +27,25 @@ pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
 pub(in crate::graph) use schema::raise;
 
-use crate::graph::symmetry::symmetries;
+use crate::graph::symmetry::list_symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
 /// The way in which the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
-    /// Each backward move that an action type names is made on a copy. It is legal if the parent is reachable, still contains the
-    /// initial graph, and allows the forward move. Right for any environment and any action type, and slow.
+    /// Each backward move that an action type names is made on a copy. It is legal if the parent is
+    /// reachable, still contains the initial graph, and allows the forward move. Right for any environment
+    /// and any action type, and slow.
     Derived,
     /// The backward masks of the action types are exact as they stand, less what
-    /// [`GraphRules::restrict_backward`] forbids. [`testing::check_graph_env`](crate::testing::check_graph_env) compares them with
-    /// the derived ones.
+    /// [`GraphRules::restrict_backward`] forbids.
+    /// [`testing::check_graph_env`](crate::testing::check_graph_env) compares them with the derived ones.
     ByType,
 }
 
-/// An environment that builds graphs: its action types, what graphs are made of, where it starts, and an author's [`GraphRules`].
+/// An environment that builds graphs: its action types, what graphs are made of, where it starts, and an
+/// author's [`GraphRules`].
 ///
 /// It implements [`Env`](crate::env::Env), [`DiscreteEnv`](crate::env::DiscreteEnv) and
 /// [`EnumerableEnv`](crate::env::EnumerableEnv).
@@ -104,17 +107,18 @@ impl GraphEnv {
         Self::new(Free, actions, initial)
     }
 
-    /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
-    /// stay for good; up to isomorphism a step that would take one of its nodes is an error. Its nodes are alike there where they are
-    /// equal and unjoined, and told apart otherwise, unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are
-    /// the rules that forbid nothing.
+    /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a
+    /// scaffold. Its nodes and edges stay for good; up to isomorphism a step that would take one of its nodes
+    /// is an error. Its nodes are alike there where they are equal and unjoined, and told apart otherwise,
+    /// unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are the rules that forbid
+    /// nothing.
     ///
-    /// Its [schema](Self::schema) is the least that the initial graph and its action types need. Backward moves are derived, and training
-    /// corrects for symmetry, until another method says otherwise.
+    /// Its [schema](Self::schema) is the least that the initial graph and its action types need. Backward
+    /// moves are derived, and training corrects for symmetry, until another method says otherwise.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for no action type, one of no class, or of so large graphs that their slots can't be
-    /// numbered in 32 bits.
+    /// [`Error::Config`](crate::Error::Config) for no action type, one of no class, or of so large graphs
+    /// that their slots can't be numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
         let env = Self::assembled(Arc::new(rules), actions, initial);
         check_settings(&env)?;
@@ -122,12 +126,13 @@ impl GraphEnv {
         Ok(env)
     }
 
-    /// The same for graphs of this schema: of more nodes, classes or attributes than the initial graph and the library's action types
-    /// tell, which a type of your own adds.
+    /// The same for graphs of this schema: of more nodes, classes or attributes than the initial graph and
+    /// the library's action types tell, which a type of your own adds.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or so large graphs that their slots can't be
-    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to it.
+    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or so large graphs
+    /// that their slots can't be numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an
+    /// initial graph that doesn't keep to it.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
         let env = Self { schema, ..self };
         check_settings(&env)?;
@@ -146,12 +151,13 @@ impl GraphEnv {
         Self { together: env.is_loose(), ..env }
     }
 
-    /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
-    /// and a distribution of its own. The schema gets room for them. Backward moves are derived, until [`with_backward`](Self::with_backward) says
-    /// otherwise: masks by type may count on the former start, as may what the rules say of themselves.
+    /// The same, with an instance for each of these initial graphs, numbered in this order. Each has
+    /// trajectories, a log Z and a distribution of its own. The schema gets room for them. Backward moves are
+    /// derived, until [`with_backward`](Self::with_backward) says otherwise: masks by type may count on the
+    /// former start, as may what the rules say of themselves.
     ///
-    /// A network sees a graph, not where it started: no two instances may lead to the same graph, unless their nodes have
-    /// other classes. A trainer looks for such graphs before its first step.
+    /// A network sees a graph, not where it started: no two instances may lead to the same graph, unless
+    /// their nodes have other classes. A trainer looks for such graphs before its first step.
     ///
     /// ```
     /// use gfn::env::Env;
@@ -167,8 +173,8 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for no graph, and up to isomorphism for graphs of different numbers of
-    /// nodes; [`Error::Contract`](crate::Error::Contract) for one of another kind than the others.
+    /// [`Error::Config`](crate::Error::Config) for no graph, and up to isomorphism for graphs of different
+    /// numbers of nodes; [`Error::Contract`](crate::Error::Contract) for one of another kind than the others.
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
@@ -179,12 +185,12 @@ impl GraphEnv {
         Ok(Self { asked: self.asked, ..self.with_scaffold(scaffold)? })
     }
 
-    /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they are equal and
-    /// unjoined (in each instance). Where nodes are labelled, they are told apart in any case.
+    /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they
+    /// are equal and unjoined (in each instance). Where nodes are labelled, they are told apart in any case.
     ///
-    /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
-    /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
-    /// it.
+    /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than
+    /// which of them a symmetry takes to each other. Two graphs that differ only in which edges are of the
+    /// initial graph look the same to it.
     ///
     /// ```
     /// use gfn::env::StateGraph;
@@ -201,15 +207,15 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) where nodes are alike for an initial graph of more than 256 nodes or 1,000
-    /// symmetries, and for several instances whose symmetries differ; those of
+    /// [`Error::Config`](crate::Error::Config) where nodes are alike for an initial graph of more than 256
+    /// nodes or 1,000 symmetries, and for several instances whose symmetries differ; those of
     /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         self.asked = Some(scaffold);
         self.together = alike && self.is_loose();
         let graphs = self.initial.iter().filter(|_| alike && !self.together);
-        self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
+        self.symmetries = graphs.map(list_symmetries).collect::<Result<_>>()?;
         if self.symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
@@ -246,15 +252,16 @@ impl GraphEnv {
         self
     }
 
-    /// The same, with training corrected for symmetry (the default) or not: |Aut(G)| R(G) in place of R(G), up to isomorphism.
+    /// The same, with training corrected for symmetry (the default) or not: |Aut(G)| R(G) in place of R(G),
+    /// up to isomorphism.
     #[must_use]
     pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
         self.corrects_symmetry = corrects_symmetry;
         self
     }
 
-    /// Replaces the rules by those that `make` builds from them. The new rules must forward every method that they don't change: a
-    /// method that they leave out has its default.
+    /// Replaces the rules by those that `make` builds from them. The new rules must forward every method that
+    /// they don't change: a method that they leave out has its default.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -312,7 +319,8 @@ impl GraphEnv {
         self.initial.get(graph.instance() as usize) == Some(graph)
     }
 
-    /// The graph that the trajectory of this one started at; the graph itself if it is of no instance of this environment.
+    /// The graph that the trajectory of this one started at; the graph itself if it is of no instance of this
+    /// environment.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
@@ -335,8 +343,8 @@ impl GraphEnv {
         self.corrects_symmetry
     }
 
-    /// The class of each label: labels of one class look the same to a network. Up to isomorphism all nodes behind the
-    /// initial ones share the last class.
+    /// The class of each label: labels of one class look the same to a network. Up to isomorphism all nodes
+    /// behind the initial ones share the last class.
     pub(crate) fn label_classes(&self) -> Vec<u32> {
         let fixed = self.n_fixed() as u32;
         match (self.actions.semantics(), self.symmetries.first()) {
@@ -354,8 +362,8 @@ impl GraphEnv {
         }
     }
 
-    /// The correction of training, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
-    /// held, and the symmetries of these where they are alike.
+    /// The correction of training, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the
+    /// initial graph held, and the symmetries of these where they are alike.
     ///
     /// # Errors
     /// Those of the rules.

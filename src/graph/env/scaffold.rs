@@ -1,7 +1,7 @@
 //! The nodes of an initial graph, which are told apart or not, up to isomorphism.
 
 use super::GraphEnv;
-use crate::graph::symmetry::{Budget, Held};
+use crate::graph::symmetry::{Budget, FixedNodes};
 use crate::graph::{Canonical, GraphState, with_canonizer};
 use crate::{Result, Rng};
 
@@ -10,9 +10,9 @@ use crate::{Result, Rng};
 pub enum Scaffold {
     /// Each is one of its own: what grows on one atom of a benzene ring isn't what grows on another.
     ToldApart,
-    /// Those that a symmetry of the initial graph takes to each other are alike: what grows on one atom of a benzene
-    /// ring is what grows on any. Two graphs are one object if an isomorphism takes one to the other that is a symmetry
-    /// of the initial graph on its nodes.
+    /// Those that a symmetry of the initial graph takes to each other are alike: what grows on one atom of a
+    /// benzene ring is what grows on any. Two graphs are one object if an isomorphism takes one to the other
+    /// that is a symmetry of the initial graph on its nodes.
     Alike,
 }
 
@@ -31,19 +31,19 @@ impl GraphEnv {
     }
 
     /// The nodes that are told from later ones.
-    fn held(&self) -> Held {
-        if self.together { Held::Together(self.n_fixed()) } else { Held::Each(self.n_fixed()) }
+    fn held(&self) -> FixedNodes {
+        if self.together { FixedNodes::AsSet(self.n_fixed()) } else { FixedNodes::InPlace(self.n_fixed()) }
     }
 
     /// Of the forms under all symmetries of the initial graph the one of least key.
     fn canonical_within(&self, graph: &GraphState, budget: &mut Budget) -> Canonical {
         with_canonizer(|canonizer| {
-            let mut best = canonizer.form(graph, self.held(), budget);
+            let mut best = canonizer.find_form(graph, self.held(), budget);
             for (order, relabelled) in self.relabelled(graph) {
                 if budget.is_exceeded {
                     break;
                 }
-                let other = canonizer.form(&relabelled, self.held(), budget);
+                let other = canonizer.find_form(&relabelled, self.held(), budget);
                 if other.key < best.key {
                     let order = other.order.iter().map(|&k| order[k as usize]).collect();
                     best = Canonical { order, ..other };
@@ -53,30 +53,31 @@ impl GraphEnv {
         })
     }
 
-    /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the symmetries that
-    /// hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
+    /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the
+    /// symmetries that hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
         with_canonizer(|canonizer| {
             if self.together {
-                let all = canonizer.log_automorphisms_with(graph, self.held())?;
+                let all = canonizer.log_automorphisms_fixing(graph, self.held())?;
                 // Without any there is none that holds nodes.
                 if all == 0.0 {
                     return Ok(0.0);
                 }
-                return Ok(all - canonizer.log_automorphisms_with(graph, Held::Each(self.n_fixed()))?);
+                return Ok(all - canonizer.log_automorphisms_fixing(graph, FixedNodes::InPlace(self.n_fixed()))?);
             }
             if self.symmetries.is_empty() {
                 return Ok(0.0);
             }
-            let (own, mut count) = (canonizer.try_form(graph, self.held())?.key, 1);
+            let (own, mut count) = (canonizer.try_find_form(graph, self.held())?.key, 1);
             for (_, relabelled) in self.relabelled(graph) {
-                count += u32::from(canonizer.try_form(&relabelled, self.held())?.key == own);
+                count += u32::from(canonizer.try_find_form(&relabelled, self.held())?.key == own);
             }
             Ok(f64::from(count).ln())
         })
     }
 
-    /// The nodes of the initial graph that a graph has, in their own order, or where they are alike in that of a symmetry drawn at random.
+    /// The nodes of the initial graph that a graph has, in their own order, or where they are alike in that
+    /// of a symmetry drawn at random.
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
         if let Some(all) = self.symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty()) {
@@ -92,7 +93,8 @@ impl GraphEnv {
         order
     }
 
-    /// The graph as each symmetry of its initial graph but the identity labels it, and the order of its nodes.
+    /// The graph as each symmetry of its initial graph but the identity labels it, and the order of its
+    /// nodes.
     fn relabelled(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
         let symmetries = self.symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
         // A graph that has lost nodes of the scaffold has no room for its symmetries.

@@ -1,37 +1,40 @@
-//! The looks of nodes: where they tell all of them apart, there is nothing to search.
+//! The signatures of nodes. If all nodes of a graph have different signatures, no search is needed.
 
 use super::key::raw_edges;
 use super::reduce::mix;
 use crate::graph::{Edge, GraphState};
 
-/// Rounds after which more of them hardly tell more nodes apart.
-const ROUNDS: usize = 3;
-/// Makes an edge that arrives another thing than one that leaves.
-const ARRIVES: u64 = 1 << 63;
+/// The number of rounds of refinement; more rounds hardly distinguish more nodes.
+const N_ROUNDS: usize = 3;
+/// The bit that distinguishes incoming edges from outgoing ones.
+const INCOMING: u64 = 1 << 63;
 
-/// A number for each node, by its cell and by the edges that leave it and arrive at it, with what is at their other ends. Labels
-/// don't matter: nodes that an isomorphism takes to each other have the same number.
-pub(super) fn looks(graph: &GraphState, cells: &[u32], colours: &[Edge]) -> Vec<u64> {
-    let mut looks: Vec<u64> = cells.iter().map(|&cell| mix(cell.into())).collect();
-    let mut around = vec![0_u64; looks.len()];
-    let arrives = if graph.is_directed() { ARRIVES } else { 0 };
-    for _ in 0..ROUNDS {
-        around.copy_from_slice(&looks);
+/// Computes a signature for each node from its cell and from the outgoing and incoming edges, their colours,
+/// and the nodes at their other ends.
+///
+/// `cells` has the cell of each node, `colours` the distinct weights of edges, sorted. Signatures don't
+/// depend on labels: nodes that an isomorphism takes to each other have the same signature.
+pub(super) fn node_signatures(graph: &GraphState, cells: &[u32], colours: &[Edge]) -> Vec<u64> {
+    let mut signatures: Vec<u64> = cells.iter().map(|&cell| mix(cell.into())).collect();
+    let mut around = vec![0_u64; signatures.len()];
+    let incoming = if graph.is_directed() { INCOMING } else { 0 };
+    for _ in 0..N_ROUNDS {
+        around.copy_from_slice(&signatures);
         for edge in raw_edges(graph) {
             let (a, b) = (edge.source().index(), edge.target().index());
             let colour = mix(colours.partition_point(|other| *other < edge.weight) as u64);
-            around[a] = around[a].wrapping_add(mix(looks[b] ^ colour));
-            around[b] = around[b].wrapping_add(mix(looks[a] ^ colour ^ arrives));
+            around[a] = around[a].wrapping_add(mix(signatures[b] ^ colour));
+            around[b] = around[b].wrapping_add(mix(signatures[a] ^ colour ^ incoming));
         }
-        looks.iter_mut().zip(&around).for_each(|(look, &around)| *look = mix(around));
+        signatures.iter_mut().zip(&around).for_each(|(signature, &around)| *signature = mix(around));
     }
-    looks
+    signatures
 }
 
-/// The number of nodes that look like another one.
-pub(super) fn n_alike(mut looks: Vec<u64>) -> usize {
-    let n = looks.len();
-    looks.sort_unstable();
-    looks.dedup();
-    n - looks.len()
+/// Returns the number of nodes minus the number of different signatures.
+pub(super) fn count_duplicates(mut signatures: Vec<u64>) -> usize {
+    let n = signatures.len();
+    signatures.sort_unstable();
+    signatures.dedup();
+    n - signatures.len()
 }

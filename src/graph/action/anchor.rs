@@ -7,13 +7,13 @@ use crate::graph::{GraphKind, GraphState};
 /// these, too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Anchor {
-    /// One row per graph.
+    /// A single row for the graph.
     Graph,
-    /// One row per node, in label order.
+    /// A row per node, in label order.
     Node,
-    /// One row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
+    /// A row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
     Edge,
-    /// One row per ordered pair of nodes, `n * n` rows: row `a * n + b` belongs to the pair `(a, b)`.
+    /// A row per ordered pair of nodes, `n * n` rows: row `a * n + b` belongs to the pair `(a, b)`.
     /// Undirected pairs use the rows with `a < b`.
     NodePair,
 }
@@ -59,7 +59,8 @@ impl Head {
     /// If the width is 0.
     #[must_use]
     pub fn decode(&self, graph: &GraphState, slot: usize) -> Move {
-        let (row, class) = (slot / self.width, (slot % self.width) as u32);
+        let row = slot / self.width;
+        let class = (slot % self.width) as u32;
         let (a, b) = match self.anchor {
             Anchor::Graph => (0, 0),
             Anchor::Node => (row as u32, 0),

@@ -8,10 +8,9 @@ use crate::{Error, Result};
 /// The condition for two graphs to be the same object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Semantics {
-    /// They are equal, including the labels of nodes: nodes are distinguishable (variables of a Bayesian
-    /// network).
+    /// Equality, including the labels of nodes: nodes are distinguishable (variables of a Bayesian network).
     Labelled,
-    /// They are isomorphic: the labels of nodes mean nothing (molecules).
+    /// Isomorphism: the labels of nodes mean nothing (molecules).
     UpToIsomorphism,
 }
 

@@ -220,7 +220,7 @@ impl DiscreteEnv for GraphEnv {
         parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
         let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
-            // Rules are asked about forward moves, so a backward move becomes the forward move of its parent.
+            // Batch rules take forward moves, so a backward move becomes the forward move of its parent.
             let forward = |row: usize, slot: u32, at: usize| {
                 let graph = &states.graphs()[row];
                 let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;
@@ -244,7 +244,8 @@ impl DiscreteEnv for GraphEnv {
         match self.actions().decode(direction, graph, slot) {
             Ok((_, action_type, action)) => {
                 let Move { a, b, class } = action;
-                let (name, undo) = (action_type.name(), if direction == Direction::Backward { "undo " } else { "" });
+                let name = action_type.name();
+                let undo = if direction == Direction::Backward { "undo " } else { "" };
                 format!("{undo}{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
             }
             Err(error) => error.to_string(),

@@ -105,7 +105,8 @@ mod tests {
             let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0), Node::of_class(1)];
             states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());
             let masks = env.masks(Direction::Forward, &states);
-            let (mut rows, mut slots) = (Vec::new(), Vec::new());
+            let mut rows = Vec::new();
+            let mut slots = Vec::new();
             for row in 0..states.len() {
                 let exit = masks.row(row).len() as u32 - 1;
                 for slot in masks.legal_slots(row).filter(|&slot| slot != exit) {

@@ -110,10 +110,12 @@ impl GraphEnv {
     /// Creates an environment whose trajectories start at `initial`, such as the empty graph, nodes without
     /// edges, or a scaffold. [`Free`] are the rules that forbid nothing.
     ///
-    /// The nodes and edges of the initial graph stay in all graphs that are built. If states are graphs up to
-    /// isomorphism, a step that would remove one of its nodes is an error. There, its nodes are by default
-    /// interchangeable if they are equal and unjoined, and distinguished otherwise;
-    /// [`with_scaffold`](Self::with_scaffold) changes this.
+    /// Graphs are built on the initial graph: undoing moves never removes its nodes and edges. Forward moves
+    /// may remove parts of it, such as those of [`Reversed`](crate::graph::Reversed).
+    ///
+    /// If states are graphs up to isomorphism, a step that would remove a node of the initial graph is an
+    /// error. These nodes are by default interchangeable if they are equal and unjoined, and distinguished
+    /// otherwise; [`with_scaffold`](Self::with_scaffold) changes this.
     ///
     /// The [schema](Self::schema) has the smallest limits that the initial graph and the action types need
     /// ([`with_schema`](Self::with_schema) replaces it). Backward moves are derived
@@ -202,8 +204,8 @@ impl GraphEnv {
         Ok(Self { requested_scaffold: self.requested_scaffold, ..self.with_scaffold(scaffold)? })
     }
 
-    /// Sets if the nodes of the initial graph are distinguished. By default they aren't if they are equal and
-    /// unjoined (in each instance). They always are if nodes are labelled.
+    /// Sets whether the nodes of the initial graph are distinguished. By default they aren't if they are
+    /// equal and unjoined (in each instance). They always are if nodes are labelled.
     ///
     /// A network sees which nodes belong to the initial graph. Of nodes that aren't distinguished, it sees
     /// only which of them a symmetry takes to each other. A network can't distinguish two graphs that differ
@@ -272,8 +274,8 @@ impl GraphEnv {
         self
     }
 
-    /// Sets if training corrects for symmetry, which is the default: up to isomorphism, it uses |Aut(G)| R(G)
-    /// instead of R(G).
+    /// Sets whether training corrects for symmetry, which is the default: up to isomorphism, it uses |Aut(G)|
+    /// R(G) instead of R(G).
     #[must_use]
     pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
         self.corrects_symmetry = corrects_symmetry;
@@ -318,7 +320,7 @@ impl GraphEnv {
         self.rules.as_ref()
     }
 
-    /// The action types, whose [semantics](ActionSet::semantics) determines if two graphs are the same
+    /// The action types, whose [semantics](ActionSet::semantics) determines whether two graphs are the same
     /// object.
     #[must_use]
     pub fn actions(&self) -> &ActionSet {

@@ -96,7 +96,8 @@ impl<'a> MoveMask<'a> {
 
     /// Keeps only the allowed moves for which `keep` returns `true`, and forbids the others.
     pub fn retain(&mut self, mut keep: impl FnMut(Move) -> bool) {
-        let (width, n) = (self.head.width.max(1), self.graph.n_nodes().max(1));
+        let width = self.head.width.max(1);
+        let n = self.graph.n_nodes().max(1);
         let mut retain_row = |row: &mut [bool], a: u32, b: u32| {
             for (class, legal) in (0..).zip(row).filter(|(_, legal)| **legal) {
                 *legal = keep(Move { a, b, class });

@@ -129,7 +129,8 @@ impl ReducedStates {
                 arrays.labels[start..].copy_from_slice(labels);
             }
         }
-        let (mut rows, mut node_ptr) = (Vec::new(), vec![0]);
+        let mut rows = Vec::new();
+        let mut node_ptr = vec![0];
         for ((graph, listed), &group) in graphs.iter().zip(&listed).zip(&grouping.of) {
             let start = rows.len();
             rows.resize(start + graph.n_nodes(), None);

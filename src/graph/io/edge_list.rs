@@ -76,7 +76,7 @@ fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
 /// The graph to which the current lines belong.
 struct OpenGraph {
     graph: GraphState,
-    /// For each node, `true` if a line has set it.
+    /// The nodes that a line has set, as `true` per node.
     has_line: Vec<bool>,
 }
 

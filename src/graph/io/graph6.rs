@@ -40,7 +40,8 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
             filled += 1;
             if filled == 6 {
                 text.push(char::from(group + BIAS));
-                (group, filled) = (0, 0);
+                group = 0;
+                filled = 0;
             }
         }
         if filled > 0 {

@@ -62,19 +62,20 @@ impl NamedGraph {
     /// fits:
     /// 1. DIMACS and PACE: a line `p KIND NODES EDGES` below comments `c`, then edges `e A B`, arcs
     ///    `a A B WEIGHT` or `A B`. Nodes are numbered from 1.
-    /// 2. METIS, with weights of edges or without: each edge is listed by both of its nodes, and the number of
-    ///    edges is that of the first line. Nodes are numbered from 1.
-    /// 3. An adjacency matrix of at least three nodes, which are numbered from 0: entries are 0 and 1, or weights.
-    /// 4. Edges below a line `n m` or `n n m` (Gset, rudy): m lines follow, and name only the n nodes, which are
-    ///    numbered from 0 if a 0 occurs, otherwise from 1.
+    /// 2. METIS, with weights of edges or without: each edge is listed by both of its nodes, and the number
+    ///    of edges is that of the first line. Nodes are numbered from 1.
+    /// 3. An adjacency matrix of at least three nodes, which are numbered from 0: entries are 0 and 1, or
+    ///    weights.
+    /// 4. Edges below a line `n m` or `n n m` (Gset, rudy): m lines follow, and name only the n nodes, which
+    ///    are numbered from 0 if a 0 occurs, otherwise from 1.
     /// 5. An adjacency list: each node begins one line, and no line names a node twice.
     /// 6. An `edge_index`: two lines with the same number of numbers, at least four.
     ///
     /// A text that could also be a list of edges, of another graph or with weights, is refused in these
     /// cases:
     /// * it fits 4, and m is the number of a node,
-    /// * it fits 5, and one of two neighbours doesn't list the other, or each line has three numbers and no two
-    ///   lines begin with the same pair of nodes,
+    /// * it fits 5, and one of two neighbours doesn't list the other, or each line has three numbers and no
+    ///   two lines begin with the same pair of nodes,
     /// * it is like 6, but with three numbers in each line.
     ///
     /// Sparse6, GML, GraphML, Pajek, Matrix Market, KONECT, DOT and JSON are refused with an error that names

@@ -11,8 +11,8 @@ const MAX_NAMED: usize = 64;
 /// Writes the number of nodes, the classes and attributes of nodes, and the edges with their classes and
 /// attributes.
 ///
-/// The classes of nodes are left out if all are 0, and so are unset attributes and edge classes of 0. If there
-/// are more than 64 nodes or edges, only the first 64 are named.
+/// The classes of nodes are left out if all are 0, and so are unset attributes and edge classes of 0. If
+/// there are more than 64 nodes or edges, only the first 64 are named.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, Node};

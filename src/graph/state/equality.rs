@@ -92,15 +92,15 @@ mod tests {
                 // In every second round a clone shares the graph's edges while it is edited.
                 let before = (round % 2 == 0).then(|| graph.clone());
                 // Graphs are small first, and grow beyond the number of bits of a word later.
-                let most = if round < 3_000 { 6 } else { 70 };
+                let max_nodes = if round < 3_000 { 6 } else { 70 };
                 let any = |rng: &mut Rng| rng.below(n.max(1) as usize) as u32;
                 let (a, b) = (any(&mut rng), any(&mut rng));
                 let attributes = Attributes::new(&[0, rng.below(2) as u8]).unwrap();
                 let class = rng.below(2) as u16;
                 // An edit that fails changes nothing.
-                let _ = match rng.below(if n < most { 10 } else { 9 }) {
+                let _ = match rng.below(if n < max_nodes { 10 } else { 9 }) {
                     // Removals are rare while graphs are to grow large.
-                    0 if most == 6 || rng.below(4) == 0 => graph.remove_node(a).map(drop),
+                    0 if max_nodes == 6 || rng.below(4) == 0 => graph.remove_node(a).map(drop),
                     1 | 2 => graph.set_node(a, Node { class, attributes }),
                     3 | 4 => graph.set_edge(a, b, Edge { class, attributes }),
                     5 => graph.remove_edge(a, b).map(drop),

@@ -203,13 +203,13 @@ impl GraphState {
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let directed = self.is_directed();
         (0..self.n_nodes()).flat_map(move |a| {
-            let others = self.adjacency().ones(a);
-            others.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
+            let targets = self.adjacency().ones(a);
+            targets.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
         })
     }
 
-    /// Returns the index of an edge in [`edges`](Self::edges); the number is meaningless if there is no such edge.
-    /// The edges of all nodes up to `a` are counted.
+    /// Returns the index of an edge in [`edges`](Self::edges); the number is meaningless if there is no such
+    /// edge. The edges of all nodes up to `a` are counted.
     #[must_use]
     pub fn edge_rank(&self, a: u32, b: u32) -> usize {
         let directed = self.is_directed();

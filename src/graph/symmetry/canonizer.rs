@@ -49,9 +49,9 @@ impl Canonical {
 /// The first nodes of a graph, which no automorphism takes to later ones.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum FixedNodes {
-    /// This number of nodes, each of which keeps its place.
+    /// The number of nodes, each of which keeps its place.
     InPlace(usize),
-    /// This number of nodes, which may be exchanged among themselves.
+    /// The number of nodes, which may be exchanged among themselves.
     AsSet(usize),
 }
 

@@ -57,13 +57,15 @@ impl CanonicalKey {
             let joined =
                 |b: usize| row.map_or_else(|| graph.adjacency().get(a, b), |row| row[b / 64] >> (b % 64) & 1 == 1);
             let first = if directed { 0 } else { i + 1 };
-            let (mut bits, mut count) = (0, 0);
+            let mut bits = 0;
+            let mut count = 0;
             for j in (first..n).filter(|&j| j != i) {
                 bits = bits << 1 | u64::from(joined(order(j) as usize));
                 count += 1;
                 if count == 64 {
                     out.push(bits, 64);
-                    (bits, count) = (0, 0);
+                    bits = 0;
+                    count = 0;
                 }
             }
             out.push(bits, count);

@@ -54,11 +54,12 @@ pub fn with_canonizer<T>(body: impl FnOnce(&mut Canonizer) -> T) -> T {
 /// ```
 /// use gfn::graph::{canonical_key, Edge, GraphKind, GraphState, Node};
 /// let (carbon, oxygen) = (Node::of_class(1), Node::of_class(2));
-/// let one = GraphState::from_parts(GraphKind::Undirected, &[carbon, oxygen], &[(0, 1, Edge::of_class(2))])?;
-/// let same = one.induced(&[1, 0]);
-/// let other = GraphState::from_parts(GraphKind::Undirected, &[carbon, oxygen], &[(0, 1, Edge::of_class(1))])?;
-/// assert_eq!(canonical_key(&one), canonical_key(&same));
-/// assert_ne!(canonical_key(&one), canonical_key(&other));
+/// let (kind, nodes) = (GraphKind::Undirected, [carbon, oxygen]);
+/// let double_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::of_class(2))])?;
+/// let single_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::of_class(1))])?;
+/// let relabelled = double_bond.induced(&[1, 0]);
+/// assert_eq!(canonical_key(&double_bond), canonical_key(&relabelled));
+/// assert_ne!(canonical_key(&double_bond), canonical_key(&single_bond));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[must_use]
@@ -103,8 +104,8 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
     let identity: Vec<u32> = (0..n as u32).collect();
     let mut all = vec![identity.clone()];
     for a in (0..n).rev() {
-        // `all` has the symmetries that fix the nodes up to `a`. A symmetry that fixes the nodes before `a`
-        // and takes `a` to `b` is any such symmetry, composed with one of these.
+        // `all` has the symmetries that fix the nodes up to `a`. The symmetries that fix the nodes before `a`
+        // and take `a` to `b` are one such symmetry, composed with each of these.
         let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
         let reference = form(graph)?;
         let n_fixing_a = all.len();
@@ -225,14 +226,14 @@ mod tests {
             for kind in [GraphKind::Undirected, GraphKind::Directed] {
                 let mut graph = cycle(kind, n.max(3));
                 let per_rotation = if kind == GraphKind::Directed { 1 } else { 2 };
-                let found = shared.canonical(&graph, 0);
-                assert_eq!(found.automorphisms, Some(per_rotation * n.max(3) as u64));
-                assert_eq!(found, Canonizer::default().canonical(&graph, 0));
+                let form = shared.canonical(&graph, 0);
+                assert_eq!(form.automorphisms, Some(per_rotation * n.max(3) as u64));
+                assert_eq!(form, Canonizer::default().canonical(&graph, 0));
                 // With two classes of edges, the search has two layers, and one reflection is left at most.
                 graph.set_edge(0, 1, Edge::of_class(1)).unwrap();
-                let found = shared.canonical(&graph, 0);
-                assert_eq!(found.automorphisms, Some(per_rotation));
-                assert_eq!(found, Canonizer::default().canonical(&graph, 0));
+                let form = shared.canonical(&graph, 0);
+                assert_eq!(form.automorphisms, Some(per_rotation));
+                assert_eq!(form, Canonizer::default().canonical(&graph, 0));
             }
         }
     }
@@ -241,9 +242,9 @@ mod tests {
     fn fixed_nodes_stay_and_may_be_all_of_the_graph_or_more() {
         let graph = GraphState::with_nodes(GraphKind::Undirected, 4);
         for (fixed, count) in [(0, 24), (1, 6), (2, 2), (3, 1), (4, 1), (9, 1)] {
-            let found = Canonizer::default().canonical(&graph, fixed);
-            assert_eq!(found.automorphisms, Some(count));
-            assert!(found.order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
+            let form = Canonizer::default().canonical(&graph, fixed);
+            assert_eq!(form.automorphisms, Some(count));
+            assert!(form.order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
         }
     }
 

@@ -126,7 +126,8 @@ impl GraphEnv {
     /// use gfn::env::{Direction, Env};
     /// use gfn::graph::*;
     /// // Three interchangeable nodes have 3! automorphisms, and any edge leaves 2 of them.
-    /// let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
+    /// let actions = ActionSet::new(Semantics::UpToIsomorphism);
+    /// let actions = actions.with(AddNode::free(1, 3)).with(AddEdge::new(1));
     /// let kind = GraphKind::Undirected;
     /// let env = GraphEnv::new(Free, actions, GraphState::new(kind))?;
     /// let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
@@ -134,7 +135,8 @@ impl GraphEnv {
     /// assert!((counted.of_graphs[0] - 6_f64.ln()).abs() < 1e-12);
     /// let fewest = counted.of_slots.concat().into_iter().fold(0.0, f64::min);
     /// assert!((fewest - (2.0_f64 / 6.0).ln()).abs() < 1e-12);
-    /// let batch = GraphBatch::new(env.schema(), states.arrays(), None, tch::Device::Cpu)?.with_symmetries(counted)?;
+    /// let batch = GraphBatch::new(env.schema(), states.arrays(), None, tch::Device::Cpu)?;
+    /// let batch = batch.with_symmetries(counted)?;
     /// assert!(batch.symmetries(Direction::Forward).is_some());
     /// # Ok::<(), gfn::Error>(())
     /// ```

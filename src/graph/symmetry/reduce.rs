@@ -52,7 +52,7 @@ pub(in crate::graph) struct Reduction {
     n_colours: u32,
     /// The links of each remaining node, ascending.
     links: Vec<Vec<Link>>,
-    /// For each node, `true` if it remains.
+    /// The nodes that remain, as `true` per node.
     is_remaining: Vec<bool>,
     /// The nodes that each node absorbed, in canonical order.
     absorbed: Vec<Vec<u32>>,
@@ -287,11 +287,12 @@ fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
         links.sort_unstable();
         // An edge and the edge in the opposite direction are one link.
         links.dedup_by(|later, first| {
-            let same = later.to == first.to;
-            if same {
-                (first.out, first.back) = (first.out + later.out, first.back + later.back);
+            let is_same = later.to == first.to;
+            if is_same {
+                first.out += later.out;
+                first.back += later.back;
             }
-            same
+            is_same
         });
     }
     out

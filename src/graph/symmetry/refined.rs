@@ -38,7 +38,7 @@ impl Refinement {
     /// Mixes the signatures of neighbours into each node's signature, until that distinguishes no more nodes.
     /// Returns the number of different signatures.
     fn refine(&mut self, signatures: &mut [u64]) -> usize {
-        let mut different = self.count(signatures);
+        let mut n_different = self.count(signatures);
         loop {
             self.around.copy_from_slice(signatures);
             for &ColouredEdge { a, b, colour } in &self.edges {
@@ -46,11 +46,11 @@ impl Refinement {
                 self.around[b] = self.around[b].wrapping_add(mix(signatures[a] ^ colour ^ self.incoming));
             }
             signatures.iter_mut().zip(&self.around).for_each(|(signature, &around)| *signature = mix(around));
-            let now = self.count(signatures);
-            if now <= different {
-                return now;
+            let n_refined = self.count(signatures);
+            if n_refined <= n_different {
+                return n_refined;
             }
-            different = now;
+            n_different = n_refined;
         }
     }
 

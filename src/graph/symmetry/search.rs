@@ -193,7 +193,7 @@ pub(in crate::graph) struct Canonaut {
     canonical: Vec<usize>,
     /// The vertices by cell; in canonical order after the search.
     labelling: Vec<u32>,
-    /// For each entry of `labelling`, 0 if it is the last vertex of its cell.
+    /// The ends of cells: 0 for each entry of `labelling` that is the last vertex of its cell.
     partition: Vec<u32>,
     orbits: Vec<u32>,
     options: CanonautOptions,

@@ -1,4 +1,4 @@
-//! Graphs: states, batches of them, environments that build them, rewards of them, action types, symmetry, files.
+//! Graphs: states, batches, environments that build graphs, rewards, action types, symmetry, and files.
 
 mod action;
 mod batch;

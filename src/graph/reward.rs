@@ -4,10 +4,11 @@ use crate::env::Reward;
 use crate::graph::{GraphState, GraphStates};
 use crate::{Result, parallel};
 
-/// How many graphs a thread takes at least.
+/// The smallest number of graphs per thread.
 const MIN_PER_THREAD: usize = 64;
 
-/// A reward from a function of one graph that gives log R; graphs are rewarded in parallel. It sees no conditions.
+/// A reward computed by a function that returns log R of one graph. Graphs are evaluated in parallel. The
+/// function doesn't get the conditions.
 ///
 /// ```
 /// use gfn::{env::Reward, graph::{GraphKind, GraphState, GraphStates, PerGraph}};

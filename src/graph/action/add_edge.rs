@@ -6,32 +6,36 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
-/// Adds an edge of some class between two nodes that none joins yet; the way back (`Reversed(AddEdge)`) removes one.
+/// Adds an edge of some class between two nodes without an edge. Backward, and forward in
+/// `Reversed(AddEdge)`, it removes an edge.
 ///
-/// Backward, an edge can go when it is of one of these classes, has no attributes and, where connectivity is kept, isn't a bridge.
+/// An edge can be removed if it has one of this type's classes and no attributes. With
+/// [`keeping_connected`](Self::keeping_connected) it must not be a bridge, either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddEdge {
     classes: u16,
     max_edges: usize,
-    /// Bridges of an undirected graph stay on the way back.
+    /// `true` if bridges of undirected graphs can't be removed.
     keeps_connected: bool,
 }
 
 impl AddEdge {
-    /// Adds edges of so many classes.
+    /// Adds edges of the classes `0..classes`. By default their number isn't limited, and any edge can be
+    /// removed.
     #[must_use]
     pub fn new(classes: u16) -> Self {
         Self { classes, max_edges: usize::MAX, keeps_connected: false }
     }
 
-    /// No more than `max_edges` edges in all.
+    /// Adds edges only while the graph has fewer than `max_edges`.
     #[must_use]
     pub fn at_most(mut self, max_edges: usize) -> Self {
         self.max_edges = max_edges;
         self
     }
 
-    /// The graph is connected at every step (undirected graphs that grow by attachment).
+    /// Keeps undirected graphs connected: bridges can't be removed. This is useful for graphs that grow by
+    /// attachment. It has no effect on directed graphs.
     #[must_use]
     pub fn keeping_connected(mut self) -> Self {
         self.keeps_connected = true;
@@ -39,18 +43,18 @@ impl AddEdge {
     }
 }
 
-/// Marks those nodes that an edge from `a` can lead to, each by `width` entries.
+/// Marks the nodes to which a new edge from `a` can lead, with `width` entries of the row for each.
 fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     let first = if graph.is_directed() { 0 } else { a + 1 };
     row[first * width..].fill(true);
-    let mut close = |b: usize| match width {
+    let mut forbid = |b: usize| match width {
         1 => row[b] = false,
         _ => row[b * width..(b + 1) * width].fill(false),
     };
     if graph.is_directed() {
-        close(a);
+        forbid(a);
     }
-    graph.adjacency().ones(a).filter(|&b| b >= first).for_each(close);
+    graph.adjacency().ones(a).filter(|&b| b >= first).for_each(forbid);
 }
 
 impl GraphActionType for AddEdge {
@@ -119,9 +123,9 @@ mod tests {
     use super::*;
     use crate::graph::GraphKind;
 
-    /// A graph that had more edges from the start wasn't built by adding one.
+    /// No edge of a graph with more than `max_edges` edges was added last.
     #[test]
-    fn beyond_the_limit_nothing_was_added() {
+    fn no_edge_can_be_removed_beyond_the_limit() {
         let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);
         for (edge, (a, b)) in [(0, 1), (1, 2)].into_iter().enumerate() {
             graph.add_edge(a, b, Edge::default()).unwrap();

@@ -6,23 +6,25 @@ use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphS
 /// The place of a new node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Placement {
-    /// Into the graph, joined to nothing.
+    /// The node gets no edge.
     Free,
-    /// Into the empty graph only: what starts growth by attachment.
+    /// The node is added to the empty graph only, as the first step of growth by attachment.
     First,
-    /// Joined to an existing node by a new edge (directed: from it to the new one).
+    /// The node is joined to an existing node by a new edge (directed: from the existing node to the new
+    /// one).
     Attached {
-        /// Classes of that edge.
+        /// The number of classes of that edge.
         edge_classes: u16,
     },
 }
 
-/// Adds a node of some class; the way back (`Reversed(AddNode)`) removes one.
+/// Adds a node of some class. Backward, and forward in `Reversed(AddNode)`, it removes a node.
 ///
-/// Backward, a free node can go when it is isolated, an attached one when that edge is its only one, and only without
-/// attributes and of the type's own classes. Where nodes are labelled, only the newest can go: a label is the order of arrival.
+/// A free node can be removed if it has no edges, an attached node if the edge that joined it is its only
+/// one. The node and that edge must have no attributes and one of this type's classes. If nodes are labelled,
+/// only the last node can be removed, because labels are the order in which nodes were added.
 ///
-/// Classes of moves: `node_class * edge_classes + edge_class`.
+/// The column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddNode {
     classes: u16,
@@ -31,7 +33,7 @@ pub struct AddNode {
 }
 
 impl AddNode {
-    /// Adds unattached nodes until there are `max_nodes`.
+    /// Adds nodes without edges, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn free(classes: u16, max_nodes: usize) -> Self {
         Self { classes, max_nodes, placement: Placement::Free }
@@ -43,12 +45,13 @@ impl AddNode {
         Self { classes, max_nodes: 1, placement: Placement::First }
     }
 
-    /// Adds nodes joined to an existing one until there are `max_nodes`.
+    /// Adds nodes that are joined to an existing node, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn attached(classes: u16, edge_classes: u16, max_nodes: usize) -> Self {
         Self { classes, max_nodes, placement: Placement::Attached { edge_classes } }
     }
 
+    /// The number of classes of the new edge; 1 if there is no such edge.
     fn edge_classes(&self) -> u32 {
         match self.placement {
             Placement::Attached { edge_classes } => u32::from(edge_classes),
@@ -57,28 +60,28 @@ impl AddNode {
     }
 
     /// `true` if node `a` could have been added last.
-    fn removable(&self, graph: &GraphState, a: u32) -> bool {
-        let own = |node: Node| node.class < self.classes && node.attributes.is_unset();
-        if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(own) {
+    fn is_removable(&self, graph: &GraphState, a: u32) -> bool {
+        let is_addable_node = |node: Node| node.class < self.classes && node.attributes.is_unset();
+        if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(is_addable_node) {
             return false;
         }
         match self.placement {
             Placement::First => graph.n_nodes() == 1,
             Placement::Free => graph.degree(a) == 0,
             Placement::Attached { edge_classes } => {
-                let own = |edge: Edge| edge.class < edge_classes && edge.attributes.is_unset();
-                let hangs_on_one = match graph.kind() {
+                let is_addable_edge = |edge: Edge| edge.class < edge_classes && edge.attributes.is_unset();
+                let has_one_edge = match graph.kind() {
                     GraphKind::Undirected => graph.degree(a) == 1,
                     GraphKind::Directed => graph.out_degree(a) == 0 && graph.in_degree(a) == 1,
                 };
-                hangs_on_one && graph.n_nodes() > 1 && own(edge_into(graph, a).1)
+                has_one_edge && graph.n_nodes() > 1 && is_addable_edge(find_edge_into(graph, a).1)
             }
         }
     }
 }
 
-/// The node that the only edge of `a` comes from, and that edge.
-fn edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
+/// Returns the source of the only edge into `a`, and the weight of that edge.
+fn find_edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
     let from = (0..graph.n_nodes() as u32).find(|&b| graph.has_edge(b, a)).unwrap_or(0);
     (from, graph.edge(from, a).unwrap_or_default())
 }
@@ -115,7 +118,7 @@ impl GraphActionType for AddNode {
             Direction::Backward => {
                 let first = if semantics == Semantics::Labelled { mask.len().saturating_sub(1) } else { 0 };
                 for (a, legal) in mask.iter_mut().enumerate().skip(first) {
-                    *legal = self.removable(&graph, a as u32);
+                    *legal = self.is_removable(&graph, a as u32);
                 }
             }
         }
@@ -140,7 +143,7 @@ impl GraphActionType for AddNode {
         match self.placement {
             Placement::Free | Placement::First => Move { class: node_class, ..Move::default() },
             Placement::Attached { .. } => {
-                let (from, edge) = edge_into(before, action.a);
+                let (from, edge) = find_edge_into(before, action.a);
                 Move { a: from, b: 0, class: node_class * self.edge_classes() + u32::from(edge.class) }
             }
         }

@@ -1,22 +1,25 @@
-//! What actions belong to: a graph, its nodes, its edges, pairs of nodes; and the blocks of logits that they have.
+//! The parts of a graph that actions belong to (the graph, nodes, edges, pairs of nodes), and the blocks of
+//! logits of actions.
 
 use crate::graph::{GraphKind, GraphState};
 
-/// The part of a graph that a row of logits belongs to: the only closed set of graph actions.
+/// The part of a graph that a row of logits belongs to. Action types outside of the library choose among
+/// these, too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Anchor {
-    /// One row per graph.
+    /// A single row for the graph.
     Graph,
-    /// One row per node, in label order.
+    /// A row per node, in label order.
     Node,
-    /// One row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
+    /// A row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
     Edge,
-    /// One row per ordered pair of nodes, `n * n` of them: row `a * n + b`. Undirected pairs use the rows with `a < b`.
+    /// A row per ordered pair of nodes, `n * n` rows: row `a * n + b` belongs to the pair `(a, b)`.
+    /// Undirected pairs use the rows with `a < b`.
     NodePair,
 }
 
 impl Anchor {
-    /// The number of rows that a graph has.
+    /// Returns the number of rows of a graph.
     #[must_use]
     pub fn rows(self, graph: &GraphState) -> usize {
         match self {
@@ -27,8 +30,8 @@ impl Anchor {
         }
     }
 
-    /// No graph of this kind and of up to `max_nodes` nodes has more rows.
-    pub(super) fn most_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
+    /// Returns an upper bound of the rows of graphs of this kind with up to `max_nodes` nodes.
+    pub(super) fn max_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
         let pairs = max_nodes.saturating_mul(max_nodes);
         match self {
             Self::Graph => 1,
@@ -39,20 +42,25 @@ impl Anchor {
     }
 }
 
-/// The block of logits of one action type in one direction, which a network gives: rows by [`Anchor`], `width` columns.
+/// The shape of the block of logits that a network returns for one action type in one direction: rows by
+/// [`Anchor`], and `width` columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
-    /// The part that a row belongs to.
+    /// The part of a graph that a row belongs to.
     pub anchor: Anchor,
-    /// Logits per row.
+    /// The number of logits per row.
     pub width: usize,
 }
 
 impl Head {
-    /// The move that a slot of this block stands for.
+    /// Returns the move that a slot of this block stands for. `slot` counts from the start of the block.
+    ///
+    /// # Panics
+    /// If the width is 0.
     #[must_use]
     pub fn decode(&self, graph: &GraphState, slot: usize) -> Move {
-        let (row, class) = (slot / self.width, (slot % self.width) as u32);
+        let row = slot / self.width;
+        let class = (slot % self.width) as u32;
         let (a, b) = match self.anchor {
             Anchor::Graph => (0, 0),
             Anchor::Node => (row as u32, 0),
@@ -65,7 +73,8 @@ impl Head {
         Move { a, b, class }
     }
 
-    /// The slot of a move in this block.
+    /// Returns the slot of a move, counted from the start of this block. It is meaningless if the graph
+    /// doesn't have the move.
     #[must_use]
     pub fn encode(&self, graph: &GraphState, action: Move) -> usize {
         let row = match self.anchor {
@@ -77,7 +86,8 @@ impl Head {
         row * self.width + action.class as usize
     }
 
-    /// The move with its nodes called by other names.
+    /// Returns the move with node `a` renamed to `names[a]`. The smaller node of an undirected pair or edge
+    /// comes first.
     pub(super) fn rename(&self, action: Move, names: &[u32], directed: bool) -> Move {
         let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
         match self.anchor {
@@ -92,15 +102,17 @@ impl Head {
     }
 }
 
-/// An action spelt out: nodes by label and a column of its block.
+/// The meaning of an action: the labels of its nodes, and the column of its block.
 ///
-/// Which fields mean something depends on the anchor: none of the nodes (graph), `a` (node), both (edge, pairs).
+/// The anchor determines which nodes are used: none ([`Anchor::Graph`]), `a` ([`Anchor::Node`]), or both
+/// ([`Anchor::Edge`], [`Anchor::NodePair`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Move {
-    /// The node, or the first of two.
+    /// The node, or the first of the two nodes.
     pub a: u32,
     /// The second node.
     pub b: u32,
-    /// The column: the class of a new node, the value of an attribute; the action type says which.
+    /// The column of the block, whose meaning the action type defines, such as the class of a new node or the
+    /// value of an attribute.
     pub class: u32,
 }

@@ -3,9 +3,10 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, GraphActionType, GraphState, GraphView, Head, Move};
 
-/// Ends the trajectory: the graph as it stands is the finished object.
+/// Ends the trajectory: the current graph is the finished object.
 ///
-/// Every [`ActionSet`](super::ActionSet) has it as its last type; the environment says where it is allowed.
+/// It is the last type of every [`ActionSet`](super::ActionSet). The environment decides in which graphs it
+/// is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exit;
 

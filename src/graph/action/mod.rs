@@ -1,4 +1,4 @@
-//! Action types: the ways in which a graph can be edited, and the set of them that an environment offers.
+//! Action types, which edit graphs, and the set of action types of an environment.
 //!
 //! | type | forward: anchor, width | backward, and forward of its [`Reversed`]: anchor, width |
 //! |---|---|---|
@@ -8,11 +8,12 @@
 //! | [`SetNodeAttr`] | node, sum of values | node, attributes |
 //! | [`SetEdgeAttr`] | edge, sum of values | edge, attributes |
 //! | the exit, which every set has | graph, 1 | none (P_B = 1) |
-//! | [`Reversed`] of any but the exit | the twin's | the original's |
+//! | [`Reversed`] of any type but the exit | backward of the original | forward of the original |
 //!
-//! A backward action carries only what identifies the parent: removing an edge doesn't name its class. The library never
-//! matches on a kind: a type of your own, in any crate, is a [`GraphActionType`] like these (see
-//! `examples/custom_action_type.rs`, and [`contract::check_action_type`](crate::contract::check_action_type)).
+//! A backward action has only the columns that distinguish parents: removing an edge doesn't name its class.
+//! The library never matches on an action type: a custom type, in any crate, is a [`GraphActionType`] like
+//! these (see `examples/custom_action_type.rs`, and
+//! [`contract::check_action_type`](crate::contract::check_action_type)).
 
 mod add_edge;
 mod add_node;
@@ -34,7 +35,7 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphSchema, GraphState, GraphView};
 
-/// The move that undoes `action`, named in the graph that `action` leads to.
+/// Returns the move that undoes `action`, with the labels of the graph that `action` leads to.
 pub(crate) fn reverse_move(
     action_type: &dyn GraphActionType,
     direction: Direction,
@@ -44,8 +45,8 @@ pub(crate) fn reverse_move(
     let undo = action_type.reverse(direction, before, action);
     let removed = action_type.removed_nodes(direction, before, action);
     let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else { return undo };
-    // Labels keep their order, so the ends of an undirected pair do, too.
-    let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&gone| gone < a).count() as u32);
+    // Shifting keeps the order of labels, so the smaller node of an undirected pair stays the smaller one.
+    let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&removed| removed < a).count() as u32);
     match head.anchor {
         Anchor::Graph => undo,
         Anchor::Node => Move { a: shifted(undo.a), ..undo },
@@ -53,59 +54,74 @@ pub(crate) fn reverse_move(
     }
 }
 
-/// One way to edit a graph, and the way back.
+/// A kind of edit of a graph, and its inverse.
 ///
 /// # Contract
-/// For every graph and every forward move that [`mask`](Self::mask) allows, `apply` and then `apply` of the
-/// [`reverse`](Self::reverse) in the other direction restores the graph (labelled: exactly; up to isomorphism: up to
-/// relabelling), the reverse is among the backward moves of the child, and the reverse of the reverse is the move itself (up
-/// to isomorphism: a move to an isomorphic child). [`contract::check_action_type`](crate::contract::check_action_type) tests it.
+/// For every graph and every forward move that [`mask`](Self::mask) allows:
+///
+/// * `apply` followed by `apply` of the [`reverse`](Self::reverse) in the other direction restores the graph
+///   (labelled: exactly; up to isomorphism: up to relabelling),
+/// * the reverse is among the backward moves of the child,
+/// * the reverse of the reverse is the move itself (up to isomorphism: a move to an isomorphic child).
+///
+/// [`contract::check_action_type`](crate::contract::check_action_type) tests it.
 pub trait GraphActionType: Send + Sync + std::fmt::Debug {
-    /// A short name, for messages and for parameter names.
+    /// A short name, for messages and for names of parameters.
     fn name(&self) -> &str;
 
-    /// The block of logits in a direction; `None` if there is no action of this type in that direction.
+    /// Returns the shape of the block of logits in a direction; `None` if there is no action of this type in
+    /// that direction.
     fn head(&self, direction: Direction) -> Option<Head>;
 
-    /// Marks what the type allows in a direction; `mask` comes in all false, one entry per slot of the block.
+    /// Marks the moves that the type allows in a direction. `mask` has an entry per slot of the block, all
+    /// false on entry.
     ///
-    /// Forward is what may be done, backward what this type could have done last. The environment restricts further. Edges with what they
-    /// carry are read from [`GraphView::weighted_edges`]: the batch lists them once for all types and for the network.
+    /// Forward, these are the edits that may be made; backward, the edits that this type could have made
+    /// last. The environment restricts them further. Read edges and their weights from
+    /// [`GraphView::weighted_edges`], because the batch lists them once for all types and for the network.
     fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]);
 
-    /// Makes the edit.
+    /// Edits the graph.
     ///
     /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) if the graph doesn't permit it.
+    /// [`Error::Contract`](crate::Error::Contract) if the edit isn't possible in this graph.
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()>;
 
-    /// The move of the other direction that undoes `action`. Nodes have their labels in `before`, and those that the
-    /// action adds the next ones, from `before.n_nodes()` on. Where nodes are [removed](Self::removed_nodes), the
-    /// library shifts the labels behind them.
+    /// Returns the move of the other direction that undoes `action`.
+    ///
+    /// It names nodes by their labels in `before`, and nodes that the action adds by the next labels, from
+    /// `before.n_nodes()`. If the action [removes nodes](Self::removed_nodes), the library shifts the labels
+    /// of later nodes.
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move;
 
-    /// The nodes of `before` that the move removes, in the order in which its reverse adds them; none by default.
+    /// Returns the nodes of `before` that the move removes, in the order in which its reverse adds them. The
+    /// default is none.
     ///
-    /// Later nodes shift down, and a move that adds nodes puts them last. So what undoing the move gives is `before` with these nodes
-    /// put last, in this order.
+    /// Removing nodes shifts the labels of later nodes down, and added nodes come last. So undoing the move
+    /// results in `before` with these nodes moved to the end, in this order.
     fn removed_nodes(&self, _direction: Direction, _before: &GraphState, _action: Move) -> Vec<u32> {
         Vec::new()
     }
 
-    /// The same move in another labelling of the graph: node `a` of `from` is node `names[a]` of `to`.
+    /// Returns the same move in another labelling of the graph: node `a` of `from` is node `names[a]` of
+    /// `to`.
     ///
-    /// By default nodes are renamed and the column stays. A type whose columns mean something only within one graph (an end
-    /// of a part that can be turned) renames them, too.
+    /// The default renames nodes and keeps the column. A type whose columns depend on the labels of one graph
+    /// (such as an end of a part that can be turned) must rename columns, too.
     fn rename(&self, direction: Direction, action: Move, names: &[u32], _from: &GraphState, to: &GraphState) -> Move {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 
-    /// Makes room in a [plain](GraphSchema::plain) schema for what the type adds to graphs: nodes, classes, attributes; the environment's
-    /// has room for what all types add. By default that is nothing; a type of your own that adds some says so here, or its environment is
-    /// told by [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
+    /// Raises the limits of a schema to what the type adds to graphs: nodes, classes, attributes.
+    ///
+    /// It is called with a [plain](GraphSchema::plain) schema without nodes, and the environment's schema has
+    /// the largest limits of all types. The default raises nothing. A custom type that adds any of these
+    /// overrides it, or its environment sets the schema by
+    /// [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
     fn widen(&self, _schema: &mut GraphSchema) {}
 
-    /// `true` if this type is the exit action, which leaves the graph as it is and ends the trajectory.
+    /// `true` if this type is the exit action, which ends the trajectory and doesn't change the graph. The
+    /// default is `false`.
     fn is_exit(&self) -> bool {
         false
     }

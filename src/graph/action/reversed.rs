@@ -3,9 +3,10 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
-/// An action type the other way round: what was its backward twin goes forward.
+/// An action type with its two directions exchanged: its backward moves become forward moves.
 ///
-/// `Reversed(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a full graph.
+/// `Reversed(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a
+/// full graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reversed<T>(pub T);
 

@@ -5,20 +5,21 @@ use crate::env::{Direction, Slots};
 use crate::graph::{GraphActionType, GraphKind, GraphState, Head, Move};
 use crate::{Error, Result};
 
-/// When two graphs are the same object.
+/// The condition for two graphs to be the same object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Semantics {
-    /// When they are equal, label by label: nodes are distinguishable (variables of a Bayesian network).
+    /// Equality, including the labels of nodes: nodes are distinguishable (variables of a Bayesian network).
     Labelled,
-    /// When they are isomorphic: labels mean nothing (molecules).
+    /// Isomorphism: the labels of nodes mean nothing (molecules).
     UpToIsomorphism,
 }
 
-/// The place of an action type in its [`ActionSet`].
+/// The index of an action type in its [`ActionSet`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ActionKind(pub usize);
 
-/// The action types of an environment, in the order of their blocks of logits; the exit is always the last. Copies share them.
+/// The action types of an environment, in the order of their blocks of logits. The exit is always the last.
+/// Clones share the types.
 ///
 /// ```
 /// use gfn::graph::{ActionSet, AddEdge, AddNode, Semantics};
@@ -35,7 +36,7 @@ pub struct ActionSet {
 }
 
 impl ActionSet {
-    /// A set with nothing but the exit action.
+    /// Creates a set that has only the exit action.
     #[must_use]
     pub fn new(semantics: Semantics) -> Self {
         Self { semantics, types: vec![Arc::new(Exit)] }
@@ -48,52 +49,54 @@ impl ActionSet {
         self
     }
 
-    /// When two graphs are the same object.
+    /// The condition for two graphs to be the same object.
     #[must_use]
     pub fn semantics(&self) -> Semantics {
         self.semantics
     }
 
-    /// All types, in order, the exit action last.
+    /// Returns all types in order, the exit action last.
     pub fn types(&self) -> impl ExactSizeIterator<Item = (ActionKind, &dyn GraphActionType)> {
         let types = self.types.iter().enumerate();
-        types.map(|(k, t)| (ActionKind(k), t.as_ref()))
+        types.map(|(k, action_type)| (ActionKind(k), action_type.as_ref()))
     }
 
-    /// The blocks of logits of a direction, in order.
+    /// Returns the blocks of logits of a direction in order, without the types that have none.
     pub fn heads(&self, direction: Direction) -> impl Iterator<Item = (ActionKind, &dyn GraphActionType, Head)> {
-        self.types().filter_map(move |(kind, t)| t.head(direction).map(|head| (kind, t, head)))
+        self.types()
+            .filter_map(move |(kind, action_type)| action_type.head(direction).map(|head| (kind, action_type, head)))
     }
 
-    /// The number of slots that a graph has.
+    /// Returns the number of slots of a graph in a direction, legal or not.
     #[must_use]
     pub fn n_slots(&self, direction: Direction, graph: &GraphState) -> usize {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
     }
 
-    /// Refuses a type whose block has no column: it could never do or undo anything.
+    /// Checks that each block has a column: otherwise its type has no moves.
     pub(crate) fn check(&self) -> Result<()> {
-        let both = [Direction::Forward, Direction::Backward];
-        match both.into_iter().flat_map(|direction| self.heads(direction)).find(|(_, _, head)| head.width == 0) {
-            Some((_, action_type, _)) => Err(Error::config(
-                "the classes of an action type",
-                format!("0 of `{}`", action_type.name()),
-                "at least one class, of nodes and of edges (`AddEdge::new(1)` where all edges are alike)",
-            )),
-            None => Ok(()),
+        for direction in [Direction::Forward, Direction::Backward] {
+            if let Some((_, action_type, _)) = self.heads(direction).find(|(_, _, head)| head.width == 0) {
+                return Err(Error::config(
+                    "the classes of an action type",
+                    format!("0 of `{}`", action_type.name()),
+                    "at least one class, of nodes and of edges (`AddEdge::new(1)` where all edges are alike)",
+                ));
+            }
         }
+        Ok(())
     }
 
-    /// The most slots that a graph of up to `max_nodes` nodes can have; at most `usize::MAX`.
+    /// Returns an upper bound of the slots of graphs with up to `max_nodes` nodes; at most `usize::MAX`.
     pub(crate) fn most_slots(&self, direction: Direction, kind: GraphKind, max_nodes: usize) -> usize {
-        let of_head = |head: Head| head.anchor.most_rows(kind, max_nodes).saturating_mul(head.width);
-        self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(of_head(head)))
+        let max_slots = |head: Head| head.anchor.max_rows(kind, max_nodes).saturating_mul(head.width);
+        self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(max_slots(head)))
     }
 
-    /// The move that a slot of a graph stands for, and its action type.
+    /// Returns the action type and the move that a slot of a graph stands for.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`] if the graph doesn't have so many slots.
+    /// [`Error::IllegalAction`] if the graph doesn't have this slot.
     pub fn decode(
         &self,
         direction: Direction,
@@ -118,14 +121,15 @@ impl ActionSet {
         })
     }
 
-    /// The slot of a move; 0 for a type without a block in that direction.
+    /// Returns the slot of a move; 0 if the type has no block in that direction.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a column that the block doesn't have, [`Error::Config`] for a slot that 32 bits can't hold.
+    /// [`Error::Contract`] if the block doesn't have the move's column, [`Error::Config`] if the slot doesn't
+    /// fit into 32 bits.
     pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> Result<u32> {
         let mut first = 0;
-        for (other, action_type, head) in self.heads(direction) {
-            if other == kind {
+        for (head_kind, action_type, head) in self.heads(direction) {
+            if head_kind == kind {
                 if action.class as usize >= head.width {
                     return Err(Error::contract(
                         "a move and its reverse name a column of their type's block",

@@ -6,25 +6,27 @@ use crate::graph::{
 };
 use crate::{Error, Result};
 
-/// Sets an attribute of a node that isn't set yet; the way back, `Reversed(SetNodeAttr)`, unsets it.
+/// Sets an attribute of a node that isn't set yet. Backward, and forward in `Reversed(SetNodeAttr)`, it
+/// unsets an attribute.
 pub type SetNodeAttr = SetAttr<false>;
-/// Sets an attribute of an edge that isn't set yet; the way back, `Reversed(SetEdgeAttr)`, unsets it.
+/// Sets an attribute of an edge that isn't set yet. Backward, and forward in `Reversed(SetEdgeAttr)`, it
+/// unsets an attribute.
 pub type SetEdgeAttr = SetAttr<true>;
 
 /// Sets an attribute of nodes ([`SetNodeAttr`]) or of edges ([`SetEdgeAttr`]).
 ///
-/// Forward there is a column for each value of each attribute, backward one for each attribute.
+/// Forward, there is a column for each value of each attribute; backward, a column for each attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetAttr<const OF_EDGES: bool> {
-    /// Attribute `k` can be set to `1..=values[k]`.
+    /// The largest value of each attribute: attribute `k` can be set to `1..=values[k]`.
     values: Vec<u8>,
 }
 
 impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
-    /// Attribute `k` can be set to `1..=values[k]`.
+    /// Creates a type that can set attribute `k` to `1..=values[k]`.
     ///
     /// # Errors
-    /// [`Error::Config`] for no attribute, more than seven, or one without values.
+    /// [`Error::Config`] for no attribute, more than seven attributes, or an attribute without values.
     pub fn new(values: &[u8]) -> Result<Self> {
         if values.is_empty() || values.len() > MAX_ATTRIBUTES || values.contains(&0) {
             return Err(Error::config(
@@ -36,13 +38,13 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         Ok(Self { values: values.to_vec() })
     }
 
-    /// The first column of attribute `k`, forward.
-    fn first(&self, k: usize) -> usize {
+    /// Returns the first forward column of attribute `k`.
+    fn first_column(&self, k: usize) -> usize {
         self.values[..k].iter().map(|&values| usize::from(values)).sum()
     }
 
-    /// The attribute and the value that a forward column sets.
-    fn of_column(&self, class: u32) -> (usize, u8) {
+    /// Returns the attribute and the value that a forward column sets.
+    fn decode_column(&self, class: u32) -> (usize, u8) {
         let mut rest = class;
         for (k, &values) in self.values.iter().enumerate() {
             if rest < u32::from(values) {
@@ -54,8 +56,9 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         (0, 0)
     }
 
-    /// Marks one row: forward every value of the attributes that aren't set, backward the attributes that are, to a value of these.
-    fn mark(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
+    /// Marks the moves of one row: forward, all values of the attributes that aren't set; backward, the
+    /// attributes that are set to a value of this type.
+    fn mark_row(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {
             let value = attributes.get(k);
@@ -79,7 +82,7 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
 
     fn head(&self, direction: Direction) -> Option<Head> {
         let width = match direction {
-            Direction::Forward => self.first(self.values.len()),
+            Direction::Forward => self.first_column(self.values.len()),
             Direction::Backward => self.values.len(),
         };
         Some(Head { anchor: if OF_EDGES { Anchor::Edge } else { Anchor::Node }, width })
@@ -88,18 +91,19 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let rows = mask.chunks_exact_mut(self.head(direction).map_or(1, |head| head.width));
         if OF_EDGES {
-            rows.zip(graph.weighted_edges()).for_each(|(row, (_, _, edge))| self.mark(direction, edge.attributes, row));
+            rows.zip(graph.weighted_edges())
+                .for_each(|(row, (_, _, edge))| self.mark_row(direction, edge.attributes, row));
         } else {
-            rows.zip(graph.nodes()).for_each(|(row, node)| self.mark(direction, node.attributes, row));
+            rows.zip(graph.nodes()).for_each(|(row, node)| self.mark_row(direction, node.attributes, row));
         }
     }
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         let (k, value) = match direction {
-            Direction::Forward => self.of_column(action.class),
+            Direction::Forward => self.decode_column(action.class),
             Direction::Backward => (action.class as usize, 0),
         };
-        let mut attributes = attributes::<OF_EDGES>(graph, action);
+        let mut attributes = attributes_at::<OF_EDGES>(graph, action);
         attributes.set(k, value);
         if OF_EDGES {
             let edge = graph.edge(action.a, action.b).unwrap_or_default();
@@ -112,18 +116,18 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
 
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
         let class = match direction {
-            Direction::Forward => self.of_column(action.class).0,
+            Direction::Forward => self.decode_column(action.class).0,
             Direction::Backward => {
                 let k = action.class as usize;
-                self.first(k) + usize::from(attributes::<OF_EDGES>(before, action).get(k)).saturating_sub(1)
+                self.first_column(k) + usize::from(attributes_at::<OF_EDGES>(before, action).get(k)).saturating_sub(1)
             }
         };
         Move { class: class as u32, ..action }
     }
 }
 
-/// The attributes of the node or edge that a move is of.
-fn attributes<const OF_EDGES: bool>(graph: &GraphState, action: Move) -> Attributes {
+/// Returns the attributes of the node or edge of a move.
+fn attributes_at<const OF_EDGES: bool>(graph: &GraphState, action: Move) -> Attributes {
     if OF_EDGES {
         graph.edge(action.a, action.b).unwrap_or_default().attributes
     } else {

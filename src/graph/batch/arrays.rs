@@ -5,13 +5,15 @@ use std::sync::OnceLock;
 use crate::graph::{Edge, GraphKind, GraphState, Node};
 use crate::{Error, Result};
 
-/// The nodes and edges of a batch of graphs, one graph after another: the one listing that masks and networks read.
+/// The nodes and edges of a batch of graphs, one graph after another. Masks and networks share this list.
 ///
-/// `N` is the number of nodes, `E` of edges, `B` of graphs. Nodes are numbered through the batch, so graph `g` has the nodes
-/// `node_ptr[g]..node_ptr[g + 1]`. Edges come in the order of [`GraphState::edges`], an undirected one once.
+/// In the shapes below `N` is the number of nodes, `E` the number of edges, and `B` the number of graphs.
+/// Nodes are numbered through the batch: graph `g` has the nodes `node_ptr[g]..node_ptr[g + 1]`. The edges of
+/// a graph are in the order of [`GraphState::edges`], and an undirected edge is listed once.
 ///
-/// [`GraphStates::arrays`](crate::graph::GraphStates::arrays) keeps them for a batch of states. Graphs are added by
-/// [`push`](Self::push), not by editing the vectors: neighbours that are listed already would be stale.
+/// [`GraphStates::arrays`](crate::graph::GraphStates::arrays) caches the arrays of a batch of states. Add
+/// graphs by [`push`](Self::push), not by editing the vectors, because cached
+/// [`neighbours`](Self::neighbours) would be out of date.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, GraphStates};
@@ -27,49 +29,52 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug)]
 pub struct GraphArrays {
-    /// Directed or undirected.
+    /// The kind of the graphs: directed or undirected.
     pub kind: GraphKind,
-    /// Class and attributes of each node, `[N]`.
+    /// The class and the attributes of each node, `[N]`.
     pub nodes: Vec<Node>,
-    /// Label of each node within its graph, `[N]`.
+    /// The label of each node within its graph, `[N]`.
     pub labels: Vec<u32>,
-    /// Ends of each edge, from and to, `[E]`; undirected: the smaller one first.
+    /// The two nodes of each edge, from and to, `[E]`; of an undirected edge the smaller node first.
     pub edges: Vec<(u32, u32)>,
-    /// Class and attributes of each edge, `[E]`.
+    /// The class and the attributes of each edge, `[E]`.
     pub weights: Vec<Edge>,
-    /// Where each graph's nodes start, `[B + 1]`.
+    /// The index of each graph's first node, and the number of nodes, `[B + 1]`.
     pub node_ptr: Vec<usize>,
-    /// Where each graph's edges start, `[B + 1]`.
+    /// The index of each graph's first edge, and the number of edges, `[B + 1]`.
     pub edge_ptr: Vec<usize>,
-    /// Where each graph's ordered pairs of nodes start, `[B + 1]`; a graph of `n` nodes has `n * n`.
+    /// The index of each graph's first ordered pair of nodes, and the number of pairs, `[B + 1]`. A graph of
+    /// `n` nodes has `n * n` pairs.
     pub pair_ptr: Vec<usize>,
-    /// The first graph that is of another kind.
-    pub(in crate::graph) other_kind: Option<usize>,
+    /// The first graph that isn't of this kind.
+    pub(in crate::graph) first_of_other_kind: Option<usize>,
     neighbours: OnceLock<Neighbours>,
 }
 
 impl GraphArrays {
-    /// Lists some graphs.
+    /// Lists the nodes and edges of some graphs. Their kind is that of the first graph, directed if there is
+    /// none.
     #[must_use]
     pub fn of(graphs: &[GraphState]) -> Self {
         let kind = graphs.first().map_or(GraphKind::Directed, GraphState::kind);
         let count = |of: fn(&GraphState) -> usize| graphs.iter().map(of).sum();
         let mut out = Self::with_capacity(kind, graphs.len(), count(GraphState::n_nodes), count(GraphState::n_edges));
         for graph in graphs {
-            let weighted = graph.has_edge_weights();
-            let weight = |a, b| if weighted { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
-            out.list(graph.nodes(), graph.edges().map(|(a, b)| (a, b, weight(a, b))));
+            let has_weights = graph.has_edge_weights();
+            let weight = |a, b| if has_weights { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
+            out.push_unchecked(graph.nodes(), graph.edges().map(|(a, b)| (a, b, weight(a, b))));
         }
-        out.other_kind = graphs.iter().position(|graph| graph.kind() != kind);
+        out.first_of_other_kind = graphs.iter().position(|graph| graph.kind() != kind);
         out
     }
 
-    /// No graph yet.
+    /// Creates the arrays of no graph.
     #[must_use]
     pub fn new(kind: GraphKind) -> Self {
         Self::with_capacity(kind, 0, 0, 0)
     }
 
+    /// Creates the arrays of no graph, with room for these numbers of graphs, nodes and edges.
     fn with_capacity(kind: GraphKind, graphs: usize, nodes: usize, edges: usize) -> Self {
         let ptr = || {
             let mut ptr = Vec::with_capacity(graphs + 1);
@@ -85,26 +90,29 @@ impl GraphArrays {
             node_ptr: ptr(),
             edge_ptr: ptr(),
             pair_ptr: ptr(),
-            other_kind: None,
+            first_of_other_kind: None,
             neighbours: OnceLock::new(),
         }
     }
 
-    /// Adds a graph that isn't a [`GraphState`]: its nodes, and its edges by their labels, in the order of
-    /// [`GraphState::edges`].
+    /// Adds a graph that isn't a [`GraphState`], by its nodes and its edges (from, to, weight).
+    ///
+    /// Edges name nodes by their labels within the graph, and must be in the order of [`GraphState::edges`].
     ///
     /// # Errors
-    /// [`Error::Contract`] for an edge at a node that isn't there, and for edges that aren't in order; nothing is added then.
+    /// [`Error::Contract`] for a self-loop, an edge at a node that doesn't exist, an undirected edge whose
+    /// larger node is first, and edges that aren't in ascending order. Nothing is added in these cases.
     pub fn push(
         &mut self,
         nodes: impl IntoIterator<Item = Node>,
         edges: impl IntoIterator<Item = (u32, u32, Edge)>,
     ) -> Result<()> {
-        let (nodes, edges): (Vec<_>, Vec<_>) = (nodes.into_iter().collect(), edges.into_iter().collect());
-        let wrong = |&(a, b, _): &(u32, u32, Edge)| {
+        let nodes: Vec<Node> = nodes.into_iter().collect();
+        let edges: Vec<(u32, u32, Edge)> = edges.into_iter().collect();
+        let is_invalid = |&(a, b, _): &(u32, u32, Edge)| {
             a == b || a.max(b) as usize >= nodes.len() || (!self.is_directed() && a > b)
         };
-        if let Some((a, b, _)) = edges.iter().find(|edge| wrong(edge)) {
+        if let Some((a, b, _)) = edges.iter().find(|edge| is_invalid(edge)) {
             let detail = format!("edge ({a}, {b}) of {} nodes", nodes.len());
             return Err(Error::contract(
                 "the edges of a graph join two of its nodes, undirected ones the smaller first",
@@ -117,11 +125,12 @@ impl GraphArrays {
                 format!("{} edges", edges.len()),
             ));
         }
-        self.list(nodes, edges);
+        self.push_unchecked(nodes, edges);
         Ok(())
     }
 
-    pub(in crate::graph) fn list(
+    /// Adds a graph like [`push`](Self::push), without checks.
+    pub(in crate::graph) fn push_unchecked(
         &mut self,
         nodes: impl IntoIterator<Item = Node>,
         edges: impl IntoIterator<Item = (u32, u32, Edge)>,
@@ -158,13 +167,13 @@ impl GraphArrays {
         self.kind == GraphKind::Directed
     }
 
-    /// The number of messages that an edge is: an undirected one carries one each way.
+    /// The number of messages per edge: 1 if directed, 2 (one in each direction) if undirected.
     #[must_use]
     pub fn messages_per_edge(&self) -> usize {
         if self.is_directed() { 1 } else { 2 }
     }
 
-    /// The number of ordered node pairs of all graphs, those of a node with itself included.
+    /// The number of ordered pairs of nodes in all graphs, including the pairs of a node with itself.
     #[must_use]
     pub fn n_pairs(&self) -> usize {
         self.pair_ptr.last().copied().unwrap_or(0)
@@ -175,7 +184,8 @@ impl GraphArrays {
         self.node_ptr.windows(2).map(|ends| ends[1] - ends[0])
     }
 
-    /// The number of nodes that all graphs have, if it is the same.
+    /// Returns the number of nodes per graph if it is the same for all graphs; `None` if it isn't, or if
+    /// there is no graph.
     #[must_use]
     pub fn same_size(&self) -> Option<usize> {
         let mut sizes = self.sizes();
@@ -183,42 +193,45 @@ impl GraphArrays {
         sizes.all(|n| n == first).then_some(first)
     }
 
-    /// The edges of graph `g`: the labels of both ends, and what it carries.
+    /// Returns the edges of graph `g`: the labels of their two nodes, and their weights.
     ///
     /// # Panics
     /// If there is no such graph.
     pub fn edges_of(&self, g: usize) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + '_ {
-        let (first, range) = (self.node_ptr[g], self.edge_ptr[g]..self.edge_ptr[g + 1]);
+        let first = self.node_ptr[g];
+        let range = self.edge_ptr[g]..self.edge_ptr[g + 1];
         let edges = self.edges[range.clone()].iter().zip(&self.weights[range]);
         edges.map(move |(&(a, b), &weight)| (a as usize - first, b as usize - first, weight))
     }
 
-    /// The place of each edge among all ordered pairs of nodes of all graphs, `[E]`.
+    /// Returns the index of each edge among the ordered pairs of nodes of all graphs, `[E]`.
     pub fn edge_pairs(&self) -> impl Iterator<Item = usize> + '_ {
         let graphs = self.sizes().zip(&self.pair_ptr).enumerate();
         graphs.flat_map(|(g, (n, first))| self.edges_of(g).map(move |(a, b, _)| first + a * n + b))
     }
 
-    /// The neighbours that messages come from, listed on the first call.
+    /// Returns the neighbours of each node, which are listed on the first call.
     #[must_use]
     pub fn neighbours(&self) -> &Neighbours {
-        self.neighbours.get_or_init(|| Neighbours::of(self))
+        self.neighbours.get_or_init(|| Neighbours::new(self))
     }
 }
 
-/// The neighbours of each node of a batch, with the numbers of the messages between them, in compressed sparse rows.
+/// The neighbours of each node of a batch, with the indices of the messages between them, in compressed
+/// sparse rows.
 ///
-/// A directed edge is one message, with the edge's number; an undirected one with number `e` is message `2 e` from its first
-/// end to its second, and message `2 e + 1` back.
+/// Directed edge `e` is message `e`. Undirected edge `e` is message `2 e` from its first node to its second,
+/// and message `2 e + 1` back.
 #[derive(Debug)]
 pub struct Neighbours {
     incoming: Csr,
-    /// `None` in undirected graphs: each edge is incoming at both of its ends.
+    /// The targets of each node. `None` in undirected graphs, whose edges are incoming at both of their
+    /// nodes.
     outgoing: Option<Csr>,
 }
 
 impl Neighbours {
-    fn of(arrays: &GraphArrays) -> Self {
+    fn new(arrays: &GraphArrays) -> Self {
         let n = arrays.nodes.len();
         let edges = arrays.edges.iter().zip(0u32..);
         if arrays.is_directed() {
@@ -230,58 +243,61 @@ impl Neighbours {
         }
     }
 
-    /// The number of messages along edges.
+    /// The number of messages along all edges.
     #[must_use]
     pub fn n_messages(&self) -> usize {
         self.incoming.entries.len()
     }
 
-    /// The sources of edges into a node (undirected: its neighbours), each with the message's number.
+    /// Returns the sources of the edges into a node (undirected: its neighbours), each with the index of its
+    /// message.
     ///
     /// # Panics
     /// If there is no such node.
     #[must_use]
     pub fn incoming(&self, node: usize) -> &[(u32, u32)] {
-        self.incoming.at(node)
+        self.incoming.row(node)
     }
 
-    /// The targets of edges out of a node, each with the message's number; `None` in undirected graphs.
+    /// Returns the targets of the edges out of a node, each with the index of its message; `None` in
+    /// undirected graphs.
     ///
     /// # Panics
     /// If there is no such node.
     #[must_use]
     pub fn outgoing(&self, node: usize) -> Option<&[(u32, u32)]> {
-        self.outgoing.as_ref().map(|csr| csr.at(node))
+        self.outgoing.as_ref().map(|csr| csr.row(node))
     }
 }
 
-/// One row of entries per node, concatenated.
+/// Compressed sparse rows: a row of entries per node, concatenated.
 #[derive(Debug)]
 struct Csr {
+    /// The neighbour and the index of the message.
     entries: Vec<(u32, u32)>,
-    /// The start of each node's entries, and the end of the last one's.
+    /// The index of each node's first entry, and the number of entries.
     offsets: Vec<usize>,
 }
 
 impl Csr {
-    /// Groups messages `(from, to, number)` by receiver, by a stable counting sort.
+    /// Groups messages `(from, to, index)` by receiver, with a stable counting sort.
     fn new(n: usize, messages: impl Iterator<Item = (u32, u32, u32)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];
         messages.clone().for_each(|(_, to, _)| offsets[to as usize + 1] += 1);
         for node in 0..n {
             offsets[node + 1] += offsets[node];
         }
-        let mut place = offsets.clone();
+        let mut next = offsets.clone();
         let mut entries = vec![(0, 0); offsets[n]];
-        for (from, to, number) in messages {
-            let place = &mut place[to as usize];
-            entries[*place] = (from, number);
+        for (from, to, index) in messages {
+            let place = &mut next[to as usize];
+            entries[*place] = (from, index);
             *place += 1;
         }
         Self { entries, offsets }
     }
 
-    fn at(&self, node: usize) -> &[(u32, u32)] {
+    fn row(&self, node: usize) -> &[(u32, u32)] {
         &self.entries[self.offsets[node]..self.offsets[node + 1]]
     }
 }
@@ -293,7 +309,7 @@ mod tests {
     use crate::graph::GraphStates;
 
     #[test]
-    fn what_is_listed_is_what_the_graphs_have_now() {
+    fn arrays_follow_edits_of_the_graphs() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let edges = [(0, 1, Edge::of_class(2)), (2, 1, Edge::default()), (3, 0, Edge::of_class(1))];
             let graph = GraphState::from_parts(kind, &[0, 3, 1, 0].map(Node::of_class), &edges).unwrap();

@@ -1,13 +1,14 @@
-//! One graph of a batch, with what is listed of it.
+//! A view of one graph of a batch, with the batch's list of its edges.
 
 use std::ops::Deref;
 
 use crate::graph::{Edge, GraphState, GraphStates};
 
-/// A graph as masks see it: its state, and its edges as the batch lists them for masks and networks alike.
+/// A view of one graph, with its edges as the batch lists them for masks and for networks.
 ///
-/// It is read like the [`GraphState`] that it is of. [`weighted_edges`](Self::weighted_edges) come from
-/// [`GraphStates::arrays`], which a policy call makes once; a graph that is in no batch lists its own.
+/// It dereferences to its [`GraphState`]. [`weighted_edges`](Self::weighted_edges) reads
+/// [`GraphStates::arrays`], which are cached per batch. A view of a graph without a batch reads the edges
+/// from the graph.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, GraphView};
@@ -23,7 +24,7 @@ use crate::graph::{Edge, GraphState, GraphStates};
 #[derive(Clone, Copy, Debug)]
 pub struct GraphView<'a> {
     graph: &'a GraphState,
-    /// The batch that it is in, and its place there.
+    /// The batch of the graph, and the graph's index in it.
     batch: Option<(&'a GraphStates, usize)>,
 }
 
@@ -34,21 +35,21 @@ impl<'a> GraphView<'a> {
         self.graph
     }
 
-    /// The edges in the order of [`GraphState::edges`], with what they carry.
+    /// Returns the edges (from, to, weight) in the order of [`GraphState::edges`].
     pub fn weighted_edges(&self) -> impl Iterator<Item = (u32, u32, Edge)> + 'a {
         let graph = self.graph;
-        let (listed, own) = match self.batch {
+        let (batch_edges, graph_edges) = match self.batch {
             Some((states, g)) => (Some(states.arrays().edges_of(g)), None),
             None => (None, Some(graph.edges())),
         };
-        let listed = listed.into_iter().flatten().map(|(a, b, edge)| (a as u32, b as u32, edge));
-        let weight = |(a, b)| (a, b, graph.edge(a, b).unwrap_or_default());
-        listed.chain(own.into_iter().flatten().map(weight))
+        let batch_edges = batch_edges.into_iter().flatten().map(|(a, b, edge)| (a as u32, b as u32, edge));
+        let with_weight = |(a, b)| (a, b, graph.edge(a, b).unwrap_or_default());
+        batch_edges.chain(graph_edges.into_iter().flatten().map(with_weight))
     }
 }
 
 impl<'a> From<&'a GraphState> for GraphView<'a> {
-    /// A graph that is in no batch.
+    /// Creates a view of a graph that is in no batch.
     fn from(graph: &'a GraphState) -> Self {
         Self { graph, batch: None }
     }
@@ -63,7 +64,7 @@ impl Deref for GraphView<'_> {
 }
 
 impl GraphStates {
-    /// One graph of the batch.
+    /// Returns a view of one graph of the batch.
     ///
     /// # Panics
     /// If there is no such graph.

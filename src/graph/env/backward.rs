@@ -1,11 +1,11 @@
-//! The legal moves of one graph, block by block, and how backward ones are derived.
+//! The legal moves of one graph, block by block, and the derivation of legal backward moves.
 
 use super::{BackwardRule, GraphEnv, GraphRules, MoveMask};
 use crate::env::Direction;
 use crate::graph::{ActionKind, Attributes, GraphActionType, GraphState, GraphView, Head, Move, reverse_move};
 
-/// Fills one block of one graph, as the environment permits.
-pub(super) fn fill(
+/// Fills the mask of one block of one graph with the moves that the environment permits.
+pub(super) fn fill_mask(
     env: &GraphEnv,
     direction: Direction,
     graph: GraphView<'_>,
@@ -29,7 +29,8 @@ pub(super) fn fill(
     }
 }
 
-/// Keeps only those moves of `mask` that lead to a reachable parent in which the move back here is legal.
+/// Keeps only the moves of `mask` that lead to a reachable parent in which the forward move to `graph` is
+/// legal.
 fn derive_backward(
     env: &GraphEnv,
     graph: &GraphState,
@@ -47,6 +48,8 @@ fn derive_backward(
     }
 }
 
+/// `true` if `undo` leads to a reachable parent in which the forward move to `graph` is legal. `forward_mask`
+/// is a buffer.
 fn parent_permits(
     env: &GraphEnv,
     graph: &GraphState,
@@ -66,11 +69,12 @@ fn parent_permits(
     if undone.is_err() || !env.rules.is_reachable(&parent) {
         return false;
     }
-    // What is built keeps the initial graph; what takes away from it needn't give all of it back at once.
+    // A graph that contains the initial graph was built from parents that contain it, too. Environments that
+    // remove parts of the initial graph have graphs that don't.
     if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }
-    // The column of a class that the type doesn't know would be another slot's.
+    // A column beyond the width would be the slot of another move.
     let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width) else {
         return false;
     };
@@ -81,16 +85,16 @@ fn parent_permits(
     forward_mask.get(head.encode(&parent, redo)).copied() == Some(true)
 }
 
-/// `true` if `graph` still has everything that `initial` has.
+/// `true` if `graph` still has all nodes, edges, classes and set attributes of `initial`.
 pub(crate) fn contains(graph: &GraphState, initial: &GraphState) -> bool {
-    let kept = |then: Attributes, now: Attributes| {
+    let keeps = |then: Attributes, now: Attributes| {
         then.values().iter().zip(now.values()).all(|(then, now)| *then == 0 || then == now)
     };
     let mut nodes = initial.nodes().zip(graph.nodes());
     graph.n_nodes() >= initial.n_nodes()
-        && nodes.all(|(then, now)| then.class == now.class && kept(then.attributes, now.attributes))
+        && nodes.all(|(then, now)| then.class == now.class && keeps(then.attributes, now.attributes))
         && initial.edges().all(|(a, b)| {
             let both = initial.edge(a, b).zip(graph.edge(a, b));
-            both.is_some_and(|(then, now)| then.class == now.class && kept(then.attributes, now.attributes))
+            both.is_some_and(|(then, now)| then.class == now.class && keeps(then.attributes, now.attributes))
         })
 }

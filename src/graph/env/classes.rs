@@ -1,4 +1,5 @@
-//! Rows of a batch that are one graph up to isomorphism: a policy is asked about one of them, and slots are renamed.
+//! Classes of isomorphic graphs in a batch. A policy is evaluated once per class, and slots are renamed for
+//! the other graphs.
 
 use smallvec::SmallVec;
 
@@ -7,11 +8,12 @@ use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{GraphEnv, GraphStates};
 use crate::{Result, parallel};
 
-/// Larger graphs hardly meet in a batch, and finding their canonical order would be for nothing.
+/// The largest number of nodes of environments whose graphs are grouped. Larger graphs are hardly ever
+/// isomorphic in a batch, so their canonical forms would cost more than they save.
 const MAX_NODES: usize = 8;
 
-/// Groups isomorphic rows; `None` where that wouldn't pay.
-pub(in crate::graph) fn classes(env: &GraphEnv, states: &GraphStates) -> Option<Classes> {
+/// Groups isomorphic rows; `None` if graphs can have more than 8 nodes, because that wouldn't pay.
+pub(in crate::graph) fn group_isomorphic(env: &GraphEnv, states: &GraphStates) -> Option<Classes> {
     if env.schema().max_nodes > MAX_NODES {
         return None;
     }
@@ -22,7 +24,8 @@ pub(in crate::graph) fn classes(env: &GraphEnv, states: &GraphStates) -> Option<
     Some(Classes { grouping, orders: canonical.into_iter().map(|c| c.order).collect() })
 }
 
-/// Renames actions of rows as the first rows of their classes name them, or (`back`) the other way round.
+/// Renames the actions of rows to the labels of the first rows of their classes, or with `is_from_first` from
+/// those labels to the labels of the rows.
 pub(in crate::graph) fn translate(
     env: &GraphEnv,
     direction: Direction,
@@ -30,12 +33,12 @@ pub(in crate::graph) fn translate(
     classes: &Classes,
     rows: &[usize],
     actions: &Slots,
-    back: bool,
+    is_from_first: bool,
 ) -> Result<Slots> {
     let pairs: Vec<(usize, u32)> = rows.iter().copied().zip(actions.0.iter().copied()).collect();
     let renamed = parallel::map(&pairs, MIN_GRAPHS_PER_THREAD, |&(row, slot)| {
         let first = classes.grouping.first[classes.grouping.of[row]];
-        let (from, to) = if back { (first, row) } else { (row, first) };
+        let (from, to) = if is_from_first { (first, row) } else { (row, first) };
         if from == to {
             return Ok(slot);
         }

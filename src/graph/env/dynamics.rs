@@ -1,21 +1,21 @@
-//! Batches of graphs as an environment: steps, masks, symmetry.
+//! The environment traits of `GraphEnv`: steps, masks and symmetry of batches of graphs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::backward::fill;
+use super::backward::fill_mask;
 use super::{GraphEnv, GraphRules, classes, relabel};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, Masks, Rows, Slots, Step, Symmetry, restrict,
 };
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::symmetry::MIN_PER_THREAD;
+use crate::graph::symmetry::MIN_SEARCHES_PER_THREAD;
 use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, reverse_move};
 use crate::{Error, Result, Rng, parallel};
 
-/// Steps one graph: the reverse slot, and whether it was the exit.
-fn step_one(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
+/// Steps one graph. Returns the reverse slot, and `true` if the action is the exit.
+fn step_graph(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
     let actions = env.actions();
     let (kind, action_type, action) = actions.decode(direction, graph, slot)?;
     if action_type.is_exit() {
@@ -27,8 +27,8 @@ fn step_one(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: 
     Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
 }
 
-/// Refuses a move that takes a node of the initial graph, up to isomorphism: these nodes come first there, and without one of them the
-/// next would be taken for it.
+/// Checks that a move doesn't remove a node of the initial graph, if labels have no meaning. Nodes of the
+/// initial graph come first, so the next node would take the place of the removed one.
 fn check_removed(
     env: &GraphEnv,
     direction: Direction,
@@ -36,15 +36,16 @@ fn check_removed(
     graph: &GraphState,
     action: Move,
 ) -> Result<()> {
-    let first = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
-    match action_type.removed_nodes(direction, graph, action).into_iter().find(|&a| (a as usize) < first) {
-        None => Ok(()),
-        Some(a) => Err(Error::contract(
-            "up to isomorphism no move takes a node of the initial graph (mark it as gone by an attribute, `SetNodeAttr`, or tell nodes \
-             apart by their labels, `Semantics::Labelled`)",
+    let n_protected = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
+    let removed = action_type.removed_nodes(direction, graph, action);
+    if let Some(a) = removed.into_iter().find(|&a| (a as usize) < n_protected) {
+        return Err(Error::contract(
+            "up to isomorphism no move takes a node of the initial graph (mark it as gone by an attribute, \
+             `SetNodeAttr`, or tell nodes apart by their labels, `Semantics::Labelled`)",
             format!("{} takes node {a} of {graph}", action_type.name()),
-        )),
+        ));
     }
+    Ok(())
 }
 
 impl Env for GraphEnv {
@@ -65,13 +66,14 @@ impl Env for GraphEnv {
     }
 
     fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
-        let (n, given) = (states.len() as i64, actions.len() as i64);
-        if n != given {
-            return Err(Error::shape("actions", [n], [given], "give one action per state"));
+        let n_states = states.len() as i64;
+        let n_actions = actions.len() as i64;
+        if n_states != n_actions {
+            return Err(Error::shape("actions", [n_states], [n_actions], "give one action per state"));
         }
         let graphs = states.graphs_mut();
         let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
-            let (reverse, exit) = step_one(self, direction, graph, slot)?;
+            let (reverse, exit) = step_graph(self, direction, graph, slot)?;
             let is_back = direction == Direction::Backward && self.is_start(graph);
             Ok((reverse, exit, exit || is_back))
         })?;
@@ -87,7 +89,8 @@ impl Env for GraphEnv {
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
-        // A graph with more slots than can be numbered has no exit that could be taken; `step` refuses it.
+        // If a graph has more slots than can be numbered, its exit can't be taken, and `step` returns an
+        // error.
         let last = |graph: &GraphState| {
             Slots::slot(self.actions().n_slots(Direction::Forward, graph) - 1).unwrap_or(Slots::NONE)
         };
@@ -104,13 +107,13 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
         if !self.merges_isomorphic() || !self.corrects_symmetry() {
             return Ok(None);
         }
-        let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
-        let mut out = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
-        // Less that of the start, so that log Z is that of the raw reward.
-        let mut of_starts = HashMap::new();
+        let count = |row: usize| self.log_automorphisms(&states.graphs()[row]);
+        let mut out = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, count)?;
+        // ln |Aut| of the initial graph is subtracted, so that log Z is that of the uncorrected reward.
+        let mut of_initial = HashMap::new();
         for (graph, log) in states.graphs().iter().zip(&mut out) {
-            *log -= match of_starts.entry(graph.instance()) {
-                Entry::Occupied(known) => *known.get(),
+            *log -= match of_initial.entry(graph.instance()) {
+                Entry::Occupied(cached) => *cached.get(),
                 Entry::Vacant(new) => *new.insert(self.log_automorphisms(self.initial_of(graph))?),
             };
         }
@@ -118,19 +121,20 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
     }
 
     fn log_multiplicity(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
-        let of_graph = |row: usize| self.rules.log_multiplicity(&states.graphs()[row]);
-        let logs = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        let multiplicity = |row: usize| self.rules.log_multiplicity(&states.graphs()[row]);
+        let logs = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, multiplicity)?;
         Ok(logs.iter().any(|log| *log != 0.0).then_some(logs))
     }
 
     fn forms(&self, states: &GraphStates) -> Result<Option<Forms<GraphStates>>> {
-        let of_graph = |row: usize| self.rules.forms(&states.graphs()[row]);
-        let found = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
-        if found.iter().all(Option::is_none) {
+        let list_forms = |row: usize| self.rules.forms(&states.graphs()[row]);
+        let lists = parallel::try_map_range(states.graphs().len(), MIN_SEARCHES_PER_THREAD, list_forms)?;
+        if lists.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let (mut all, mut offsets) = (Vec::with_capacity(found.len()), vec![0]);
-        for (graph, forms) in states.graphs().iter().zip(found) {
+        let mut all = Vec::with_capacity(lists.len());
+        let mut offsets = vec![0];
+        for (graph, forms) in states.graphs().iter().zip(lists) {
             all.extend(forms.unwrap_or_else(|| vec![graph.clone()]));
             offsets.push(all.len());
         }
@@ -138,11 +142,11 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {
-        if self.merges_isomorphic() { classes::classes(self, states) } else { None }
+        if self.merges_isomorphic() { classes::group_isomorphic(self, states) } else { None }
     }
 
     fn relabelled(&self, states: &GraphStates, rng: &mut Rng) -> Option<(GraphStates, Classes)> {
-        self.merges_isomorphic().then(|| relabel::relabelled(self, states, rng))
+        self.merges_isomorphic().then(|| relabel::append_relabelled(self, states, rng))
     }
 
     fn translate(
@@ -184,7 +188,8 @@ impl DiscreteEnv for GraphEnv {
         };
         let mut blocks: Vec<Block> =
             heads.iter().map(|&(_, action_type, head)| block(action_type, head.width)).collect();
-        let (mut slot_ptr, mut n_slots) = (ptr(), 0);
+        let mut slot_ptr = ptr();
+        let mut n_slots = 0;
         for graph in states.graphs() {
             for (block, (_, _, head)) in blocks.iter_mut().zip(&heads) {
                 let rows = head.anchor.rows(graph);
@@ -197,7 +202,7 @@ impl DiscreteEnv for GraphEnv {
         let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
             for &(kind, action_type, head) in &heads {
                 let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
-                fill(self, direction, graph, kind, action_type, head, block);
+                fill_mask(self, direction, graph, kind, action_type, head, block);
                 mask = rest;
             }
         };
@@ -211,6 +216,7 @@ impl DiscreteEnv for GraphEnv {
         parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
         let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
+            // Batch rules take forward moves, so a backward move becomes the forward move of its parent.
             let forward = |row: usize, slot: u32, at: usize| {
                 let graph = &states.graphs()[row];
                 let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;
@@ -234,7 +240,8 @@ impl DiscreteEnv for GraphEnv {
         match self.actions().decode(direction, graph, slot) {
             Ok((_, action_type, action)) => {
                 let Move { a, b, class } = action;
-                let (name, undo) = (action_type.name(), if direction == Direction::Backward { "undo " } else { "" });
+                let name = action_type.name();
+                let undo = if direction == Direction::Backward { "undo " } else { "" };
                 format!("{undo}{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
             }
             Err(error) => error.to_string(),

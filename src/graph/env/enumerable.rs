@@ -1,12 +1,13 @@
-//! Graph environments can be enumerated: a key per labelled graph, or per isomorphism class.
+//! The enumeration of graph environments: a key per labelled graph, or per isomorphism class.
 
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{CanonicalKey, GraphEnv, GraphState, GraphStates, Semantics, labelled_key, reverse_move};
 use crate::{Error, Result, parallel};
 
-/// The keys of the children of one graph: each move is made and undone in place, which costs less than a copy.
-fn keys_after(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
+/// Computes the keys of children of one graph. Each move is applied and undone in place, which costs less
+/// than a copy.
+fn compute_child_keys(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
     let mut edited = graph.clone();
     let mut out = Vec::with_capacity(slots.len());
     for &slot in slots {
@@ -14,7 +15,8 @@ fn keys_after(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Result<Vec<C
         let undo = reverse_move(action_type, Direction::Forward, graph, action);
         action_type.apply(Direction::Forward, &mut edited, action)?;
         out.push(if env.merges_isomorphic() { env.try_canonical(&edited)?.key } else { labelled_key(&edited) });
-        // Going back may relabel nodes (a removed node comes back as the last one), and a broken type goes elsewhere.
+        // Undoing may relabel nodes (a removed node comes back as the last one), or lead elsewhere in a
+        // faulty type.
         if action_type.apply(Direction::Backward, &mut edited, undo).is_err() || edited != *graph {
             edited = graph.clone();
         }
@@ -33,10 +35,11 @@ impl EnumerableEnv for GraphEnv {
 
     fn child_keys(&self, states: &GraphStates, rows: &[usize], slots: &Slots) -> Result<Vec<CanonicalKey>> {
         if rows.len() != slots.0.len() {
-            let (n, given) = (rows.len() as i64, slots.0.len() as i64);
-            return Err(Error::shape("slots", [n], [given], "give one slot for each row"));
+            let n_rows = rows.len() as i64;
+            let n_slots = slots.0.len() as i64;
+            return Err(Error::shape("slots", [n_rows], [n_slots], "give one slot for each row"));
         }
-        // Moves of one state that follow each other share one copy of it.
+        // Consecutive moves of one state share a copy of it.
         let mut runs = Vec::new();
         let mut start = 0;
         for run in rows.chunk_by(|a, b| a == b) {
@@ -45,7 +48,7 @@ impl EnumerableEnv for GraphEnv {
         }
         let keys = parallel::try_map_range(runs.len(), MIN_GRAPHS_PER_THREAD, |k| {
             let (row, run) = &runs[k];
-            keys_after(self, &states.graphs()[*row], &slots.0[run.clone()])
+            compute_child_keys(self, &states.graphs()[*row], &slots.0[run.clone()])
         })?;
         Ok(keys.into_iter().flatten().collect())
     }
@@ -72,7 +75,7 @@ mod tests {
             .unwrap()
     }
 
-    /// A path a - b - c with nodes of classes 0, 1, 0, and its two other labellings.
+    /// Returns a path a - b - c with nodes of classes 0, 1, 0, and its two other labellings.
     fn paths() -> GraphStates {
         let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
         let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
@@ -81,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_tell_labels_apart_only_where_they_mean_something() {
+    fn keys_depend_on_labels_only_if_labels_have_a_meaning() {
         let labelled = env(Semantics::Labelled, 0).keys(&paths());
         assert!(labelled[0] != labelled[1] && labelled[1] != labelled[2]);
         let free = env(Semantics::UpToIsomorphism, 0);
         let keys = free.keys(&paths());
         assert!(keys[0] == keys[1] && keys[1] == keys[2]);
-        // With the first node held, the one of class 1 can't stand for an end.
+        // With the first node fixed, it matters if that node is an end of the path or the middle.
         let keys = env(Semantics::UpToIsomorphism, 1).keys(&paths());
         assert!(keys[0] == keys[2] && keys[0] != keys[1]);
         assert!(free.merges_isomorphic() && !env(Semantics::Labelled, 0).merges_isomorphic());
@@ -97,12 +100,13 @@ mod tests {
     fn keys_of_children_are_those_of_stepped_states() {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             let env = env(semantics, 0);
-            // Isolated nodes of two classes: removing one and putting it back changes the labels.
+            // Removing one of these isolated nodes of two classes and adding it again changes the labels.
             let mut states = paths();
             let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0), Node::of_class(1)];
             states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());
             let masks = env.masks(Direction::Forward, &states);
-            let (mut rows, mut slots) = (Vec::new(), Vec::new());
+            let mut rows = Vec::new();
+            let mut slots = Vec::new();
             for row in 0..states.len() {
                 let exit = masks.row(row).len() as u32 - 1;
                 for slot in masks.legal_slots(row).filter(|&slot| slot != exit) {

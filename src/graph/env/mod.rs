@@ -1,4 +1,4 @@
-//! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment traits.
+//! `GraphEnv`: the environment of an action set, a schema, initial graphs, and custom rules.
 
 mod backward;
 mod classes;
@@ -24,23 +24,25 @@ pub(crate) use schema::misfit;
 pub(in crate::graph) use schema::raise;
 
 use crate::env::{Direction, Slots};
-use crate::graph::symmetry::symmetries;
+use crate::graph::symmetry::list_symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
-/// The way in which the legal backward actions of an environment are found.
+/// The method by which the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
-    /// Each backward move that an action type names is made on a copy. It is legal if the parent is reachable, still contains the
-    /// initial graph, and allows the forward move. Right for any environment and any action type, and slow.
+    /// Each backward move that an action type allows is tried on a copy. It is legal if the parent is
+    /// reachable, still contains the initial graph, and allows the forward move. This is correct for any
+    /// environment and any action type, but slow.
     Derived,
-    /// The backward masks of the action types are exact as they stand, less what
-    /// [`GraphRules::restrict_backward`] forbids. [`contract::check_graph_env`](crate::contract::check_graph_env) compares them with
-    /// the derived ones.
+    /// The backward masks of the action types are used, without the moves that
+    /// [`GraphRules::restrict_backward`] forbids. This is fast, but correct only if these masks are exact.
+    /// [`contract::check_graph_env`](crate::contract::check_graph_env) compares them with the derived ones.
     ByType,
 }
 
-/// An environment that builds graphs: its action types, what graphs are made of, where it starts, and an author's [`GraphRules`].
+/// An environment that builds graphs, from action types, a [`GraphSchema`], initial graphs and custom
+/// [`GraphRules`].
 ///
 /// It implements [`Env`](crate::env::Env), [`DiscreteEnv`](crate::env::DiscreteEnv) and
 /// [`EnumerableEnv`](crate::env::EnumerableEnv).
@@ -53,7 +55,7 @@ pub enum BackwardRule {
 /// struct Tournament;
 ///
 /// impl GraphRules for Tournament {
-///     // Called once for each action type, of which there is but one.
+///     // It is called once for each action type, and there is only one.
 ///     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
 ///         for (a, b) in graph.edges() {
 ///             moves.forbid(Move { a: b, b: a, class: 0 });
@@ -72,14 +74,15 @@ pub struct GraphEnv {
     rules: Arc<dyn GraphRules>,
     actions: ActionSet,
     schema: GraphSchema,
-    /// That of each instance, in order of their numbers.
+    /// The initial graph of each instance.
     initial: Vec<GraphState>,
-    /// The author's word on the nodes of the initial graphs, if any.
-    asked: Option<Scaffold>,
-    /// `true` if these nodes are alike, unjoined, and change places freely.
-    together: bool,
-    /// Of each initial graph whose nodes are alike, and joined or different.
-    symmetries: Vec<Vec<Vec<u32>>>,
+    /// The argument of [`with_scaffold`](Self::with_scaffold), if it was called.
+    requested_scaffold: Option<Scaffold>,
+    /// `true` if the nodes of the initial graphs are equal, unjoined, and freely interchangeable.
+    has_interchangeable_scaffold: bool,
+    /// The symmetries of each initial graph, as orders of its nodes. Empty unless [`Scaffold::Alike`] is set
+    /// and the nodes are joined or different.
+    scaffold_symmetries: Vec<Vec<Vec<u32>>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
 }
@@ -94,25 +97,32 @@ impl std::fmt::Debug for GraphEnv {
 }
 
 impl GraphEnv {
-    /// An environment without rules: [`new`](Self::new) with [`Free`].
+    /// Creates an environment without rules: [`new`](Self::new) with [`Free`].
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn free(actions: ActionSet, initial: GraphState) -> Result<Self> {
         Self::new(Free, actions, initial)
     }
 
-    /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
-    /// stay for good; up to isomorphism a step that would take one of its nodes is an error. Its nodes are alike there where they are
-    /// equal and unjoined, and told apart otherwise, unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are
-    /// the rules that forbid nothing.
+    /// Creates an environment whose trajectories start at `initial`, such as the empty graph, nodes without
+    /// edges, or a scaffold. [`Free`] are the rules that forbid nothing.
     ///
-    /// Its [schema](Self::schema) is the least that the initial graph and its action types need. Backward moves are derived, and training
-    /// corrects for symmetry, until another method says otherwise.
+    /// Graphs are built on the initial graph: undoing moves never removes its nodes and edges. Forward moves
+    /// may remove parts of it, such as those of [`Reversed`](crate::graph::Reversed).
+    ///
+    /// If states are graphs up to isomorphism, a step that would remove a node of the initial graph is an
+    /// error. These nodes are by default interchangeable if they are equal and unjoined, and distinguished
+    /// otherwise; [`with_scaffold`](Self::with_scaffold) changes this.
+    ///
+    /// The [schema](Self::schema) has the smallest limits that the initial graph and the action types need
+    /// ([`with_schema`](Self::with_schema) replaces it). Backward moves are derived
+    /// ([`with_backward`](Self::with_backward)), and training corrects for symmetry
+    /// ([`with_symmetry_correction`](Self::with_symmetry_correction)).
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for no action type, one of no class, or of so large graphs that their slots can't be
-    /// numbered in 32 bits.
+    /// [`Error::Config`](crate::Error::Config) if there is no action type, if an action type has no class, or
+    /// if graphs are so large that their slots can't be numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
         let env = Self::assembled(Arc::new(rules), actions, initial);
         env.check_settings()?;
@@ -120,12 +130,13 @@ impl GraphEnv {
         Ok(env)
     }
 
-    /// The same for graphs of this schema: of more nodes, classes or attributes than the initial graph and the library's action types
-    /// tell, which a type of your own adds.
+    /// Sets the schema of the graphs. This is needed if a custom action type adds more nodes, classes or
+    /// attributes than its [`widen`](crate::graph::GraphActionType::widen) declares.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or so large graphs that their slots can't be
-    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to it.
+    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or if graphs are so
+    /// large that their slots can't be numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for
+    /// an initial graph that doesn't keep to the schema.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
         let env = Self { schema, ..self };
         env.check_settings()?;
@@ -148,23 +159,36 @@ impl GraphEnv {
         Ok(())
     }
 
-    /// The same of parts that are known to fit.
+    /// Creates an environment like [`new`](Self::new), without checks.
     pub(crate) fn assembled(rules: Arc<dyn GraphRules>, actions: ActionSet, initial: GraphState) -> Self {
-        // A graph of another environment may have a number there.
+        // A graph of another environment may belong to another instance there.
         let initial = vec![initial.with_instance(0)];
-        let schema = GraphSchema::of(&actions, &initial);
-        let (symmetries, backward) = (Vec::new(), BackwardRule::Derived);
-        let (asked, together, corrects_symmetry) = (None, false, true);
-        let env = Self { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry };
-        Self { together: env.is_loose(), ..env }
+        let schema = GraphSchema::from_parts(&actions, &initial);
+        let mut env = Self {
+            rules,
+            actions,
+            schema,
+            initial,
+            requested_scaffold: None,
+            has_interchangeable_scaffold: false,
+            scaffold_symmetries: Vec::new(),
+            backward: BackwardRule::Derived,
+            corrects_symmetry: true,
+        };
+        env.has_interchangeable_scaffold = env.has_equal_unjoined_scaffold();
+        env
     }
 
-    /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
-    /// and a distribution of its own. The schema gets room for them. Backward moves are derived, until [`with_backward`](Self::with_backward) says
-    /// otherwise: masks by type may count on the former start, as may what the rules say of themselves.
+    /// Sets an instance for each of these initial graphs, numbered in this order. Each instance has its own
+    /// trajectories, log Z and distribution.
     ///
-    /// A network sees a graph, not where it started: no two instances may lead to the same graph, unless their nodes have
-    /// other classes. A trainer looks for such graphs before its first step.
+    /// The schema is widened to the graphs. Backward moves are derived again, until
+    /// [`with_backward`](Self::with_backward) is called, because masks by type and restrictions of the rules
+    /// may depend on the former initial graph.
+    ///
+    /// A network gets a graph without its instance. So no two instances may lead to the same graph: give
+    /// their nodes different classes if they could. A trainer checks some graphs for this before its first
+    /// step.
     ///
     /// ```
     /// use gfn::env::Env;
@@ -180,8 +204,9 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for no graph, and up to isomorphism for graphs of different numbers of
-    /// nodes; [`Error::Contract`](crate::Error::Contract) for one of another kind than the others.
+    /// [`Error::Config`](crate::Error::Config) if there is no graph and, up to isomorphism, if the graphs
+    /// have different numbers of nodes; [`Error::Contract`](crate::Error::Contract) for a graph of another
+    /// kind than the others; the errors of [`with_scaffold`](Self::with_scaffold).
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
@@ -189,15 +214,15 @@ impl GraphEnv {
         self.check_initial()?;
         self.backward = BackwardRule::Derived;
         let scaffold = self.scaffold();
-        Ok(Self { asked: self.asked, ..self.with_scaffold(scaffold)? })
+        Ok(Self { requested_scaffold: self.requested_scaffold, ..self.with_scaffold(scaffold)? })
     }
 
-    /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they are equal and
-    /// unjoined (in each instance). Where nodes are labelled, they are told apart in any case.
+    /// Sets whether the nodes of the initial graph are distinguished. By default they aren't if they are
+    /// equal and unjoined (in each instance). They always are if nodes are labelled.
     ///
-    /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
-    /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
-    /// it.
+    /// A network sees which nodes belong to the initial graph. Of nodes that aren't distinguished, it sees
+    /// only which of them a symmetry takes to each other. A network can't distinguish two graphs that differ
+    /// only in which edges belong to the initial graph.
     ///
     /// ```
     /// use gfn::env::StateGraph;
@@ -206,7 +231,7 @@ impl GraphEnv {
     /// let ring = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &ring)?;
     /// let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 4));
     /// let env = GraphEnv::new(Free, grown, ring)?;
-    /// // The ring, and the ring with a node on any of its three.
+    /// // The states are the ring, and the ring with a node at any of its three nodes.
     /// assert_eq!(StateGraph::build(&env, 10)?.len(), 1 + 3);
     /// let env = env.with_scaffold(Scaffold::Alike)?;
     /// assert_eq!(StateGraph::build(&env, 10)?.len(), 1 + 1);
@@ -214,36 +239,39 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) where nodes are alike for an initial graph of more than 256 nodes or 1,000
-    /// symmetries, and for several instances whose symmetries differ; those of
+    /// With [`Scaffold::Alike`], [`Error::Config`](crate::Error::Config) for an initial graph of more than
+    /// 256 nodes or 1,000 symmetries and for instances whose symmetries differ, and the errors of
     /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
-        let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
-        self.asked = Some(scaffold);
-        self.together = alike && self.is_loose();
-        let graphs = self.initial.iter().filter(|_| alike && !self.together);
-        self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
-        if self.symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
+        let is_alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
+        self.requested_scaffold = Some(scaffold);
+        self.has_interchangeable_scaffold = is_alike && self.has_equal_unjoined_scaffold();
+        let graphs = self.initial.iter().filter(|_| is_alike && !self.has_interchangeable_scaffold);
+        self.scaffold_symmetries = graphs.map(list_symmetries).collect::<Result<_>>()?;
+        if self.scaffold_symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
         }
         Ok(self)
     }
 
-    /// `true` if initial graphs are of equal nodes without edges, to which labels give no meaning. A single
-    /// node is told apart from later ones in any case.
-    fn is_loose(&self) -> bool {
-        let equal = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
-        let loose = |graph: &GraphState| graph.n_edges() == 0 && equal(graph);
-        self.actions.semantics() == Semantics::UpToIsomorphism && self.n_fixed() > 1 && self.initial.iter().all(loose)
+    /// `true` if the initial graphs have several equal nodes without edges, and labels have no meaning. A
+    /// single node is always distinguished from later ones.
+    fn has_equal_unjoined_scaffold(&self) -> bool {
+        let has_equal_nodes = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
+        self.actions.semantics() == Semantics::UpToIsomorphism
+            && self.n_fixed() > 1
+            && self.initial.iter().all(|graph| graph.n_edges() == 0 && has_equal_nodes(graph))
     }
 
+    /// Checks that there are initial graphs, that they have the same number of nodes if labels have no
+    /// meaning, and that they keep to the schema.
     fn check_initial(&self) -> Result<()> {
         let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
         if n_nodes.is_empty() {
             return Err(Error::config("initial graphs", "none", "one for each instance"));
         }
-        // Nodes of the initial graph are told from later ones by their label.
+        // Nodes of the initial graph are distinguished from later ones by their label.
         if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
             let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
                             from later ones by their label";
@@ -252,22 +280,25 @@ impl GraphEnv {
         self.initial.iter().try_for_each(|graph| self.schema.check_graph(graph))
     }
 
-    /// The same, with its legal backward moves found in this way.
+    /// Sets the method by which legal backward moves are found. The default is [`BackwardRule::Derived`].
     #[must_use]
     pub fn with_backward(mut self, rule: BackwardRule) -> Self {
         self.backward = rule;
         self
     }
 
-    /// The same, with training corrected for symmetry (the default) or not: |Aut(G)| R(G) in place of R(G), up to isomorphism.
+    /// Sets whether training corrects for symmetry, which is the default: up to isomorphism, it uses |Aut(G)|
+    /// R(G) instead of R(G).
     #[must_use]
     pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
         self.corrects_symmetry = corrects_symmetry;
         self
     }
 
-    /// Replaces the rules by those that `make` builds from them. The new rules must forward every method that they don't change: a
-    /// method that they leave out has its default.
+    /// Replaces the rules by the rules that `make` builds from them.
+    ///
+    /// The new rules must forward every method that they don't change. A method that they don't implement has
+    /// its default, not that of the old rules.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -296,36 +327,38 @@ impl GraphEnv {
         Self { rules: Arc::new(make(self.rules)), ..self }
     }
 
-    /// The author's rules.
+    /// The rules of the environment.
     #[must_use]
     pub fn rules(&self) -> &dyn GraphRules {
         self.rules.as_ref()
     }
 
-    /// The action types; their semantics decides when two graphs are the same object.
+    /// The action types, whose [semantics](ActionSet::semantics) determines whether two graphs are the same
+    /// object.
     #[must_use]
     pub fn actions(&self) -> &ActionSet {
         &self.actions
     }
 
-    /// The parts that the graphs are made of.
+    /// The limits of nodes, classes and attributes of the graphs.
     #[must_use]
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
     }
 
-    /// Where the trajectories of each instance start.
+    /// The graph at which the trajectories of each instance start.
     #[must_use]
     pub fn initial_graphs(&self) -> &[GraphState] {
         &self.initial
     }
 
-    /// `true` for the graph that trajectories of its instance start at.
+    /// `true` if trajectories of the graph's instance start at the graph.
     pub(crate) fn is_start(&self, graph: &GraphState) -> bool {
         self.initial.get(graph.instance() as usize) == Some(graph)
     }
 
-    /// The graph that the trajectory of this one started at; the graph itself if it is of no instance of this environment.
+    /// Returns the initial graph of the graph's instance; the graph itself if this environment doesn't have
+    /// the instance.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
@@ -333,10 +366,14 @@ impl GraphEnv {
     /// The treatment of the nodes of the initial graph.
     #[must_use]
     pub fn scaffold(&self) -> Scaffold {
-        self.asked.unwrap_or(if self.is_loose() { Scaffold::Alike } else { Scaffold::ToldApart })
+        self.requested_scaffold.unwrap_or(if self.has_equal_unjoined_scaffold() {
+            Scaffold::Alike
+        } else {
+            Scaffold::ToldApart
+        })
     }
 
-    /// The way in which legal backward moves are found.
+    /// The method by which legal backward moves are found.
     #[must_use]
     pub fn backward_rule(&self) -> BackwardRule {
         self.backward
@@ -348,18 +385,18 @@ impl GraphEnv {
         self.corrects_symmetry
     }
 
-    /// The class of each label: labels of one class look the same to a network. Up to isomorphism all nodes behind the
-    /// initial ones share the last class.
+    /// Returns the class of each label. A network can't distinguish labels of one class. Up to isomorphism,
+    /// all nodes after the initial ones share the last class.
     pub(crate) fn label_classes(&self) -> Vec<u32> {
         let fixed = self.n_fixed() as u32;
-        match (self.actions.semantics(), self.symmetries.first()) {
+        match (self.actions.semantics(), self.scaffold_symmetries.first()) {
             (Semantics::Labelled, _) => (0..self.schema.max_nodes as u32).collect(),
             (Semantics::UpToIsomorphism, _) if fixed == 0 => Vec::new(),
-            (Semantics::UpToIsomorphism, _) if self.together => {
+            (Semantics::UpToIsomorphism, _) if self.has_interchangeable_scaffold => {
                 (0..=fixed).map(|a| u32::from(a == fixed)).take(self.schema.max_nodes).collect()
             }
             (Semantics::UpToIsomorphism, None) => (0..=fixed).take(self.schema.max_nodes).collect(),
-            // The smallest label that a symmetry takes to this one.
+            // The class is the smallest label that a symmetry takes to this one.
             (Semantics::UpToIsomorphism, Some(symmetries)) => {
                 let orbit = |a: usize| symmetries.iter().map(|order| order[a]).min().unwrap_or(a as u32);
                 (0..fixed as usize).map(orbit).chain([fixed]).collect()
@@ -367,16 +404,19 @@ impl GraphEnv {
         }
     }
 
-    /// The correction of training, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
-    /// held, and the symmetries of these where they are alike.
+    /// Returns ln |Aut| of a graph, by which training corrects for symmetry up to isomorphism.
+    ///
+    /// It is [`GraphRules::log_automorphisms`] with the nodes of the initial graph fixed. If these nodes are
+    /// [alike](Scaffold::Alike), the ln of the number of their symmetries that the graph has is added.
     ///
     /// # Errors
-    /// Those of the rules.
+    /// Returns the errors of the rules, and those of
+    /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical) if nodes are alike.
     pub fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
         Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph)?)
     }
 
-    /// Nodes that symmetries leave where they are: those of the initial graph, which come first.
+    /// The number of nodes of the initial graph. They are the first nodes of each graph.
     pub(crate) fn n_fixed(&self) -> usize {
         self.initial[0].n_nodes()
     }

@@ -1,9 +1,9 @@
 use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 
-/// The moves of one action type that a graph allows, which [`GraphRules`](super::GraphRules) restrict.
+/// The legal moves of one action type in a graph, which [`GraphRules`](super::GraphRules) restrict.
 ///
-/// Moves are named by their nodes and their column, as [`Move`] has it; undirected pairs and edges may be named either way round.
-/// Moves are gone through row by row, in the order of the type's anchor.
+/// A [`Move`] has the labels of its nodes and its column. Undirected pairs and edges may be named in either
+/// order. Iterators return moves row by row, in the order of the type's anchor.
 #[derive(Debug)]
 pub struct MoveMask<'a> {
     graph: GraphView<'a>,
@@ -24,7 +24,7 @@ impl<'a> MoveMask<'a> {
         Self { graph, kind, action_type, head, legal }
     }
 
-    /// The place of the action type in its set.
+    /// The index of the action type in its set.
     #[must_use]
     pub fn kind(&self) -> ActionKind {
         self.kind
@@ -36,19 +36,19 @@ impl<'a> MoveMask<'a> {
         self.action_type.name()
     }
 
-    /// The part of the graph that a row of moves belongs to.
+    /// The part of the graph to which a row of moves belongs.
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         self.head.anchor
     }
 
-    /// Columns: moves per node, edge or pair.
+    /// The number of columns, which is the number of moves per graph, node, edge or pair of nodes.
     #[must_use]
     pub fn width(&self) -> usize {
         self.head.width
     }
 
-    /// The slot of a move; `None` for one that the graph doesn't have.
+    /// Returns the slot of a move; `None` if the graph doesn't have the move.
     fn slot(&self, action: Move) -> Option<usize> {
         let n = self.graph.n_nodes() as u32;
         let Move { a, b, class } = action;
@@ -64,7 +64,7 @@ impl<'a> MoveMask<'a> {
         is_there.then(|| self.head.encode(&self.graph, Move { a, b, class }))
     }
 
-    /// Forbids a move; nothing happens where there is no such move, or it is forbidden already.
+    /// Forbids a move. Nothing happens if the graph doesn't have the move, or if it is forbidden already.
     pub fn forbid(&mut self, action: Move) {
         if let Some(legal) = self.slot(action).and_then(|slot| self.legal.get_mut(slot)) {
             *legal = false;
@@ -76,42 +76,43 @@ impl<'a> MoveMask<'a> {
         self.legal.fill(false);
     }
 
-    /// `true` if a move is allowed as yet.
+    /// Returns `true` if a move is still allowed.
     #[must_use]
     pub fn allows(&self, action: Move) -> bool {
         self.slot(action).is_some_and(|slot| self.legal[slot])
     }
 
-    /// `true` if any move is.
+    /// Returns `true` if at least one move is still allowed.
     #[must_use]
     pub fn any(&self) -> bool {
         self.legal.contains(&true)
     }
 
-    /// The moves that are allowed as yet.
+    /// Returns the moves that are still allowed.
     pub fn allowed(&self) -> impl Iterator<Item = Move> + '_ {
         let legal = self.legal.iter().enumerate().filter(|(_, legal)| **legal);
         legal.map(|(slot, _)| self.head.decode(&self.graph, slot))
     }
 
-    /// Forbids those of the allowed moves of which `keep` is false.
+    /// Keeps only the allowed moves for which `keep` returns `true`, and forbids the others.
     pub fn retain(&mut self, mut keep: impl FnMut(Move) -> bool) {
-        let (width, n) = (self.head.width.max(1), self.graph.n_nodes().max(1));
-        let mut of_row = |row: &mut [bool], a: u32, b: u32| {
+        let width = self.head.width.max(1);
+        let n = self.graph.n_nodes().max(1);
+        let mut retain_row = |row: &mut [bool], a: u32, b: u32| {
             for (class, legal) in (0..).zip(row).filter(|(_, legal)| **legal) {
                 *legal = keep(Move { a, b, class });
             }
         };
         match self.head.anchor {
-            Anchor::Graph => of_row(self.legal, 0, 0),
-            Anchor::Node => (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| of_row(row, a, 0)),
+            Anchor::Graph => retain_row(self.legal, 0, 0),
+            Anchor::Node => (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| retain_row(row, a, 0)),
             Anchor::Edge => {
                 let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
-                rows.for_each(|((a, b, _), row)| of_row(row, a, b));
+                rows.for_each(|((a, b, _), row)| retain_row(row, a, b));
             }
             Anchor::NodePair => {
                 for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
-                    (0..).zip(rows.chunks_mut(width)).for_each(|(b, row)| of_row(row, a, b));
+                    (0..).zip(rows.chunks_mut(width)).for_each(|(b, row)| retain_row(row, a, b));
                 }
             }
         }
@@ -133,9 +134,9 @@ mod tests {
         graph
     }
 
-    /// The moves of each anchor, by both ways of taking away, are those that the slots of the block stand for.
+    /// For each anchor, `allowed`, `forbid` and `retain` agree with the slots of the block.
     #[test]
-    fn moves_are_the_slots_that_they_stand_for() {
+    fn moves_agree_with_their_slots() {
         let set = SetEdgeAttr::new(&[2, 1]).unwrap();
         let types: [&dyn GraphActionType; 4] =
             [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &set];
@@ -153,16 +154,16 @@ mod tests {
                         .collect();
                 assert_eq!(moves, legal.iter().map(|&slot| head.decode(&graph, slot)).collect::<Vec<_>>());
                 assert!(legal.len() > 2);
-                for (&slot, &gone) in legal.iter().zip(&moves) {
+                for (&slot, &removed) in legal.iter().zip(&moves) {
                     let mut expected = all.clone();
                     expected[slot] = false;
                     let (mut forbidden, mut retained) = (all.clone(), all.clone());
                     let mut mask = MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut forbidden);
-                    assert!(mask.allows(gone));
-                    mask.forbid(gone);
-                    assert!(!mask.allows(gone));
+                    assert!(mask.allows(removed));
+                    mask.forbid(removed);
+                    assert!(!mask.allows(removed));
                     MoveMask::new((&graph).into(), ActionKind(0), action_type, head, &mut retained)
-                        .retain(|action| action != gone);
+                        .retain(|action| action != removed);
                     assert_eq!((&forbidden, &retained), (&expected, &expected));
                 }
             }
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_move_forbids_nothing() {
+    fn a_move_that_does_not_exist_forbids_nothing() {
         let graph = tailed(GraphKind::Undirected);
         let edge = AddEdge::new(2);
         let head = edge.head(Direction::Forward).unwrap();
@@ -178,16 +179,16 @@ mod tests {
         edge.mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut legal);
         let all = legal.clone();
         let mut mask = MoveMask::new((&graph).into(), ActionKind(0), &edge, head, &mut legal);
-        for none in [(0, 4, 0), (4, 0, 0), (0, 3, 2), (0, 1, 0)] {
-            mask.forbid(Move { a: none.0, b: none.1, class: none.2 });
+        for missing in [(0, 4, 0), (4, 0, 0), (0, 3, 2), (0, 1, 0)] {
+            mask.forbid(Move { a: missing.0, b: missing.1, class: missing.2 });
         }
         assert!(mask.any() && mask.allowed().count() == all.iter().filter(|legal| **legal).count());
-        // Either way round is the same pair.
+        // The pair (3, 0) is the pair (0, 3).
         mask.forbid(Move { a: 3, b: 0, class: 1 });
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();
         assert!(!mask.any());
-        // An edge that isn't there has no row that could be another's.
+        // An edge that doesn't exist has no row, so no row of another edge changes.
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];

@@ -1,4 +1,4 @@
-//! What a policy sees of a graph, where what can still come of it doesn't depend on all of it.
+//! Reduced graphs: the part of a graph that a policy sees, if the rest doesn't affect its future.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -7,7 +7,8 @@ use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{Anchor, Edge, GraphArrays, GraphEnv, GraphState, GraphStates, Node};
 use crate::{Error, Result, parallel};
 
-/// The part of a graph that its future depends on: some of its nodes, and some edges between them ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
+/// The part of a graph on which its future depends: some of its nodes, and some edges between them
+/// ([`GraphRules::reduced`](crate::graph::GraphRules::reduced)).
 ///
 /// ```
 /// use gfn::graph::{GraphFormat, ReducedGraph};
@@ -23,13 +24,15 @@ pub struct ReducedGraph {
 }
 
 impl ReducedGraph {
-    /// The nodes that stay, and of the edges between them those that do (of an undirected edge, the smaller end comes first).
+    /// Creates the part of the nodes for which `stays` returns `true`, and of the edges between them for
+    /// which `edge_stays` does. The smaller node of an undirected edge is its first argument.
     #[must_use]
     pub fn new(graph: &GraphState, stays: impl Fn(u32) -> bool, edge_stays: impl Fn(u32, u32) -> bool) -> Self {
         let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
         let mut is_there = vec![false; graph.n_nodes()];
         nodes.iter().for_each(|&a| is_there[a as usize] = true);
-        let (adjacency, mut edges) = (graph.adjacency(), Vec::new());
+        let adjacency = graph.adjacency();
+        let mut edges = Vec::new();
         for &a in &nodes {
             let ends = adjacency.ones(a as usize).filter(|&b| is_there[b]).map(|b| b as u32);
             edges.extend(ends.filter(|&b| (graph.is_directed() || a < b) && edge_stays(a, b)).map(|b| (a, b)));
@@ -43,15 +46,15 @@ impl ReducedGraph {
         &self.nodes
     }
 
-    /// The ends of its edges, by their labels in the whole graph, ascending.
+    /// The nodes of its edges, by their labels in the whole graph, ascending.
     #[must_use]
     pub fn edges(&self) -> &[(u32, u32)] {
         &self.edges
     }
 
-    /// As a network reads it. Where it doesn't see labels, equal nodes stand together, so that graphs that differ in no more than what their
-    /// nodes are called come out equal more often.
-    fn list(&self, graph: &GraphState, sees_labels: bool) -> Listed {
+    /// Lists nodes and edges for a network. If it doesn't see labels, nodes are sorted by weight, so that
+    /// graphs that differ only in their labels result in equal lists more often.
+    fn list_for_network(&self, graph: &GraphState, sees_labels: bool) -> NetworkGraph {
         let node = |a: u32| graph.node(a).unwrap_or_default();
         let mut labels = self.nodes.clone();
         if !sees_labels {
@@ -59,70 +62,75 @@ impl ReducedGraph {
         }
         let mut place = vec![0; graph.n_nodes()];
         (0..).zip(&labels).for_each(|(k, &a)| place[a as usize] = k);
-        let weighted = graph.has_edge_weights();
+        let has_weights = graph.has_edge_weights();
         let edge = |&(a, b): &(u32, u32)| {
-            let weight = if weighted { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
+            let weight = if has_weights { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
             let (a, b) = (place[a as usize], place[b as usize]);
             if graph.is_directed() || a < b { (a, b, weight) } else { (b, a, weight) }
         };
         let mut edges: Vec<(u32, u32, Edge)> = self.edges.iter().map(edge).collect();
         edges.sort_unstable_by_key(|&(a, b, _)| (a, b));
-        Listed { nodes: labels.iter().map(|&a| node(a)).collect(), edges, labels }
+        NetworkGraph { nodes: labels.iter().map(|&a| node(a)).collect(), edges, labels }
     }
 }
 
-/// A reduced graph as a network reads it.
-struct Listed {
+/// The nodes and edges of a reduced graph for a network.
+struct NetworkGraph {
     nodes: Vec<Node>,
     edges: Vec<(u32, u32, Edge)>,
-    /// Of its nodes in the whole graph.
+    /// The labels of its nodes in the whole graph.
     labels: Vec<u32>,
 }
 
-/// Reduced graphs of a batch of states, equal ones listed once, and the way back to the slots of the states.
+/// The reduced graphs of a batch of states, without duplicates, and the map from the rows of states to their
+/// rows.
 pub(crate) struct ReducedStates {
-    /// What a network is asked about.
+    /// The distinct reduced graphs, which are the input of the network.
     pub(crate) arrays: GraphArrays,
-    /// The reduced graph of each state.
+    /// The index of each state's reduced graph.
     pub(crate) of: Vec<usize>,
-    /// The row of each node of each state, `None` of a node that is left out; states start at `node_ptr`.
+    /// The row of each node of each state in `arrays`; `None` if the node is left out. `node_ptr` has the
+    /// first entry of each state.
     rows: Vec<Option<usize>>,
     node_ptr: Vec<usize>,
 }
 
 impl ReducedStates {
-    /// `None` where the environment's rules reduce nothing. States aren't merged where something else, a condition, tells them apart.
+    /// Reduces states; `None` if the environment's rules reduce none of them. Equal reduced graphs are merged
+    /// if `merges` is `true`; it must be `false` if states have different conditions.
     pub(crate) fn of(env: &GraphEnv, states: &GraphStates, sees_labels: bool, merges: bool) -> Option<Self> {
         let graphs = states.graphs();
         let reduced = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
-            Some(env.rules().reduced(graph)?.list(graph, sees_labels))
+            Some(env.rules().reduced(graph)?.list_for_network(graph, sees_labels))
         });
         if reduced.iter().all(Option::is_none) {
             return None;
         }
-        let whole = |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true).list(graph, sees_labels);
-        let listed: Vec<Listed> =
+        let whole =
+            |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true).list_for_network(graph, sees_labels);
+        let listed: Vec<NetworkGraph> =
             graphs.iter().zip(reduced).map(|(graph, listed)| listed.unwrap_or_else(|| whole(graph))).collect();
-        let seen = |k: usize| {
-            let Listed { nodes, edges, labels } = &listed[k];
+        let content = |k: usize| {
+            let NetworkGraph { nodes, edges, labels } = &listed[k];
             (nodes, edges, sees_labels.then_some(labels))
         };
         let grouping = if merges {
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
-            let hashes: Vec<u64> = (0..listed.len()).map(|k| hasher.hash_one(seen(k))).collect();
-            Grouping::by(&hashes, |i, j| seen(i) == seen(j))
+            let hashes: Vec<u64> = (0..listed.len()).map(|k| hasher.hash_one(content(k))).collect();
+            Grouping::by(&hashes, |i, j| content(i) == content(j))
         } else {
             Grouping::identity(graphs.len())
         };
         let mut arrays = GraphArrays::new(graphs[0].kind());
-        for Listed { nodes, edges, labels } in grouping.first.iter().map(|&first| &listed[first]) {
-            arrays.list(nodes.iter().copied(), edges.iter().copied());
+        for NetworkGraph { nodes, edges, labels } in grouping.first.iter().map(|&first| &listed[first]) {
+            arrays.push_unchecked(nodes.iter().copied(), edges.iter().copied());
             if sees_labels {
                 let start = arrays.labels.len() - labels.len();
                 arrays.labels[start..].copy_from_slice(labels);
             }
         }
-        let (mut rows, mut node_ptr) = (Vec::new(), vec![0]);
+        let mut rows = Vec::new();
+        let mut node_ptr = vec![0];
         for ((graph, listed), &group) in graphs.iter().zip(&listed).zip(&grouping.of) {
             let start = rows.len();
             rows.resize(start + graph.n_nodes(), None);
@@ -132,10 +140,11 @@ impl ReducedStates {
         Some(Self { arrays, of: grouping.of, rows, node_ptr })
     }
 
-    /// The rows of a network's blocks, for each row of the states' blocks.
+    /// Finds the row of the network's blocks for each row of the states' blocks.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a legal move at a node that was left out, and for moves at edges or pairs of nodes.
+    /// [`Error::Contract`] for a legal move at a node that is left out, and for action types at edges or
+    /// pairs of nodes.
     pub(crate) fn rows_of_blocks(&self, env: &GraphEnv, masks: &Masks) -> Result<Vec<BlockRows>> {
         let mut starts = masks.slot_ptr[..masks.len()].to_vec();
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
@@ -150,7 +159,7 @@ impl ReducedStates {
                             nodes.iter().zip(legal).position(|(row, legal)| row.is_none() && legal.contains(&true));
                         if let Some(node) = lost {
                             let detail = format!("{} at node {node} of state {state} is legal", action_type.name());
-                            return Err(Error::contract(LEFT_OUT, detail));
+                            return Err(Error::contract(EXPECTED_NO_MOVE_LEFT_OUT, detail));
                         }
                     }
                     let read = self.rows.iter().map(|row| row.unwrap_or(0)).collect();
@@ -158,7 +167,7 @@ impl ReducedStates {
                 }
                 Anchor::Edge | Anchor::NodePair => {
                     let detail = format!("{} ({}) has moves of {:?}", action_type.name(), masks.direction, head.anchor);
-                    return Err(Error::contract(OF_NODES, detail));
+                    return Err(Error::contract(EXPECTED_MOVES_OF_NODES, detail));
                 }
             };
             for (start, ends) in starts.iter_mut().zip(block.row_ptr.windows(2)) {
@@ -170,26 +179,27 @@ impl ReducedStates {
     }
 }
 
-/// Rows of one block.
+/// The rows of one block of logits.
 pub(crate) struct BlockRows {
-    /// The number of those that a network gives of the reduced graphs.
+    /// The number of rows that a network returns for the reduced graphs.
     pub(crate) given: usize,
-    /// The one that each row of the states' block reads; any, of a node that was left out.
+    /// The index of the network's row for each row of the states' block. It is arbitrary for nodes that are
+    /// left out.
     pub(crate) read: Vec<usize>,
 }
 
-/// Checks that what rules reduce states to has all that is legal there.
+/// Checks that the reduced graphs of states contain all nodes with legal moves.
 ///
 /// # Errors
-/// Those of [`ReducedStates::rows_of_blocks`].
+/// Returns the errors of [`ReducedStates::rows_of_blocks`].
 pub(crate) fn check_reduced(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let Some(reduced) = ReducedStates::of(env, states, true, true) else { return Ok(()) };
     let directions = [Direction::Forward, Direction::Backward];
     directions.iter().try_for_each(|&direction| reduced.rows_of_blocks(env, &env.masks(direction, states)).map(drop))
 }
 
-const LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
-const OF_NODES: &str = "where `GraphRules::reduced` reduces graphs, moves are of nodes or of the graph";
+const EXPECTED_NO_MOVE_LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
+const EXPECTED_MOVES_OF_NODES: &str = "where `GraphRules::reduced` reduces graphs, moves are of nodes or of the graph";
 
 #[cfg(test)]
 mod tests {
@@ -202,9 +212,9 @@ mod tests {
     use crate::policy::{GraphPolicy, Policy};
     use crate::quantity::{Quantities, Quantity};
 
-    /// Leaves out nodes that are marked, and, if it is wrong, the first one that isn't.
+    /// Rules that leave out marked nodes, and the first unmarked node, too, if `is_right` is `false`.
     struct Marks {
-        right: bool,
+        is_right: bool,
     }
 
     impl GraphRules for Marks {
@@ -214,11 +224,11 @@ mod tests {
         fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
             let open = |a: u32| graph.node(a).unwrap_or_default().attributes.is_unset();
             let first = (0..).find(|&a| open(a));
-            Some(ReducedGraph::new(graph, |a| open(a) && (self.right || Some(a) != first), |_, _| true))
+            Some(ReducedGraph::new(graph, |a| open(a) && (self.is_right || Some(a) != first), |_, _| true))
         }
     }
 
-    fn marked(graph: &GraphState, a: u32) -> GraphState {
+    fn mark(graph: &GraphState, a: u32) -> GraphState {
         let mut graph = graph.clone();
         let mut node = graph.node(a).unwrap();
         node.attributes.set(0, 1);
@@ -226,11 +236,11 @@ mod tests {
         graph
     }
 
-    fn env(right: bool) -> GraphEnv {
+    fn env(is_right: bool) -> GraphEnv {
         let edges = [(0, 1), (1, 2), (2, 3)].map(|(a, b)| (a, b, Edge::default()));
         let path = GraphState::from_parts(crate::graph::GraphKind::Undirected, &[Node::default(); 4], &edges).unwrap();
         let actions = ActionSet::new(Semantics::Labelled).with(SetNodeAttr::new(&[1]).unwrap());
-        GraphEnv::new(Marks { right }, actions, path).unwrap().with_backward(crate::graph::BackwardRule::ByType)
+        GraphEnv::new(Marks { is_right }, actions, path).unwrap().with_backward(crate::graph::BackwardRule::ByType)
     }
 
     #[test]
@@ -249,7 +259,7 @@ mod tests {
             assert!(message.contains("leaves out") && message.contains("set_node_attr at node 0"), "{message}");
         }
         let right = env(true);
-        let nothing_left = (0..4).fold(right.initial_graphs()[0].clone(), |graph, a| marked(&graph, a));
+        let nothing_left = (0..4).fold(right.initial_graphs()[0].clone(), |graph, a| mark(&graph, a));
         let states = GraphStates::from(vec![nothing_left, right.initial_graphs()[0].clone()]);
         check_reduced(&right, &states).unwrap();
         // All nodes of all states may be left out.
@@ -257,16 +267,16 @@ mod tests {
         assert_eq!(pf.masks().legal_slots(0).collect::<Vec<_>>(), [4]);
     }
 
-    /// Gives a row less than there are nodes, or a flow more than there are graphs.
+    /// A network that returns a row less than there are nodes, or a flow more than there are graphs.
     struct Misshapen {
         net: GraphNet,
-        of_flows: bool,
+        has_wrong_flows: bool,
     }
 
     impl crate::nn::GraphNetwork for Misshapen {
         fn forward(&self, batch: &crate::graph::GraphBatch<'_>, wants: Quantities) -> Result<crate::nn::NetworkOutput> {
             let mut output = self.net.forward(batch, wants)?;
-            if self.of_flows {
+            if self.has_wrong_flows {
                 let flows = tch::Tensor::zeros([batch.len() as i64 + 1], (tch::Kind::Float, tch::Device::Cpu));
                 output.values.insert(Quantity::LogFlow, flows);
             } else if let Some(blocks) = &mut output.pf {
@@ -280,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_other_shapes_than_the_reduced_graphs_are_refused() {
+    fn outputs_of_other_shapes_than_the_reduced_graphs_are_refused() {
         let env = env(true);
         let states = crate::env::Env::initial(&env, &[0; 2]);
-        for (of_flows, words) in [(false, "set_node_attr"), (true, "LogFlow")] {
+        for (has_wrong_flows, words) in [(false, "set_node_attr"), (true, "LogFlow")] {
             let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
             let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0)).unwrap();
-            let policy = GraphPolicy(Misshapen { net, of_flows });
+            let policy = GraphPolicy(Misshapen { net, has_wrong_flows });
             let error = policy.evaluate(&env, &states, None, Quantity::LogPf | Quantity::LogFlow).unwrap_err();
             assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(words), "{error}");
         }
@@ -306,17 +316,13 @@ mod tests {
         assert!(message.contains("moves are of nodes") && message.contains("add_edge"), "{message}");
     }
 
-    /// Graphs that are equal but for what their nodes are called are one, for who sees no labels.
+    /// Graphs that differ only in labels are merged if the network sees no labels.
     #[test]
     fn equal_reduced_graphs_are_listed_once() {
         let env = env(true);
         let path = &env.initial_graphs()[0];
-        // An edge is left, and in the last one two nodes without any.
-        let states = GraphStates::from(vec![
-            marked(&marked(path, 0), 1),
-            marked(&marked(path, 2), 3),
-            marked(&marked(path, 1), 2),
-        ]);
+        // The first two states have an edge left, the last one two nodes without an edge.
+        let states = GraphStates::from(vec![mark(&mark(path, 0), 1), mark(&mark(path, 2), 3), mark(&mark(path, 1), 2)]);
         for (sees_labels, of) in [(false, [0, 0, 1]), (true, [0, 1, 2])] {
             let reduced = ReducedStates::of(&env, &states, sees_labels, true).unwrap();
             assert_eq!(reduced.of, of);

@@ -1,8 +1,8 @@
-//! Graphs under other labels: at random, and as walks that were taken backwards are replayed forwards.
+//! Graphs under other labels: random ones, and those of backward walks that are replayed forward.
 //!
-//! Going back, nodes leave in an order that has nothing to do with their labels, and later labels shift down. A walk is stored
-//! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
-//! insertion instead.
+//! A backward walk removes nodes in an order that doesn't depend on their labels, and later labels shift
+//! down. The walk is stored as forward moves, each with the labels of its parent. If it is replayed from the
+//! initial graph, nodes get labels in their order of insertion instead.
 
 use smallvec::SmallVec;
 
@@ -10,9 +10,9 @@ use crate::env::{Classes, Direction, Grouping, Rows, Slots};
 use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
 use crate::{Error, Result, Rng};
 
-/// Graphs, and behind them each under other labels: nodes of the initial graph stay where they are, or go where a symmetry of it takes
-/// them if they are alike.
-pub(super) fn relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut Rng) -> (GraphStates, Classes) {
+/// Returns the graphs, followed by each graph under random labels, and the classes that pair them. Nodes of
+/// the initial graph keep their labels, or are permuted by a symmetry of it if they are alike.
+pub(super) fn append_relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut Rng) -> (GraphStates, Classes) {
     let n = states.len();
     let mut graphs = states.graphs().to_vec();
     let mut orders: Vec<SmallVec<[u32; 16]>> = Vec::with_capacity(2 * n);
@@ -31,7 +31,8 @@ pub(super) fn relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut Rng) ->
     (graphs.into(), Classes { grouping, orders })
 }
 
-/// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
+/// Renames the forward actions of backward walks to insertion order, and returns them with the final graphs
+/// of the replay. Replayed graphs are isomorphic to those of the walks.
 pub(crate) fn to_insertion_order(
     env: &GraphEnv,
     states: &GraphStates,
@@ -45,7 +46,7 @@ pub(crate) fn to_insertion_order(
     for walk in offsets.windows(2) {
         let first = states.graphs().get(walk[0]).filter(|_| walk[0] < walk[1]);
         let mut replayed = first.map_or(&env.initial_graphs()[0], |first| env.initial_of(first)).clone();
-        // label in the walked state -> label in the replayed one
+        // Node `a` of the walk's state is node `names[a]` of the replayed one.
         let mut names: Vec<u32> = (0..replayed.n_nodes() as u32).collect();
         for row in walk[0]..walk[1] {
             let before = &states.graphs()[row];
@@ -59,46 +60,48 @@ pub(crate) fn to_insertion_order(
             action_type.apply(Direction::Forward, &mut replayed, renamed)?;
             let removed = action_type.removed_nodes(Direction::Forward, before, action);
             if !removed.is_empty() {
-                names = without(&names, &removed);
+                names = remove_names(&names, &removed);
             }
             if replayed.n_nodes() == names.len() {
                 continue;
             }
-            // The labels of new nodes in the walked child are those that the backward move removed.
+            // The new nodes have the labels of the nodes that the backward move removed from the child.
             let child = states.graphs().get(row + 1).filter(|_| row + 1 < walk[1]);
             let undo = child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
             let added = match (child, undo) {
                 (Some(child), Some((_, _, undo))) => action_type.removed_nodes(Direction::Backward, child, undo),
-                // The walk ends with this move, without an exit: nothing was taken back that would name the new nodes.
+                // The walk ends with this move, without an exit, so no backward move names the new nodes.
                 _ => (names.len() as u32..replayed.n_nodes() as u32).collect(),
             };
-            names =
-                with(&names, &added, replayed.n_nodes()).ok_or_else(|| unnamed(action_type.name(), action, before))?;
+            names = insert_names(&names, &added, replayed.n_nodes())
+                .ok_or_else(|| unnamed_nodes_error(action_type.name(), action, before))?;
         }
         terminal.push(replayed);
     }
     Ok((Slots(out), terminal.into()))
 }
 
-/// The names that are left when the nodes `gone` are: names and labels behind them shift down.
-fn without(names: &[u32], gone: &[u32]) -> Vec<u32> {
-    let old: Vec<u32> = gone.iter().filter_map(|&a| names.get(a as usize).copied()).collect();
-    let left = names.iter().enumerate().filter(|(a, _)| !gone.contains(&(*a as u32)));
-    left.map(|(_, &name)| name - old.iter().filter(|&&other| other < name).count() as u32).collect()
+/// Returns the names after the nodes `removed` are removed. Later names and labels shift down.
+fn remove_names(names: &[u32], removed: &[u32]) -> Vec<u32> {
+    let removed_names: Vec<u32> = removed.iter().filter_map(|&a| names.get(a as usize).copied()).collect();
+    let remaining = names.iter().enumerate().filter(|(a, _)| !removed.contains(&(*a as u32)));
+    let shift = |name: u32| name - removed_names.iter().filter(|&&other| other < name).count() as u32;
+    remaining.map(|(_, &name)| shift(name)).collect()
 }
 
-/// The names when nodes come in at the labels `added`, in this order by the last of `n` names; `None` unless that gives `n` names.
-fn with(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
+/// Returns the names after nodes are added at the labels `added`, with the last of `n` names in this order;
+/// `None` unless that results in `n` names.
+fn insert_names(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
     let mut old = names.iter().copied();
-    let named = (0..n as u32).map(|a| match added.iter().position(|&new| new == a) {
+    let inserted = (0..n as u32).map(|a| match added.iter().position(|&new| new == a) {
         Some(k) => Some((names.len() + k) as u32),
         None => old.next(),
     });
-    let named: Vec<u32> = named.collect::<Option<_>>()?;
-    (old.next().is_none() && names.len() + added.len() == n).then_some(named)
+    let inserted: Vec<u32> = inserted.collect::<Option<_>>()?;
+    (old.next().is_none() && names.len() + added.len() == n).then_some(inserted)
 }
 
-fn unnamed(name: &str, action: Move, before: &GraphState) -> Error {
+fn unnamed_nodes_error(name: &str, action: Move, before: &GraphState) -> Error {
     Error::contract(
         "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
         format!("undoing {name} {action:?} of {before}; `contract::check_action_type` says more"),

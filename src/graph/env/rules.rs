@@ -5,78 +5,89 @@ use crate::Result;
 use crate::env::BatchRules;
 use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
 
-/// The word of a graph environment's author beyond its parts: every method has a default that forbids nothing.
+/// The custom rules of a graph environment, which restrict its action types. Every method has a default, and
+/// the defaults forbid nothing.
 ///
-/// Forward and backward must agree: a move is legal exactly where its reverse is legal in the graph that it leads to. While backward
-/// moves are derived ([`BackwardRule::Derived`](super::BackwardRule::Derived)) they do by construction, given that
-/// [`is_reachable`](Self::is_reachable) tells the truth; [`contract::check_graph_env`](crate::contract::check_graph_env) looks.
+/// Forward and backward must agree: a move is legal if and only if its reverse is legal in the graph to which
+/// it leads. Derived backward moves ([`BackwardRule::Derived`](super::BackwardRule::Derived)) agree by
+/// construction, if [`is_reachable`](Self::is_reachable) is correct.
+/// [`contract::check_graph_env`](crate::contract::check_graph_env) tests it.
 ///
-/// Up to isomorphism they must not see labels: what they say of a graph and its moves they say of it under any other labels of the nodes
-/// behind those of the initial graph. Rules that look at "node 0", or at whether a label is even, make one object into several, and the
-/// trained distribution wrong. A trainer compares some graphs of random walks with the same under other labels.
+/// If states are graphs up to isomorphism, rules must not depend on the labels of nodes after those of the
+/// initial graph: they must return the same for a graph and its moves under any other labels of these nodes.
+/// Rules that depend on "node 0", or on even labels, split one object into several, and the trained
+/// distribution becomes wrong. A trainer compares some graphs of random walks with relabelled ones.
 pub trait GraphRules: Send + Sync {
-    /// Forbids forward moves of one action type that the type itself would allow; called once per type, the exit excepted.
+    /// Forbids forward moves that an action type allows. It is called once for each type except the exit. The
+    /// default forbids nothing.
     fn restrict(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
-    /// The same for backward moves, which remove, unset, or undo: for environments whose moves back are found by type, where the
-    /// types know less than the environment.
+    /// Forbids backward moves that an action type allows. It is called only with
+    /// [`BackwardRule::ByType`](super::BackwardRule::ByType), and is needed if the masks of the types allow
+    /// more than the environment. The default forbids nothing.
     fn restrict_backward(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
-    /// `true` if the graph may be a finished object.
+    /// Returns `true` if the graph may be a finished object. The default is `true`.
     fn can_exit(&self, _graph: &GraphState) -> bool {
         true
     }
 
-    /// False for graphs that no sequence of forward moves builds (a disconnected one, where growth is by attachment).
+    /// Returns `false` for graphs that no sequence of forward moves builds, such as disconnected graphs if
+    /// nodes are only added by attachment. The default is `true`.
     fn is_reachable(&self, _graph: &GraphState) -> bool {
         true
     }
 
-    /// The part of a graph that a policy sees of it: what is legal from here on, and what it is worth, must depend on that part alone. It keeps
-    /// whatever node a move of either direction is at. `None` (the default) where policies see all of it. Moves
-    /// are of nodes or of the graph where graphs are reduced, and a policy that is told of
-    /// [symmetry](crate::nn::Symmetry) sees whole graphs in any case.
+    /// Returns the part of a graph that a policy sees; `None`, the default, for the whole graph.
     ///
-    /// A network has less to compute then, and graphs that are equal in what matters are one to it. The number of moves made belongs to what
-    /// matters: P_B divides what an object is worth among the orders in which it is built.
+    /// This saves computation, and a network evaluates graphs with equal parts only once. All later legal
+    /// moves and rewards must depend on that part alone. It must contain every node that has a legal move in
+    /// either direction. It must also determine the number of moves so far, because P_B divides the reward of
+    /// an object among the orders in which it is built.
+    ///
+    /// Action types of such environments must have the anchor [`Graph`](crate::graph::Anchor::Graph) or
+    /// [`Node`](crate::graph::Anchor::Node). A policy whose network uses [symmetry](crate::nn::Symmetry)
+    /// always sees whole graphs.
     fn reduced(&self, _graph: &GraphState) -> Option<ReducedGraph> {
         None
     }
 
-    /// Rules that forbid on top of these, asked about a batch at once; none, by default.
+    /// Returns additional rules that are evaluated for a batch of moves at once; `None` by default.
     fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
         None
     }
 
-    /// The correction of training, up to isomorphism: ln |Aut| of a graph, its first `n_fixed` nodes (those of the initial graph) held
-    /// in place.
+    /// Returns ln |Aut| of a graph, by which training corrects for symmetry up to isomorphism. The first
+    /// `n_fixed` nodes (those of the initial graph) are fixed.
     ///
-    /// An environment whose nodes stand for what has symmetries of its own (a fragment of a molecule) gives another number.
-    /// `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold for it between any two states, as
-    /// [`contract::check_env`](crate::contract::check_env) tests.
+    /// Override it if nodes stand for parts that have symmetries themselves (such as a fragment of a
+    /// molecule). `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold between any two states, where
+    /// N is the number of moves between them; [`contract::check_env`](crate::contract::check_env) tests it.
     ///
     /// # Errors
-    /// Those of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).
+    /// Returns the errors of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).
     fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
         with_canonizer(|canonizer| canonizer.log_automorphisms(graph, n_fixed))
     }
 
-    /// The log of the number of states that are the same object as a graph, itself among them; 0, by default.
+    /// Returns the natural logarithm of the number of states that represent the same object as a graph,
+    /// including the graph itself. The default is 0.
     ///
-    /// Where it isn't, each state has that share of its object's reward ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
-    /// Trajectories must come to all of them: an initial graph that fixes one form of a ring takes the others' share away.
+    /// The reward of an object is divided equally among its states
+    /// ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)). Trajectories must reach all
+    /// of these states: if an initial graph fixes one form of a ring, the shares of the other forms are lost.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) for a graph whose object has more of them than can be counted.
+    /// [`Error`](crate::Error) if the object has more states than can be counted.
     fn log_multiplicity(&self, _graph: &GraphState) -> Result<f64> {
         Ok(0.0)
     }
 
-    /// The states that [`log_multiplicity`](Self::log_multiplicity) counts, each once, up to isomorphism one of each class; `None`
-    /// (the default) where there is no other.
+    /// Returns the states that [`log_multiplicity`](Self::log_multiplicity) counts, each once (up to
+    /// isomorphism: one per class); `None`, the default, if the graph is the only one.
     ///
     /// # Errors
-    /// [`Error`](crate::Error) for a graph whose object has more of them than can be listed.
+    /// [`Error`](crate::Error) if the object has more states than can be listed.
     fn forms(&self, _graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
         Ok(None)
     }
@@ -85,15 +96,15 @@ pub trait GraphRules: Send + Sync {
 /// A forward move of one graph of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BatchMove {
-    /// The graph's place in the batch.
+    /// The index of the graph in the batch.
     pub row: usize,
-    /// The action type's place in its set.
+    /// The index of the action type in its set.
     pub kind: ActionKind,
     /// The move.
     pub action: Move,
 }
 
-/// Shared rules, as [`GraphEnv::with_rules`](super::GraphEnv::with_rules) gives them.
+/// Shared rules, as [`GraphEnv::with_rules`](super::GraphEnv::with_rules) passes them.
 impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         (**self).restrict(graph, moves);
@@ -132,7 +143,8 @@ impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
     }
 }
 
-/// The rules that forbid nothing: any move that an action type allows, an exit anywhere.
+/// The rules that forbid nothing: any move that an action type allows is legal, and so is the exit in any
+/// graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Free;
 
@@ -145,13 +157,14 @@ mod tests {
     use crate::env::{Direction, DiscreteEnv, Env, Rows, StateGraph, random_moves};
     use crate::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, Semantics};
 
-    /// Triangles are forbidden, a graph of one edge can't be the end, and no node is left alone: graph by graph.
+    /// Rules for single graphs: an edge must not close a triangle, a graph of one edge isn't finished, and a
+    /// graph of two edges isn't reachable.
     struct Single;
 
-    /// The same, of batches.
+    /// The same rules for batches.
     struct Batched;
 
-    fn closes(graph: &GraphState, action: Move) -> bool {
+    fn closes_triangle(graph: &GraphState, action: Move) -> bool {
         let n = graph.n_nodes() as u32;
         (0..n).any(|c| graph.has_edge(action.a, c) && graph.has_edge(action.b, c))
     }
@@ -159,7 +172,7 @@ mod tests {
     impl GraphRules for Single {
         fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
             if moves.type_name() == "add_edge" {
-                moves.retain(|action| !closes(graph, action));
+                moves.retain(|action| !closes_triangle(graph, action));
             }
         }
         fn can_exit(&self, graph: &GraphState) -> bool {
@@ -173,7 +186,7 @@ mod tests {
     impl BatchRules<GraphStates, BatchMove> for Batched {
         fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
             // The first type adds nodes.
-            moves.iter().map(|m| m.kind.0 == 0 || !closes(&states.graphs()[m.row], m.action)).collect()
+            moves.iter().map(|m| m.kind.0 == 0 || !closes_triangle(&states.graphs()[m.row], m.action)).collect()
         }
         fn can_end(&self, states: &GraphStates) -> Vec<bool> {
             states.graphs().iter().map(|graph| graph.n_edges() != 1).collect()
@@ -210,11 +223,11 @@ mod tests {
                     let free = env(crate::graph::Free, semantics).masks(direction, &states);
                     forbidden += free.legal.iter().zip(&got.legal).filter(|(free, got)| free != got).count();
                 }
-                let (going, slots) = random_moves(&single.masks(Direction::Forward, &states), &mut rng);
-                states = states.select(&going);
+                let (moving, slots) = random_moves(&single.masks(Direction::Forward, &states), &mut rng);
+                states = states.select(&moving);
                 single.step(Direction::Forward, &mut states, &slots).unwrap();
             }
-            // Else nothing was compared.
+            // Otherwise the masks wouldn't test the rules.
             assert!(forbidden > 100, "{forbidden}");
         }
     }
@@ -241,24 +254,25 @@ mod tests {
             }
         }
         let env = env(Silent, Semantics::Labelled);
-        // Nothing but the exit.
+        // Only the exit is legal.
         assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 1);
     }
 
-    /// A parent that can be reached, but from which the move that led here is forbidden, isn't gone back to.
+    /// A backward move is illegal if its forward move is forbidden in the parent, even if the parent is
+    /// reachable.
     #[test]
-    fn moves_back_undo_moves_that_are_allowed() {
-        /// The first two nodes are joined first or never.
+    fn backward_moves_undo_legal_forward_moves() {
+        /// Rules by which the edge 0-1 can only be added first.
         struct First;
         impl GraphRules for First {
             fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-                moves.retain(|action| allowed(graph, action));
+                moves.retain(|action| is_allowed(graph, action));
             }
         }
         struct FirstOfBatch;
         impl BatchRules<GraphStates, BatchMove> for FirstOfBatch {
             fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
-                moves.iter().map(|m| allowed(&states.graphs()[m.row], m.action)).collect()
+                moves.iter().map(|m| is_allowed(&states.graphs()[m.row], m.action)).collect()
             }
         }
         impl GraphRules for FirstOfBatch {
@@ -266,7 +280,7 @@ mod tests {
                 Some(self)
             }
         }
-        fn allowed(graph: &GraphState, action: Move) -> bool {
+        fn is_allowed(graph: &GraphState, action: Move) -> bool {
             graph.n_edges() == 0 || (action.a.min(action.b), action.a.max(action.b)) != (0, 1)
         }
         fn edges(rules: impl GraphRules + 'static) -> GraphEnv {
@@ -277,7 +291,7 @@ mod tests {
         let states = StateGraph::build(&edges(First), 100).unwrap().states().clone();
         let back = edges(FirstOfBatch).masks(Direction::Backward, &states);
         assert_eq!(back.legal, edges(First).masks(Direction::Backward, &states).legal);
-        // 01 must stay while there is another edge; all other edges may go.
+        // The edge 0-1 must stay while there is another edge. All other edges may be removed.
         let row = states.graphs().iter().position(|graph| graph.n_edges() == 3).unwrap();
         assert_eq!(back.n_legal(row), 2);
     }

@@ -1,49 +1,54 @@
-//! The nodes of an initial graph, which are told apart or not, up to isomorphism.
+//! The nodes of an initial graph, which are distinguished or not, up to isomorphism.
 
 use super::GraphEnv;
-use crate::graph::symmetry::{Budget, Held};
+use crate::graph::symmetry::{Budget, FixedNodes};
 use crate::graph::{Canonical, GraphState, with_canonizer};
 use crate::{Result, Rng};
 
 /// The treatment of the nodes of the initial graph (a scaffold), up to isomorphism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaffold {
-    /// Each is one of its own: what grows on one atom of a benzene ring isn't what grows on another.
+    /// All nodes are distinguished: a group at one atom of a benzene ring and the same group at another atom
+    /// are different objects.
     ToldApart,
-    /// Those that a symmetry of the initial graph takes to each other are alike: what grows on one atom of a benzene
-    /// ring is what grows on any. Two graphs are one object if an isomorphism takes one to the other that is a symmetry
-    /// of the initial graph on its nodes.
+    /// Nodes that a symmetry of the initial graph takes to each other aren't distinguished: a group at any
+    /// atom of a benzene ring is the same object. Two graphs are the same object if an isomorphism between
+    /// them restricts to a symmetry of the initial graph.
     Alike,
 }
 
 impl GraphEnv {
-    /// The graph in canonical form: equal keys are one object.
+    /// Finds the canonical form of a graph. Graphs with equal keys are the same object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
         let mut budget = Budget::UNLIMITED;
         self.canonical_within(graph, &mut budget)
     }
 
-    /// The same, within the limit of the search.
+    /// Finds the canonical form like [`canonical`](Self::canonical), with a limit of the search.
     pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        let found = self.canonical_within(graph, &mut budget);
-        budget.check(graph).map(|()| found)
+        let form = self.canonical_within(graph, &mut budget);
+        budget.check(graph).map(|()| form)
     }
 
-    /// The nodes that are told from later ones.
-    fn held(&self) -> Held {
-        if self.together { Held::Together(self.n_fixed()) } else { Held::Each(self.n_fixed()) }
+    /// The nodes that are distinguished from later ones.
+    fn fixed_nodes(&self) -> FixedNodes {
+        if self.has_interchangeable_scaffold {
+            FixedNodes::AsSet(self.n_fixed())
+        } else {
+            FixedNodes::InPlace(self.n_fixed())
+        }
     }
 
-    /// Of the forms under all symmetries of the initial graph the one of least key.
+    /// Finds the canonical form of smallest key among the forms under all symmetries of the initial graph.
     fn canonical_within(&self, graph: &GraphState, budget: &mut Budget) -> Canonical {
         with_canonizer(|canonizer| {
-            let mut best = canonizer.form(graph, self.held(), budget);
-            for (order, relabelled) in self.relabelled(graph) {
+            let mut best = canonizer.find_form(graph, self.fixed_nodes(), budget);
+            for (order, relabelled) in self.relabel_by_symmetries(graph) {
                 if budget.is_exceeded {
                     break;
                 }
-                let other = canonizer.form(&relabelled, self.held(), budget);
+                let other = canonizer.find_form(&relabelled, self.fixed_nodes(), budget);
                 if other.key < best.key {
                     let order = other.order.iter().map(|&k| order[k as usize]).collect();
                     best = Canonical { order, ..other };
@@ -53,51 +58,54 @@ impl GraphEnv {
         })
     }
 
-    /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the symmetries that
-    /// hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
+    /// Returns ln of the number of symmetries of the initial graph that extend to the whole graph. |Aut| is
+    /// this number times the number of automorphisms that fix the initial nodes (orbit-stabilizer theorem).
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
         with_canonizer(|canonizer| {
-            if self.together {
-                let all = canonizer.log_automorphisms_with(graph, self.held())?;
-                // Without any there is none that holds nodes.
-                if all == 0.0 {
+            if self.has_interchangeable_scaffold {
+                let log_all = canonizer.log_automorphisms_fixing(graph, self.fixed_nodes())?;
+                // Without symmetries no second search is needed.
+                if log_all == 0.0 {
                     return Ok(0.0);
                 }
-                return Ok(all - canonizer.log_automorphisms_with(graph, Held::Each(self.n_fixed()))?);
+                return Ok(log_all - canonizer.log_automorphisms_fixing(graph, FixedNodes::InPlace(self.n_fixed()))?);
             }
-            if self.symmetries.is_empty() {
+            if self.scaffold_symmetries.is_empty() {
                 return Ok(0.0);
             }
-            let (own, mut count) = (canonizer.try_form(graph, self.held())?.key, 1);
-            for (_, relabelled) in self.relabelled(graph) {
-                count += u32::from(canonizer.try_form(&relabelled, self.held())?.key == own);
+            let key = canonizer.try_find_form(graph, self.fixed_nodes())?.key;
+            let mut count = 1;
+            for (_, relabelled) in self.relabel_by_symmetries(graph) {
+                count += u32::from(canonizer.try_find_form(&relabelled, self.fixed_nodes())?.key == key);
             }
             Ok(f64::from(count).ln())
         })
     }
 
-    /// The nodes of the initial graph that a graph has, in their own order, or where they are alike in that of a symmetry drawn at random.
+    /// Returns the nodes of the initial graph that a graph has, in their order, or in the order of a symmetry
+    /// sampled at random if they are alike.
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
-        if let Some(all) = self.symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty()) {
+        if let Some(all) = self.scaffold_symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty()) {
             let order = &all[rng.below(all.len())];
             if order.len() <= graph.n_nodes() {
                 return order.clone();
             }
         }
         let mut order: Vec<u32> = (0..n_fixed as u32).collect();
-        if self.together {
+        if self.has_interchangeable_scaffold {
             (1..n_fixed).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
         }
         order
     }
 
-    /// The graph as each symmetry of its initial graph but the identity labels it, and the order of its nodes.
-    fn relabelled(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
-        let symmetries = self.symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
-        // A graph that has lost nodes of the scaffold has no room for its symmetries.
-        let fits = symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
-        fits.map(|symmetry| {
+    /// Returns the graph relabelled by each symmetry of its initial graph except the identity, with the order
+    /// of its nodes.
+    fn relabel_by_symmetries(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
+        let symmetries = self.scaffold_symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
+        // A graph that has lost nodes of the scaffold may have fewer nodes than the symmetries.
+        let fitting = symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
+        fitting.map(|symmetry| {
             let mut order = symmetry.clone();
             order.extend(symmetry.len() as u32..graph.n_nodes() as u32);
             let relabelled = graph.induced(&order);

@@ -1,28 +1,31 @@
-//! The parts that the graphs of an environment are made of. A graph that is encoded and looked up in tables must keep to them, or it would
-//! read what belongs to others.
+//! The limits of the graphs of an environment. Networks use classes and attributes as indices of tables, so a
+//! graph beyond the limits would read entries of other classes.
 
-use crate::graph::{ActionSet, Attributes, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node};
+use crate::graph::{ActionSet, Attributes, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES};
 use crate::{Error, Result};
 
-/// The parts that the graphs of an environment are made of, by which an estimator sizes its tables.
+/// The limits of the graphs of an environment: kind, nodes, classes and attributes. Networks size their
+/// tables by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphSchema {
-    /// Directed or undirected.
+    /// The kind of the graphs: directed or undirected.
     pub kind: GraphKind,
-    /// No graph has more nodes.
+    /// The largest number of nodes of a graph.
     pub max_nodes: usize,
-    /// Node classes are `0..node_classes`.
+    /// The number of classes of nodes, at most 65,536: classes are `0..node_classes`.
     pub node_classes: usize,
-    /// Edge classes are `0..edge_classes`.
+    /// The number of classes of edges, at most 65,536: classes are `0..edge_classes`.
     pub edge_classes: usize,
-    /// Node attribute `k` has values `0..=node_attributes[k]`, 0 for unset.
+    /// The largest value of each attribute of nodes: attribute `k` has values `0..=node_attributes[k]`, and 0
+    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`].
     pub node_attributes: Vec<u8>,
-    /// Edge attribute `k` has values `0..=edge_attributes[k]`, 0 for unset.
+    /// The largest value of each attribute of edges: attribute `k` has values `0..=edge_attributes[k]`, and 0
+    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`].
     pub edge_attributes: Vec<u8>,
 }
 
 impl GraphSchema {
-    /// One class of nodes, one of edges, no attributes.
+    /// Creates a schema with one class of nodes, one class of edges, and no attributes.
     #[must_use]
     pub fn plain(kind: GraphKind, max_nodes: usize) -> Self {
         Self {
@@ -35,10 +38,11 @@ impl GraphSchema {
         }
     }
 
-    /// Refuses a graph that doesn't keep to it: more nodes, classes or attributes, edges of another kind.
+    /// Checks that a graph keeps to the schema.
     ///
     /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract), which says what of the graph doesn't fit.
+    /// [`Error::Contract`](crate::Error::Contract) if the graph is of another kind, or has more nodes,
+    /// classes or attributes. The error names the first of these.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
         let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
         let misfit = self.misfit(&GraphArrays::of(std::slice::from_ref(graph))).map(|(_, what)| what);
@@ -48,24 +52,24 @@ impl GraphSchema {
         Err(Error::contract("graphs keep to the environment's schema", format!("a graph {what}: {graph}; {self:?}")))
     }
 
-    /// The least that these graphs and what action types add to them need.
-    pub(super) fn of(actions: &ActionSet, initial: &[GraphState]) -> Self {
+    /// Creates the schema with the smallest limits that these graphs and action types need.
+    pub(super) fn from_parts(actions: &ActionSet, initial: &[GraphState]) -> Self {
         let mut out = Self::plain(initial.first().map_or(GraphKind::Undirected, GraphState::kind), 0);
         for (_, action_type) in actions.types() {
-            // Each has a schema of its own, so that none takes back what another one needs.
-            let mut own = Self::plain(out.kind, 0);
-            action_type.widen(&mut own);
-            out.max_nodes = out.max_nodes.max(own.max_nodes);
-            out.node_classes = out.node_classes.max(own.node_classes);
-            out.edge_classes = out.edge_classes.max(own.edge_classes);
-            raise(&mut out.node_attributes, &own.node_attributes);
-            raise(&mut out.edge_attributes, &own.edge_attributes);
+            // Each type gets a separate schema, so that it can't lower the limits that another one needs.
+            let mut needs = Self::plain(out.kind, 0);
+            action_type.widen(&mut needs);
+            out.max_nodes = out.max_nodes.max(needs.max_nodes);
+            out.node_classes = out.node_classes.max(needs.node_classes);
+            out.edge_classes = out.edge_classes.max(needs.edge_classes);
+            raise(&mut out.node_attributes, &needs.node_attributes);
+            raise(&mut out.edge_attributes, &needs.edge_attributes);
         }
         out.widen(initial);
         out
     }
 
-    /// Makes room for these graphs.
+    /// Raises the limits to those of these graphs.
     pub(super) fn widen(&mut self, graphs: &[GraphState]) {
         for graph in graphs {
             self.max_nodes = self.max_nodes.max(graph.n_nodes());
@@ -81,40 +85,40 @@ impl GraphSchema {
         }
     }
 
-    /// Checks that graphs can hold what this says.
+    /// Checks that graphs can have as many classes and attributes as the schema.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than 65536 classes.
+    /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than
+    /// 65536 classes.
     pub fn check(&self) -> Result<()> {
-        let most = self.node_attributes.len().max(self.edge_attributes.len());
-        if most > MAX_ATTRIBUTES {
+        let n_attributes = self.node_attributes.len().max(self.edge_attributes.len());
+        if n_attributes > MAX_ATTRIBUTES {
             let expected = "at most 7, as many as a node or an edge holds";
-            return Err(Error::config("the number of attributes in a schema", most, expected));
+            return Err(Error::config("the number of attributes in a schema", n_attributes, expected));
         }
-        match self.node_classes.max(self.edge_classes) {
-            0..=65536 => Ok(()),
-            most => {
-                let expected = "at most 65536, as a class has 16 bits";
-                Err(Error::config("the number of classes in a schema", most, expected))
-            }
+        let n_classes = self.node_classes.max(self.edge_classes);
+        if n_classes > 65_536 {
+            let expected = "at most 65536, as a class has 16 bits";
+            return Err(Error::config("the number of classes in a schema", n_classes, expected));
         }
+        Ok(())
     }
 
-    /// `true` if an edge can be of more than one kind.
+    /// `true` if edges can have different weights.
     pub(crate) fn tells_edges_apart(&self) -> bool {
         self.edge_classes > 1 || self.edge_attributes.iter().any(|&values| values > 0)
     }
 
-    /// Checks that graphs are of the schema's kind, and of classes and attributes that it has. Their number of nodes is not looked at:
-    /// only some networks care.
+    /// Checks that graphs have the schema's kind, and classes and attributes within its limits. Numbers of
+    /// nodes aren't checked, because they matter to some networks only.
     pub(crate) fn check_graphs(&self, graphs: &GraphArrays) -> Result<()> {
         match self.misfit(graphs) {
             None => Ok(()),
-            Some((row, what)) => Err(misfit(format!("graph {row} {what}"))),
+            Some((row, problem)) => Err(misfit(format!("graph {row} {problem}"))),
         }
     }
 
-    /// Checks that whatever fits another schema fits this one.
+    /// Checks that all graphs of another schema keep to this one, too, except for their number of nodes.
     pub(crate) fn check_covers(&self, other: &Self) -> Result<()> {
         let covers = |most: &[u8], values: &[u8]| {
             most.len() == values.len() && most.iter().zip(values).all(|(most, value)| value <= most)
@@ -127,47 +131,54 @@ impl GraphSchema {
         if fits { Ok(()) } else { Err(misfit(format!("{other:?} of the environment, {self:?} of the network"))) }
     }
 
-    /// The first graph with something that the schema doesn't have, and what that is.
+    /// Returns the first graph whose kind, class or attribute isn't in the schema, and a description of the
+    /// problem.
     pub(in crate::graph) fn misfit(&self, graphs: &GraphArrays) -> Option<(usize, String)> {
-        let other = if graphs.is_empty() || graphs.kind == self.kind { graphs.other_kind } else { Some(0) };
-        if let Some(row) = other {
+        let wrong_kind =
+            if graphs.is_empty() || graphs.kind == self.kind { graphs.first_of_other_kind } else { Some(0) };
+        if let Some(row) = wrong_kind {
             let other = if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
             return Some((row, format!("is {other:?}, not {:?}", self.kind)));
         }
-        // The graph that item `at` of all graphs' items belongs to.
+        // The graph of a node or an edge, by its index in the batch.
         let row = |ptr: &[usize], at: usize| ptr.partition_point(|&first| first <= at) - 1;
-        let of_node = |node: &Node| beyond(node.class, node.attributes, self.node_classes, &self.node_attributes);
-        let wrong = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, of_node(node)?)));
-        if let Some((at, what)) = wrong {
-            return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {what}", graphs.labels[at])));
+        for (at, node) in graphs.nodes.iter().enumerate() {
+            let excess = describe_excess(node.class, node.attributes, self.node_classes, &self.node_attributes);
+            if let Some(excess) = excess {
+                return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {excess}", graphs.labels[at])));
+            }
         }
-        let of_edge = |edge: &Edge| beyond(edge.class, edge.attributes, self.edge_classes, &self.edge_attributes);
-        let marked = graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain());
-        let (at, what) = marked.into_iter().find_map(|(at, edge)| Some((at, of_edge(edge)?)))?;
-        Some((row(&graphs.edge_ptr, at), format!("has an edge with {what}")))
+        for (at, edge) in graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain()) {
+            let excess = describe_excess(edge.class, edge.attributes, self.edge_classes, &self.edge_attributes);
+            if let Some(excess) = excess {
+                return Some((row(&graphs.edge_ptr, at), format!("has an edge with {excess}")));
+            }
+        }
+        None
     }
 }
 
-/// Raises the last value of each attribute to at least these.
-pub(in crate::graph) fn raise(most: &mut Vec<u8>, values: &[u8]) {
-    most.resize(most.len().max(values.len()), 0);
-    most.iter_mut().zip(values).for_each(|(most, &value)| *most = value.max(*most));
+/// Raises the limit of each attribute to at least its value in `values`.
+pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
+    limits.resize(limits.len().max(values.len()), 0);
+    limits.iter_mut().zip(values).for_each(|(limit, &value)| *limit = value.max(*limit));
 }
 
-/// A class or a value beyond what there is.
-fn beyond(class: u16, attributes: Attributes, classes: usize, most: &[u8]) -> Option<String> {
+/// Describes a class, or else the first value of an attribute, that exceeds its limit; `None` if there is
+/// none.
+fn describe_excess(class: u16, attributes: Attributes, classes: usize, limits: &[u8]) -> Option<String> {
     if usize::from(class) >= classes {
         return Some(format!("class {class} of {classes}"));
     }
     if attributes.is_unset() {
         return None;
     }
-    let limit = |k: usize| most.get(k).copied().unwrap_or(0);
+    let limit = |k: usize| limits.get(k).copied().unwrap_or(0);
     let (k, value) = attributes.values().iter().enumerate().find(|&(k, &value)| value > limit(k))?;
     Some(format!("value {value} of attribute {k}, whose last is {}", limit(k)))
 }
 
-/// Graphs that aren't what they should be.
+/// Returns the error for graphs that don't fit a schema, or a network.
 pub(crate) fn misfit(detail: String) -> Error {
     Error::contract(
         "graphs fit the schema that they are encoded by, and the network the environment that it was built for \
@@ -179,7 +190,7 @@ pub(crate) fn misfit(detail: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::GraphState;
+    use crate::graph::{Edge, GraphState, Node};
 
     fn schema() -> GraphSchema {
         GraphSchema {
@@ -196,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_does_not_have_is_named() {
+    fn errors_name_the_exceeded_limit() {
         let graph = |node: Node, edge: Edge| {
             GraphState::from_parts(GraphKind::Directed, &[Node::default(), node], &[(0, 1, edge)]).unwrap()
         };
@@ -219,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_covers_what_has_no_more_than_it() {
+    fn a_schema_covers_schemas_of_smaller_limits() {
         let small = GraphSchema { node_classes: 1, max_nodes: 9, ..schema() };
         schema().check_covers(&small).unwrap();
         for other in [

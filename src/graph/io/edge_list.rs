@@ -1,19 +1,20 @@
-//! The edge list: one line per graph, node and edge.
+//! The library's edge list: a line for each graph, node and edge.
 
 use std::fmt::Write;
 use std::str::SplitAsciiWhitespace;
 
-use super::words::{found, shown};
-use crate::graph::state::MOST_BIT_ROWS;
+use super::words::{quote, quote_or_missing};
+use crate::graph::state::MAX_NODES_OF_BIT_ROWS;
 use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, NamedGraph, Node};
 use crate::{Error, Result};
 
-const GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
-const NODE: &str = "`node A [class C] [attributes V..]`, A below the graph's number of nodes, C at most 65535, up to 7 V of at \
-                    most 255";
-const EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C at most 65535, up to 7 V of \
-                    at most 255";
+const EXPECTED_GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
+const EXPECTED_NODE: &str = "`node A [class C] [attributes V..]`, A below the graph's number of nodes, C at most \
+    65535, up to 7 V of at most 255";
+const EXPECTED_EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C at \
+    most 65535, up to 7 V of at most 255";
 
+/// Writes graphs, one after another.
 pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     let mut text = String::new();
     for (row, graph) in graphs.iter().enumerate() {
@@ -24,7 +25,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
             ));
         }
         let kind = if graph.is_directed() { "directed" } else { "undirected" };
-        // Writing to a string can't fail, and `let _` says so without a panic.
+        // Writing to a string can't fail, so the result is ignored.
         let _ = writeln!(text, "graph {kind} {}", graph.n_nodes());
         for (a, node) in graph.nodes().enumerate() {
             if node != Node::default() {
@@ -38,7 +39,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
             write_weight(&mut text, edge.class, edge.attributes);
         }
     }
-    if !is_in_proportion(graphs.iter().map(|graph| memory(graph.n_nodes())).sum(), text.len()) {
+    if !is_in_proportion(graphs.iter().map(|graph| estimate_memory(graph.n_nodes())).sum(), text.len()) {
         return Err(Error::contract(
             "an edge list isn't of large graphs without edges alone, which `read` refuses",
             format!("{} graphs in {} bytes: write them to several files", graphs.len(), text.len()),
@@ -47,18 +48,21 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
-/// Bytes that a graph of so many nodes takes, up to a factor: its nodes, and a bit for each pair where adjacency has those.
-fn memory(n_nodes: usize) -> u64 {
+/// Returns the number of bytes of a graph without edges, up to a constant factor: its nodes, and a bit for
+/// each pair of nodes if the adjacency has rows of bits.
+fn estimate_memory(n_nodes: usize) -> u64 {
     let n = n_nodes as u64;
-    80 * n + if n_nodes <= MOST_BIT_ROWS { n * n / 8 } else { 0 }
+    80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }
 }
 
-/// `true` if graphs of so much memory may come of a text of `length` bytes: 32 MiB, and 4 KiB for each byte. Short lines that announce large
-/// graphs could otherwise ask for all of a machine's memory.
+/// `true` if graphs that take `memory` bytes may be read from a text of `length` bytes: up to 32 MiB, plus 4
+/// KiB for each byte of text. Without this limit, short lines that announce large graphs could take all
+/// memory of the machine.
 fn is_in_proportion(memory: u64, length: usize) -> bool {
     memory <= (32 << 20) + ((length as u64) << 12)
 }
 
+/// Writes a class and attributes, without those that are 0, and ends the line.
 fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
     if class > 0 {
         let _ = write!(text, " class {class}");
@@ -69,19 +73,22 @@ fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
     text.push('\n');
 }
 
-/// The graph that lines are being added to, and which of its nodes have had theirs.
+/// The graph to which the current lines belong.
 struct OpenGraph {
     graph: GraphState,
-    given: Vec<bool>,
+    /// The nodes that a line has set, as `true` per node.
+    has_line: Vec<bool>,
 }
 
+/// Reads the graphs of a text. If its first line begins like a line of another format,
+/// [`NamedGraph::from_edges`] reads the text.
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs = Vec::new();
     let mut open: Option<OpenGraph> = None;
-    let mut needed = 0;
-    for (number, content) in super::contents(text) {
+    let mut needed_memory = 0;
+    for (number, content) in super::strip_comments(text) {
         let content = content?.trim_ascii();
-        let is_other = content.starts_with(|c: char| c.is_ascii_digit() || "%<*{[:>&".contains(c));
+        let is_foreign = content.starts_with(|c: char| c.is_ascii_digit() || "%<*{[:>&".contains(c));
         let mut line = Line {
             number,
             words: content.split_ascii_whitespace(),
@@ -89,75 +96,77 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
         };
         match (line.words.next(), &mut open) {
             (None, _) => {}
-            (Some(word), None) if is_other || matches!(word, "c" | "e" | "p") || content.ends_with(['[', '{']) => {
+            (Some(word), None) if is_foreign || matches!(word, "c" | "e" | "p") || content.ends_with(['[', '{']) => {
                 return Ok(vec![NamedGraph::from_edges(text)?.graph]);
             }
             (Some("graph"), _) => {
-                line.expected = GRAPH;
-                let graph = line.graph()?;
-                needed += memory(graph.n_nodes());
-                if !is_in_proportion(needed, text.len()) {
+                line.expected = EXPECTED_GRAPH;
+                let graph = line.read_graph()?;
+                needed_memory += estimate_memory(graph.n_nodes());
+                if !is_in_proportion(needed_memory, text.len()) {
                     return Err(line.error("more nodes in all than a text of this length can be about"));
                 }
-                let given = vec![false; graph.n_nodes()];
-                graphs.extend(open.replace(OpenGraph { graph, given }).map(|open| open.graph));
+                let has_line = vec![false; graph.n_nodes()];
+                graphs.extend(open.replace(OpenGraph { graph, has_line }).map(|open| open.graph));
             }
             (Some("node"), Some(open)) => {
-                line.expected = NODE;
-                line.node(open)?;
+                line.expected = EXPECTED_NODE;
+                line.read_node(open)?;
             }
             (Some("edge"), Some(open)) => {
-                line.expected = EDGE;
-                line.edge(&mut open.graph)?;
+                line.expected = EXPECTED_EDGE;
+                line.read_edge(&mut open.graph)?;
             }
             (Some("node" | "edge"), None) => {
-                line.expected = GRAPH;
+                line.expected = EXPECTED_GRAPH;
                 return Err(line.error("a node or an edge before the first graph"));
             }
-            (Some(word), _) => return Err(line.error(format!("unknown word {}", shown(word)))),
+            (Some(word), _) => return Err(line.error(format!("unknown word {}", quote(word)))),
         }
     }
     graphs.extend(open.map(|open| open.graph));
     Ok(graphs)
 }
 
-/// A line as it is taken apart, word by word.
+/// A line that is read word by word.
 struct Line<'a> {
     number: usize,
+    /// The words that haven't been read yet.
     words: SplitAsciiWhitespace<'a>,
+    /// The correct form of the line, for errors.
     expected: &'static str,
 }
 
 impl Line<'_> {
-    fn graph(&mut self) -> Result<GraphState> {
+    fn read_graph(&mut self) -> Result<GraphState> {
         let kind = match self.words.next() {
             Some("directed") => GraphKind::Directed,
             Some("undirected") => GraphKind::Undirected,
-            word => return Err(self.error(format!("unknown kind of graph {}", found(word)))),
+            word => return Err(self.error(format!("unknown kind of graph {}", quote_or_missing(word)))),
         };
-        let n: usize = self.number("number of nodes")?;
+        let n: usize = self.read_number("number of nodes")?;
         if n > MAX_EDGE_LIST_NODES {
             return Err(self.error(format!("a graph of {n} nodes")));
         }
-        self.end()?;
+        self.check_end()?;
         Ok(GraphState::with_nodes(kind, n))
     }
 
-    fn node(&mut self, open: &mut OpenGraph) -> Result<()> {
-        let a: u32 = self.number("node")?;
+    fn read_node(&mut self, open: &mut OpenGraph) -> Result<()> {
+        let a: u32 = self.read_number("node")?;
         let n = open.graph.n_nodes();
-        match open.given.get_mut(a as usize) {
-            Some(given) if !*given => *given = true,
+        match open.has_line.get_mut(a as usize) {
+            Some(has_line) if !*has_line => *has_line = true,
             Some(_) => return Err(self.error(format!("node {a} for the second time"))),
             None => return Err(self.error(format!("node {a} in a graph of {n} nodes"))),
         }
-        let (class, attributes) = self.weight()?;
+        let (class, attributes) = self.read_weight()?;
         open.graph.set_node(a, Node { class, attributes })
     }
 
-    fn edge(&mut self, graph: &mut GraphState) -> Result<()> {
-        let (a, b): (u32, u32) = (self.number("node")?, self.number("node")?);
-        let (class, attributes) = self.weight()?;
+    fn read_edge(&mut self, graph: &mut GraphState) -> Result<()> {
+        let (a, b): (u32, u32) = (self.read_number("node")?, self.read_number("node")?);
+        let (class, attributes) = self.read_weight()?;
         let n = graph.n_nodes();
         let problem = if a.max(b) as usize >= n {
             format!("edge ({a}, {b}) in a graph of {n} nodes")
@@ -169,43 +178,43 @@ impl Line<'_> {
         graph.add_edge(a, b, Edge { class, attributes }).map_err(|_| self.error(problem))
     }
 
-    /// `[class C] [attributes V..]` and the end of the line.
-    fn weight(&mut self) -> Result<(u16, Attributes)> {
+    /// Reads `[class C] [attributes V..]` and checks that the line ends there.
+    fn read_weight(&mut self) -> Result<(u16, Attributes)> {
         let mut next = self.words.next();
         let mut class = 0;
         if next == Some("class") {
-            class = self.number("class")?;
+            class = self.read_number("class")?;
             next = self.words.next();
         }
         let mut attributes = Attributes::default();
         if next == Some("attributes") {
-            // There is at least one.
+            // Without a value, `read_number` returns the error.
             for k in 0..self.words.clone().count().max(1) {
                 if k == MAX_ATTRIBUTES {
                     return Err(self.error("more than 7 attributes"));
                 }
-                attributes.set(k, self.number("attribute")?);
+                attributes.set(k, self.read_number("attribute")?);
             }
             next = None;
         }
         match next {
             None => Ok((class, attributes)),
-            Some(word) => Err(self.error(format!("unknown word {}", shown(word)))),
+            Some(word) => Err(self.error(format!("unknown word {}", quote(word)))),
         }
     }
 
-    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T> {
+    fn read_number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T> {
         let word = self.words.next();
         match word.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
-            None => Err(self.error(format!("{what} is {}", found(word)))),
-            Some(digits) => digits.parse().map_err(|_| self.error(format!("{what} {} is out of range", shown(digits)))),
+            None => Err(self.error(format!("{what} is {}", quote_or_missing(word)))),
+            Some(digits) => digits.parse().map_err(|_| self.error(format!("{what} {} is out of range", quote(digits)))),
         }
     }
 
-    fn end(&mut self) -> Result<()> {
+    fn check_end(&mut self) -> Result<()> {
         match self.words.next() {
             None => Ok(()),
-            Some(word) => Err(self.error(format!("{} after the end", shown(word)))),
+            Some(word) => Err(self.error(format!("{} after the end", quote(word)))),
         }
     }
 

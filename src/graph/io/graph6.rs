@@ -1,18 +1,20 @@
-//! graph6 and digraph6, after nauty's `formats.txt`: the size, then the adjacency bits, six to a printable byte.
+//! graph6 and digraph6, as in nauty's `formats.txt`: the size, then the bits of the adjacency matrix, six per
+//! printable byte.
 
 use crate::graph::{Edge, GraphKind, GraphState, Node};
 use crate::{Error, Result};
 
-/// The most nodes that the four-byte form of a size can hold.
+/// The largest size that can be written in four bytes.
 const MAX_NODES: usize = 258_047;
-/// What is added to six bits to make them printable.
+/// The number that is added to six bits to make a printable byte.
 const BIAS: u8 = 63;
-/// Announces the four-byte form of a size.
-const LONG: u8 = 126;
+/// The first byte of a size in four bytes.
+const LONG_SIZE: u8 = 126;
 
 const EXPECTED: &str =
     "graph6 (`Bw`) or digraph6 (`&BP_`): bytes 63 to 126, one graph per line, of at most 258047 nodes";
 
+/// Writes graphs, one per line.
 pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     let mut text = String::new();
     for (row, graph) in graphs.iter().enumerate() {
@@ -33,12 +35,13 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         let adjacency = graph.adjacency();
         let mut group = 0;
         let mut filled = 0;
-        for (a, b) in slots(graph.kind(), n) {
+        for (a, b) in list_pairs(graph.kind(), n) {
             group = group << 1 | u8::from(adjacency.get(a, b));
             filled += 1;
             if filled == 6 {
                 text.push(char::from(group + BIAS));
-                (group, filled) = (0, 0);
+                group = 0;
+                filled = 0;
             }
         }
         if filled > 0 {
@@ -49,28 +52,31 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
+/// Writes the number of nodes, in one byte or in four.
 fn write_size(text: &mut String, n: usize) {
     let six = |shift: usize| char::from((n >> shift & 63) as u8 + BIAS);
     if n > 62 {
-        text.push(char::from(LONG));
+        text.push(char::from(LONG_SIZE));
         text.push(six(12));
         text.push(six(6));
     }
     text.push(six(0));
 }
 
-/// The pairs of nodes in the order of their bits: the upper triangle by columns, or the whole matrix by rows.
-fn slots(kind: GraphKind, n: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Returns the pairs of nodes in the order of their bits: the matrix by rows (directed), or its upper
+/// triangle by columns (undirected).
+fn list_pairs(kind: GraphKind, n: usize) -> impl Iterator<Item = (usize, usize)> {
     let directed = kind == GraphKind::Directed;
     (0..n).flat_map(move |i| {
-        let others = 0..if directed { n } else { i };
-        others.map(move |j| if directed { (i, j) } else { (j, i) })
+        let second = 0..if directed { n } else { i };
+        second.map(move |j| if directed { (i, j) } else { (j, i) })
     })
 }
 
+/// Reads graphs, one per line.
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs = Vec::new();
-    for (number, line) in super::lines(text) {
+    for (number, line) in super::split_lines(text) {
         let mut rest = line;
         if number == 1 {
             for header in [&b">>graph6<<"[..], b">>digraph6<<"] {
@@ -84,6 +90,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     Ok(graphs)
 }
 
+/// Reads the graph of a line. `line` is the number of the line in the file.
 fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
     let error = |problem: String| Error::parse(line, problem, EXPECTED);
     let (kind, packed) = match bytes {
@@ -92,29 +99,29 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
         [b'>', ..] => return Err(error("an unknown header, or one after the first line".to_owned())),
         _ => (GraphKind::Undirected, bytes),
     };
-    if let Some(at) = packed.iter().position(|byte| !(BIAS..=LONG).contains(byte)) {
+    if let Some(at) = packed.iter().position(|byte| !(BIAS..=LONG_SIZE).contains(byte)) {
         let column = bytes.len() - packed.len() + at + 1;
         return Err(error(format!("byte {} in column {column}", packed[at])));
     }
     let six = |byte: u8| usize::from(byte - BIAS);
     let (n, bits) = match packed {
-        [LONG, LONG, ..] => return Err(error("a graph of more than 258047 nodes".to_owned())),
-        [LONG, a, b, c, bits @ ..] => (six(*a) << 12 | six(*b) << 6 | six(*c), bits),
-        [LONG, ..] | [] => return Err(error("the line ends within the number of nodes".to_owned())),
+        [LONG_SIZE, LONG_SIZE, ..] => return Err(error("a graph of more than 258047 nodes".to_owned())),
+        [LONG_SIZE, a, b, c, bits @ ..] => (six(*a) << 12 | six(*b) << 6 | six(*c), bits),
+        [LONG_SIZE, ..] | [] => return Err(error("the line ends within the number of nodes".to_owned())),
         [a, bits @ ..] => (six(*a), bits),
     };
     let n_bits = if kind == GraphKind::Directed { n * n } else { n * n.saturating_sub(1) / 2 };
-    // Before anything is allocated: the size that the line claims must be the size that it has.
-    if bits.len() != n_bits.div_ceil(6) {
-        let wanted = n_bits.div_ceil(6);
-        return Err(error(format!("{} bytes of edges where {n} nodes have {wanted}", bits.len())));
+    // This is checked before the graph is allocated: the number of nodes must match the length of the line.
+    let n_bytes = n_bits.div_ceil(6);
+    if bits.len() != n_bytes {
+        return Err(error(format!("{} bytes of edges where {n} nodes have {n_bytes}", bits.len())));
     }
     let bit = |k: usize| six(bits[k / 6]) >> (5 - k % 6) & 1 == 1;
     if (n_bits..6 * bits.len()).any(bit) {
         return Err(error("bits after the last pair of nodes".to_owned()));
     }
     let mut graph = GraphState::with_nodes(kind, n);
-    for (k, (a, b)) in slots(kind, n).enumerate() {
+    for (k, (a, b)) in list_pairs(kind, n).enumerate() {
         if bit(k) {
             if a == b {
                 return Err(error(format!("self-loop ({a}, {a})")));
@@ -130,47 +137,49 @@ mod tests {
     use super::*;
 
     fn undirected(n: usize, edges: &[(u32, u32)]) -> GraphState {
-        of_kind(GraphKind::Undirected, n, edges)
+        graph(GraphKind::Undirected, n, edges)
     }
 
-    fn of_kind(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
+    fn graph(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
         let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
         GraphState::from_parts(kind, &vec![Node::default(); n], &edges).unwrap()
     }
 
-    fn both_ways(text: &str, graph: &GraphState) {
+    fn check_round_trip(text: &str, graph: &GraphState) {
         assert_eq!(read(text.as_bytes()).unwrap(), std::slice::from_ref(graph), "{text}");
         assert_eq!(write(std::slice::from_ref(graph)).unwrap(), format!("{text}\n"));
     }
 
     #[test]
     fn the_examples_of_the_format_and_known_graphs() {
-        // formats.txt: n = 5, edges 0-2, 0-4, 1-3, 3-4 give 68 81 99; the digraph 0->2, 0->4, 3->1, 3->4 gives &DI?AO?.
-        both_ways("DQc", &undirected(5, &[(0, 2), (0, 4), (1, 3), (3, 4)]));
-        let digraph = of_kind(GraphKind::Directed, 5, &[(0, 2), (0, 4), (3, 1), (3, 4)]);
-        both_ways("&DI?AO?", &digraph);
-        both_ways("?", &undirected(0, &[]));
-        both_ways("@", &undirected(1, &[]));
-        both_ways("&@?", &of_kind(GraphKind::Directed, 1, &[]));
-        both_ways("A_", &undirected(2, &[(0, 1)]));
-        both_ways("Bw", &undirected(3, &[(0, 1), (0, 2), (1, 2)]));
-        both_ways("Dhc", &undirected(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]));
+        // formats.txt: n = 5, edges 0-2, 0-4, 1-3, 3-4 give 68 81 99; the digraph 0->2, 0->4, 3->1, 3->4
+        // gives &DI?AO?.
+        check_round_trip("DQc", &undirected(5, &[(0, 2), (0, 4), (1, 3), (3, 4)]));
+        let digraph = graph(GraphKind::Directed, 5, &[(0, 2), (0, 4), (3, 1), (3, 4)]);
+        check_round_trip("&DI?AO?", &digraph);
+        check_round_trip("?", &undirected(0, &[]));
+        check_round_trip("@", &undirected(1, &[]));
+        check_round_trip("&@?", &graph(GraphKind::Directed, 1, &[]));
+        check_round_trip("A_", &undirected(2, &[(0, 1)]));
+        check_round_trip("Bw", &undirected(3, &[(0, 1), (0, 2), (1, 2)]));
+        check_round_trip("Dhc", &undirected(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]));
         let outer = (0..5).map(|i| (i, (i + 1) % 5));
         let spokes = (0..5).map(|i| (i, i + 5));
         let inner = (0..5).map(|i| (5 + i, 5 + (i + 2) % 5));
         let petersen: Vec<_> = outer.chain(spokes).chain(inner).collect();
-        both_ways("IheA@GUAo", &undirected(10, &petersen));
+        check_round_trip("IheA@GUAo", &undirected(10, &petersen));
     }
 
     #[test]
-    fn other_forms_of_petersen_and_of_the_ring_have_their_invariants() {
+    fn other_labellings_of_petersen_and_of_the_ring_have_their_invariants() {
         let graphs = read(b">>graph6<<DUW\r\nIsP@OkWHG\n\n").unwrap();
         let [ring, petersen] = graphs.as_slice() else {
             panic!("{} graphs", graphs.len());
         };
         assert!((0..5).all(|a| ring.degree(a) == 2));
         assert!((0..10).all(|a| petersen.degree(a) == 3));
-        // No two neighbours share a neighbour, and no two others share more than one: the Petersen graph alone.
+        // Neighbours share no neighbour, and other pairs share exactly one: only the Petersen graph has this
+        // property.
         for a in 0..10u32 {
             for b in 0..a {
                 let shared = (0..10).filter(|&c| petersen.has_edge(a, c) && petersen.has_edge(b, c));
@@ -226,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_refused_with_the_way_out() {
+    fn classes_are_refused_with_a_remedy() {
         let node = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(2)], &[]).unwrap();
         let edge = [(0, 1, Edge::of_class(1))];
         let edge = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 2], &edge).unwrap();

@@ -1,4 +1,5 @@
-//! Graphs in files: an edge list of our own that loses nothing, others' lists of pairs of nodes, nauty's graph6 and digraph6.
+//! Graphs in files: the library's lossless edge list, lists of pairs of nodes of other programs, and nauty's
+//! graph6 and digraph6.
 
 mod edge_list;
 mod graph6;
@@ -14,18 +15,19 @@ use crate::graph::GraphState;
 use crate::io::replace;
 use crate::{Error, Result};
 
-/// The most nodes that a graph of an edge list may announce: an empty one of this size takes 1.3 MB in memory.
+/// The largest number of nodes of a graph in an edge list. A graph of this size without edges takes 1.3 MB of
+/// memory.
 ///
-/// A short line must not be able to ask for all of a machine's memory; graph6 needs no such limit, because there a large
-/// graph is a long line. For the same reason all graphs of a file
-/// together take no more than some 32 MiB and 4 KiB for each byte of text.
+/// The limit keeps a short line from taking all memory of the machine. For the same reason, all graphs of a
+/// file together may take no more than about 32 MiB, plus 4 KiB for each byte of text. graph6 needs no such
+/// limits, because there a large graph is a long line.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 
 /// The format of graphs in a file.
 ///
 /// # Edge list
-/// Text, one thing per line; a file holds any number of graphs. A `#` at the start of a line or after a blank
-/// begins a comment, empty lines mean nothing, words are separated by spaces or tabs:
+/// A text file of any number of graphs, with a line for each graph, node and edge. Words are separated by
+/// spaces or tabs. A `#` at the start of a line or after a blank begins a comment. Empty lines are ignored:
 ///
 /// ```text
 /// graph directed 4                     # directed | undirected, then the number of nodes (at most 16,384)
@@ -36,12 +38,16 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// edge 0 1 attributes 0 3
 /// ```
 ///
-/// `class` and `attributes` may be left out (class 0; all attributes 0, which also stands for values that aren't given), and
-/// so may a node without either. Instances ([`GraphState::instance`](crate::graph::GraphState::instance)) aren't written. A node or an edge may be given once; an undirected edge may name either node first.
+/// `class` and `attributes` may be left out. The default class is 0, and attributes without a value are 0.
+/// Lines of nodes without class and attributes may be left out, too. A node or an edge may occur once; an
+/// undirected edge may name either node first. Instances
+/// ([`GraphState::instance`](crate::graph::GraphState::instance)) aren't written.
 ///
-/// A file whose first line (beside comments) begins with a number is read as others write edges, networkx (`write_edgelist`), SNAP and PyG
-/// among them: one undirected graph, of the nodes that are named, numbered in ascending order from 0 ([`NamedGraph`], which keeps their names
-/// and also reads names that aren't numbers). Weights and dictionaries behind the nodes are skipped:
+/// A file whose first line (besides comments) begins with a number is read as a list of edges as networkx
+/// (`write_edgelist`), SNAP, PyG and others write it. It is one undirected graph of the nodes that are named,
+/// labelled from 0 in ascending order of their names. Weights and dictionaries after the nodes are skipped.
+/// [`NamedGraph`] reads the same files and keeps the names of nodes, and also reads names that aren't
+/// numbers:
 ///
 /// ```text
 /// # FromNodeId  ToNodeId
@@ -49,14 +55,14 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// 1 7 {'weight': 0.5}
 /// ```
 ///
-/// So are DIMACS, METIS, matrices of adjacency and adjacency lists, recognised by their content
+/// DIMACS, METIS, adjacency matrices and adjacency lists are read, too. They are recognised by their content
 /// ([`NamedGraph::from_edges`] lists them).
 ///
 /// # graph6 and digraph6
-/// The formats of nauty's `formats.txt` (B. D. McKay), one graph per line: graph6 for undirected graphs, digraph6 (`&` in
-/// front) for directed ones, of up to 258,047 nodes. A byte-order mark is skipped here and in edge lists. The
-/// headers `>>graph6<<` and `>>digraph6<<` are read and not written.
-/// Neither has room for classes or attributes.
+/// The formats of nauty's `formats.txt` (B. D. McKay), with a graph of up to 258,047 nodes per line: graph6
+/// for undirected graphs, and digraph6 (which begins with `&`) for directed ones. They can't store classes
+/// and attributes. The headers `>>graph6<<` and `>>digraph6<<` are read, but not written. A byte-order mark
+/// is skipped here and in edge lists.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -68,14 +74,17 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GraphFormat {
-    /// An edge list with classes and attributes: what is written is read back equal. Lists of pairs of nodes are read, too.
+    /// An edge list with classes and attributes. Graphs that are written and read again are equal, up to
+    /// their instance. Lists of pairs of nodes are read, too.
     EdgeList,
-    /// graph6 for undirected graphs, digraph6 for directed ones; no classes, no attributes.
+    /// The formats graph6 for undirected graphs and digraph6 for directed ones, without classes and
+    /// attributes.
     Graph6,
 }
 
 impl GraphFormat {
-    /// The format of a path's extension: `g6` and `d6` are [`Graph6`](Self::Graph6), any other is an edge list.
+    /// Returns the format of a path's extension: [`Graph6`](Self::Graph6) for `g6` and `d6` in any case,
+    /// otherwise [`EdgeList`](Self::EdgeList).
     #[must_use]
     pub fn of_path(path: &Path) -> Self {
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
@@ -85,11 +94,11 @@ impl GraphFormat {
         }
     }
 
-    /// The graphs of a text, in order.
+    /// Reads the graphs of a text, in order.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the number of the line for the first thing that isn't in the format: a word or byte that doesn't
-    /// belong, a number out of range, a self-loop, a node or an edge given twice, a line cut short.
+    /// [`Error::Parse`] with the number of the line of the first mistake: an unexpected word or byte, a
+    /// number out of range, a self-loop, a repeated node or edge, an incomplete line.
     pub fn read(self, text: &[u8]) -> Result<Vec<GraphState>> {
         match self {
             Self::EdgeList => edge_list::read(text),
@@ -97,11 +106,11 @@ impl GraphFormat {
         }
     }
 
-    /// The text of graphs, one after the other; it ends in a new line unless there is no graph.
+    /// Writes graphs, one after another. The text ends in a new line unless there is no graph.
     ///
     /// # Errors
-    /// [`Error::Contract`] if a graph can't be written in this format: one with classes or attributes as graph6, one of too
-    /// many nodes.
+    /// [`Error::Contract`] if the graphs can't be written in this format: classes or attributes in graph6,
+    /// too many nodes, or an edge list of large graphs that have hardly any edges.
     pub fn write(self, graphs: &[GraphState]) -> Result<String> {
         match self {
             Self::EdgeList => edge_list::write(graphs),
@@ -110,11 +119,11 @@ impl GraphFormat {
     }
 }
 
-/// Reads the graphs of a file, in the format of its extension (see [`GraphFormat::of_path`]). Text in which
-/// each line is graph6 or digraph6 is read as such, whatever the extension is.
+/// Reads the graphs of a file, in the format of its extension (see [`GraphFormat::of_path`]). A file in which
+/// each line is graph6 or digraph6 is read as such, whatever its extension is.
 ///
 /// # Errors
-/// [`Error::Io`] if it can't be read; those of [`GraphFormat::read`].
+/// [`Error::Io`] if the file can't be read, and the errors of [`GraphFormat::read`].
 pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
     let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
@@ -124,24 +133,26 @@ pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     }
 }
 
-/// Writes graphs to a file, in the format of its extension (see [`GraphFormat::of_path`]), replacing it in one step.
+/// Writes graphs to a file, in the format of its extension (see [`GraphFormat::of_path`]). An existing file
+/// is replaced in one step.
 ///
 /// # Errors
-/// Those of [`GraphFormat::write`], in which case the file stays as it was; [`Error::Io`] if it can't be written.
+/// The errors of [`GraphFormat::write`], which leave an existing file as it is, and [`Error::Io`] if the file
+/// can't be written.
 pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()> {
     let path = path.as_ref();
     let text = GraphFormat::of_path(path).write(graphs)?;
     replace::replace_bytes(path, text.as_bytes())
 }
 
-/// The lines of a text without their comments, numbered from 1. A `#` at the start or after a blank begins a
-/// comment.
-fn contents(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
-    lines(text).map(|(number, bytes)| {
+/// Returns the lines of a text without their comments, numbered from 1. A `#` at the start or after a blank
+/// begins a comment.
+fn strip_comments(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
+    split_lines(text).map(|(number, bytes)| {
         let begins_comment = |&k: &usize| bytes[k] == b'#' && (k == 0 || bytes[k - 1].is_ascii_whitespace());
         let content = &bytes[..(0..bytes.len()).find(begins_comment).unwrap_or(bytes.len())];
         let content = match std::str::from_utf8(content) {
-            // A comment of DIMACS may be in any encoding.
+            // Comments of DIMACS may be in any encoding.
             Err(_) if matches!(content, [b'c', b' ' | b'\t', ..]) => Ok("c"),
             content => content,
         };
@@ -150,8 +161,9 @@ fn contents(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
     })
 }
 
-/// The lines of a text without their ends (LF or CRLF) and without a byte-order mark, numbered from 1.
-fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+/// Returns the lines of a text without their ends (LF or CRLF) and without a byte-order mark, numbered from
+/// 1.
+fn split_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let lines = text.split(|&byte| byte == b'\n').enumerate();
     lines.map(|(i, line)| (i + 1, line.strip_suffix(b"\r").unwrap_or(line)))
@@ -169,8 +181,9 @@ mod tests {
         vec(any::<u8>(), 0..=7).prop_map(|values| Attributes::new(&values).unwrap())
     }
 
-    /// A graph of up to 70 nodes (past the one-byte size of graph6), plain or with classes and attributes.
-    fn graphs(plain: bool) -> impl Strategy<Value = GraphState> {
+    /// Generates graphs of fewer than 70 nodes (more than fit into the one-byte size of graph6), plain or
+    /// with classes and attributes.
+    fn graphs(is_plain: bool) -> impl Strategy<Value = GraphState> {
         let pairs = vec((any::<u32>(), any::<u32>(), any::<u16>(), attributes()), 0..60);
         let nodes = vec((any::<u16>(), attributes()), 0..70);
         (any::<bool>(), nodes, pairs).prop_map(move |(directed, nodes, pairs)| {
@@ -178,15 +191,15 @@ mod tests {
             let mut graph = GraphState::with_nodes(kind, nodes.len());
             let n = nodes.len() as u32;
             for (a, (class, attributes)) in nodes.into_iter().enumerate() {
-                if !plain {
+                if !is_plain {
                     let node = Node { class, attributes };
                     graph.set_node(a as u32, node).unwrap();
                 }
             }
             for (a, b, class, attributes) in pairs.into_iter().filter(|_| n > 0) {
                 let edge = Edge { class, attributes };
-                let edge = if plain { Edge::default() } else { edge };
-                // Self-loops and repetitions are refused, which is as well.
+                let edge = if is_plain { Edge::default() } else { edge };
+                // Self-loops and repeated edges are refused, and left out of the graph.
                 let _ = graph.add_edge(a % n, b % n, edge);
             }
             graph
@@ -207,7 +220,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_at_random_are_read_or_refused(text in vec(any::<u8>(), 0..200)) {
+        fn random_bytes_are_read_or_refused(text in vec(any::<u8>(), 0..200)) {
             for format in [GraphFormat::EdgeList, GraphFormat::Graph6] {
                 if let Err(error) = format.read(&text) {
                     prop_assert!(matches!(error, Error::Parse { line: 1.., .. }), "{}", error);
@@ -233,7 +246,7 @@ mod tests {
         }
 
         #[test]
-        fn a_byte_changed_or_cut_never_panics(
+        fn a_changed_byte_or_a_cut_never_panics(
             graphs in vec(graphs(true), 1..3), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>(),
         ) {
             for format in [GraphFormat::EdgeList, GraphFormat::Graph6] {
@@ -247,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn files_take_their_format_from_their_extension() {
+    fn the_extension_determines_the_format() {
         let folder = crate::io::replace::tests::folder("graph-files");
         let ring = GraphFormat::Graph6.read(b"Dhc").unwrap();
         let (g6, list) = (folder.join("ring.g6"), folder.join("ring.txt"));
@@ -256,7 +269,7 @@ mod tests {
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
         assert!(std::fs::read(&list).unwrap().starts_with(b"graph undirected 5\n"));
         assert_eq!(read_graphs(&g6).unwrap(), read_graphs(&list).unwrap());
-        // What can't be written must not destroy what was there.
+        // If graphs can't be written, the existing file must stay.
         let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(1)], &[]).unwrap();
         assert!(write_graphs(&g6, &[coloured]).is_err());
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");

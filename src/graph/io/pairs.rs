@@ -1,35 +1,38 @@
-//! Lists of pairs of nodes, as networkx, SNAP and PyG write edges: one undirected graph per file, whose nodes have names.
+//! Lists of pairs of nodes, as networkx, SNAP and PyG write edges: an undirected graph per file, whose nodes
+//! have names.
 
 use std::collections::HashMap;
 
-use super::words::{found, shown};
+use super::words::{quote, quote_or_missing};
 use super::{MAX_EDGE_LIST_NODES, layouts};
 use crate::graph::{Edge, GraphKind, GraphState};
 use crate::{Error, Result};
 
-pub(super) const PAIR: &str = "`A B`, the whole numbers of two different nodes, with nothing behind them but weights or `{..}`; at most 16,384 \
-                    nodes in all";
-const WORDS: &str = "`A B`, the names of two different nodes, with nothing behind them but weights or `{..}`; at most 16,384 nodes in all";
-const HEADER: &str = "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
-pub(super) const ONE_WAY: &str = "what can be read in one way. If each line is an edge with a weight, write that in \
-    braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the next one; if it holds the \
-    numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name each edge both ways";
-const COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or to none. In METIS \
-    (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, and each edge is listed by \
-    both of its nodes; below the numbers `n m` of a list of edges there are m edges between n nodes";
+pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, with nothing behind \
+    them but weights or `{..}`; at most 16,384 nodes in all";
+const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, with nothing behind them but weights or \
+    `{..}`; at most 16,384 nodes in all";
+const EXPECTED_HEADER: &str =
+    "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
+pub(super) const EXPECTED_ONE_READING: &str = "what can be read in one way. If each line is an edge with a \
+    weight, write that in braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the next \
+    one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name each edge both ways";
+const EXPECTED_COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or to \
+    none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, and each \
+    edge is listed by both of its nodes; below the numbers `n m` of a list of edges there are m edges between n nodes";
 
-/// A graph, and the name that each of its nodes has in the file that it comes from.
+/// A graph from a file, with the name of each node in that file.
 ///
 /// ```
 /// use gfn::graph::NamedGraph;
-/// // As SNAP writes it: any whole numbers, and each edge both ways round.
+/// // SNAP: any whole numbers, and each edge in both directions.
 /// let snap = NamedGraph::from_edges(b"# Nodes: 3 Edges: 4\n7\t30\n30\t7\n30\t104\n104\t30\n")?;
 /// assert_eq!((snap.graph.n_nodes(), snap.graph.n_edges()), (3, 2));
 /// assert_eq!(snap.names_of(&[0, 2])?, ["7", "104"]);
-/// // As `write_edgelist` of networkx does.
+/// // `write_edgelist` of networkx.
 /// let networkx = NamedGraph::from_edges(b"#a comment\nAnna Bert {}\nBert Cem {'weight': 1}\n")?;
 /// assert_eq!(networkx.names, ["Anna", "Bert", "Cem"]);
-/// // An edge_index of PyG: nodes, and those that they have edges to below them.
+/// // An edge_index of PyG: the first nodes of all edges, and the second nodes below them.
 /// let pyg = NamedGraph::from_edges(b"0, 1, 1, 2\n1, 0, 2, 1\n")?;
 /// assert!(pyg.graph == snap.graph && pyg.graph == networkx.graph);
 /// # Ok::<(), gfn::Error>(())
@@ -38,72 +41,80 @@ const COLUMNS: &str = "as many numbers on each line: a list of edges gives a wei
 pub struct NamedGraph {
     /// The graph.
     pub graph: GraphState,
-    /// The name of each node.
+    /// The name of each node, by label.
     pub names: Vec<String>,
-    /// `true` if the text gives an edge another weight than 1. `graph` has no weights: a problem that depends
-    /// on them can't be solved on it.
+    /// `true` if the weight of an edge in the text isn't 1. `graph` doesn't store these weights, so problems
+    /// that depend on them can't be solved on it.
     pub has_weights: bool,
 }
 
 impl NamedGraph {
-    /// Reads the undirected graph of a text that lists edges: two names of nodes on each line, between
+    /// Reads the undirected graph of a text that lists edges: two names of nodes on each line, separated by
     /// blanks, tabs or commas. A `#` at the start of a line or after a blank begins a comment.
     ///
-    /// If the first name begins with a digit, all are whole numbers, and nodes are in their order; else names
-    /// are words, and nodes are in the order in which they are named first. An edge may be named twice. A
-    /// number behind the nodes, or `'weight'` in a dictionary there, is the weight of the edge
-    /// ([`has_weights`](Self::has_weights)). A first line of usual titles (`source,target`, `from to`,
-    /// `node1 node2`) is skipped if no other line begins with such names.
+    /// If the first name begins with a digit, all names must be whole numbers, and nodes are sorted by their
+    /// numbers. Otherwise names are words, and nodes are in the order in which the text names them first. An
+    /// edge may be named several times. A number after the nodes, or `'weight'` in a dictionary there, is the
+    /// weight of the edge ([`has_weights`](Self::has_weights)). A first line of common column titles
+    /// (`source,target`, `from to`, `node1 node2`) is skipped if no other line begins with such names.
     ///
-    /// Text of another layout is recognised by its content. The first of these that fits is read:
+    /// Other layouts are recognised by their content. The text is read as the first of these layouts that
+    /// fits:
     /// 1. DIMACS and PACE: a line `p KIND NODES EDGES` below comments `c`, then edges `e A B`, arcs
     ///    `a A B WEIGHT` or `A B`. Nodes are numbered from 1.
-    /// 2. METIS, with weights of edges or without: each edge is listed by both of its nodes, and there are as
-    ///    many edges as the first line says. Nodes are numbered from 1.
-    /// 3. A matrix of adjacency of at least three nodes, which are numbered from 0: 0 and 1, or weights.
-    /// 4. Edges below a line `n m` or `n n m` (Gset, rudy): m lines follow, and name none but the n nodes,
-    ///    which are numbered from 0 if a 0 occurs, else from 1.
+    /// 2. METIS, with weights of edges or without: each edge is listed by both of its nodes, and the number
+    ///    of edges is that of the first line. Nodes are numbered from 1.
+    /// 3. An adjacency matrix of at least three nodes, which are numbered from 0: entries are 0 and 1, or
+    ///    weights.
+    /// 4. Edges below a line `n m` or `n n m` (Gset, rudy): m lines follow, and name only the n nodes, which
+    ///    are numbered from 0 if a 0 occurs, otherwise from 1.
     /// 5. An adjacency list: each node begins one line, and no line names a node twice.
-    /// 6. An `edge_index`: as many numbers in two lines, at least four.
+    /// 6. An `edge_index`: two lines with the same number of numbers, at least four.
     ///
-    /// A text that could also be a list of edges of another graph is refused if it fits 4 and m is the number
-    /// of a node, if it fits 5 and one of two neighbours doesn't list the other, and if it is 6 but for three
-    /// numbers in each line. Sparse6, GML, GraphML, Pajek, Matrix Market, KONECT, DOT and JSON are refused by
-    /// name.
+    /// A text that could also be a list of edges, of another graph or with weights, is refused in these
+    /// cases:
+    /// * it fits 4, and m is the number of a node,
+    /// * it fits 5, and one of two neighbours doesn't list the other, or each line has three numbers and no
+    ///   two lines begin with the same pair of nodes,
+    /// * it is like 6, but with three numbers in each line.
+    ///
+    /// Sparse6, GML, GraphML, Pajek, Matrix Market, KONECT, DOT and JSON are refused with an error that names
+    /// the format.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the number of the line for the first thing that isn't in the format: a
-    /// self-loop, another header without `#`, more than 16,384 nodes, lines of different numbers of columns,
-    /// a text that could be read in two ways, a format that isn't read.
+    /// [`Error::Parse`] with the number of the line of the first mistake: a self-loop, another header without
+    /// `#`, more than 16,384 nodes, lines of different numbers of columns, a text that could be read as two
+    /// different graphs, a format that isn't supported.
     pub fn from_edges(text: &[u8]) -> Result<Self> {
         let mut lines = Vec::new();
-        for (line, content) in super::contents(text) {
+        for (line, content) in super::strip_comments(text) {
             lines.push(Row { line, content: content?.trim_ascii() });
         }
         layouts::read(&lines)
     }
 
-    /// The names of these nodes: those of a solution, say.
+    /// Returns the names of these nodes, such as the nodes of a solution.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a node that the graph doesn't have.
     pub fn names_of(&self, nodes: &[u32]) -> Result<Vec<&str>> {
-        let of = |&a: &u32| {
+        let name_of = |&a: &u32| {
             let name = self.names.get(a as usize).map(String::as_str);
             name.ok_or_else(|| Error::out_of_range(a as usize, self.names.len()))
         };
-        nodes.iter().map(of).collect()
+        nodes.iter().map(name_of).collect()
     }
 }
 
 /// A line without its comment.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
+    /// The number of the line, from 1.
     pub(super) line: usize,
     pub(super) content: &'a str,
 }
 
-/// An edge, its weight, and the line that names it.
+/// An edge by the names of its nodes, its weight, and the number of its line.
 pub(super) struct Pair {
     pub(super) line: usize,
     pub(super) ends: [String; 2],
@@ -111,53 +122,60 @@ pub(super) struct Pair {
 }
 
 impl<'a> Row<'a> {
+    /// Returns the words of the line, which blanks, tabs or commas separate.
     pub(super) fn words(&self) -> impl Iterator<Item = &'a str> {
         self.content.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|word| !word.is_empty())
     }
 
-    /// The words of a line if all are whole numbers.
+    /// Returns the words of the line as numbers; `None` if one of them isn't a whole number.
     pub(super) fn numbers(&self) -> Option<Vec<u64>> {
-        self.words().map(number).collect()
+        self.words().map(parse_number).collect()
     }
 
-    /// The edge of a line, whose names are whole numbers or any words.
-    pub(super) fn pair(&self, numbered: bool, expected: &'static str) -> Result<Pair> {
+    /// Reads the edge of the line. Its names must be whole numbers if `is_numbered`, otherwise they are any
+    /// words.
+    pub(super) fn read_pair(&self, is_numbered: bool, expected: &'static str) -> Result<Pair> {
         let refuse = |problem: String| Error::parse(self.line, problem, expected);
         let mut words = self.words();
         let mut node = || {
             let word = words.next().filter(|word| !word.starts_with('{'));
-            let name = if numbered { word.and_then(number).map(|a| a.to_string()) } else { word.map(str::to_owned) };
-            name.ok_or_else(|| refuse(format!("a node is {}", found(word))))
+            let name =
+                if is_numbered { word.and_then(parse_number).map(|a| a.to_string()) } else { word.map(str::to_owned) };
+            name.ok_or_else(|| refuse(format!("a node is {}", quote_or_missing(word))))
         };
         let ends = [node()?, node()?];
         let mut behind = words.peekable();
         let is_dictionary = behind.peek().is_some_and(|word| word.starts_with('{')) && self.content.ends_with('}');
-        let weight = if is_dictionary { weight_entry(self.content) } else { behind.peek().copied().unwrap_or("1") };
+        let weight = if is_dictionary { find_weight(self.content) } else { behind.peek().copied().unwrap_or("1") };
         let weight = weight.parse().unwrap_or(f64::NAN);
         match behind.find(|word| !is_dictionary && word.parse::<f64>().is_err()) {
-            Some(word) => Err(refuse(format!("{} behind the nodes", shown(word)))),
+            Some(word) => Err(refuse(format!("{} behind the nodes", quote(word)))),
             None if ends[0] == ends[1] => Err(refuse(format!("self-loop ({}, {})", ends[0], ends[1]))),
             None => Ok(Pair { line: self.line, ends, weight }),
         }
     }
 }
 
-/// The text of the entry `weight` of a line's dictionary; 1 without one.
-fn weight_entry(content: &str) -> &str {
+/// Returns the text of the entry `weight` of a line's dictionary; "1" if there is none.
+fn find_weight(content: &str) -> &str {
     let entry = ["'weight':", "\"weight\":"].into_iter().find_map(|key| content.split_once(key));
     entry.map_or("1", |(_, entry)| entry.split([',', '}']).next().unwrap_or_default().trim())
 }
 
-/// The graph of lines that name one edge each.
-pub(super) fn listed(rows: &[Row<'_>]) -> Result<NamedGraph> {
-    let numbered = rows.first().is_none_or(|row| row.content.starts_with(|c: char| c.is_ascii_digit()));
-    let expected = if numbered { PAIR } else { WORDS };
-    let pairs = rows.iter().map(|row| row.pair(numbered, expected)).collect::<Result<Vec<_>>>()?;
-    if let ([header, rest @ ..], false) = (&pairs[..], numbered)
+/// Reads the graph of lines that name one edge each.
+pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
+    let is_numbered = rows.first().is_none_or(|row| row.content.starts_with(|c: char| c.is_ascii_digit()));
+    let expected = if is_numbered { EXPECTED_NUMBERS } else { EXPECTED_NAMES };
+    let pairs = rows.iter().map(|row| row.read_pair(is_numbered, expected)).collect::<Result<Vec<_>>>()?;
+    if let ([header, rest @ ..], false) = (&pairs[..], is_numbered)
         && !rest.is_empty()
-        && rest.iter().all(|pair| pair.ends.iter().all(|name| number(name).is_some()))
+        && rest.iter().all(|pair| pair.ends.iter().all(|name| parse_number(name).is_some()))
     {
-        return Err(Error::parse(header.line, format!("the header {}", shown(&header.ends.join(" "))), HEADER));
+        return Err(Error::parse(
+            header.line,
+            format!("the header {}", quote(&header.ends.join(" "))),
+            EXPECTED_HEADER,
+        ));
     }
     let width = rows.first().map_or(0, |row| row.words().count());
     if let Some(row) = rows.iter().find(|row| row.words().count() != width)
@@ -165,14 +183,14 @@ pub(super) fn listed(rows: &[Row<'_>]) -> Result<NamedGraph> {
     {
         let n_words = row.words().count();
         let problem = format!("a line of {n_words} words in a text whose first line has {width}");
-        return Err(Error::parse(row.line, problem, COLUMNS));
+        return Err(Error::parse(row.line, problem, EXPECTED_COLUMNS));
     }
-    build(Vec::new(), &pairs, numbered)
+    build_graph(Vec::new(), &pairs, is_numbered)
 }
 
-/// The graph of these edges, on these nodes and those that edges name.
-pub(super) fn build(nodes: Vec<String>, pairs: &[Pair], numbered: bool) -> Result<NamedGraph> {
-    let expected = if numbered { PAIR } else { WORDS };
+/// Builds the graph of these edges, on these nodes and all nodes that edges name.
+pub(super) fn build_graph(nodes: Vec<String>, pairs: &[Pair], is_numbered: bool) -> Result<NamedGraph> {
+    let expected = if is_numbered { EXPECTED_NUMBERS } else { EXPECTED_NAMES };
     if nodes.len() > MAX_EDGE_LIST_NODES {
         return Err(Error::parse(1, format!("a graph of {} nodes", nodes.len()), expected));
     }
@@ -190,8 +208,8 @@ pub(super) fn build(nodes: Vec<String>, pairs: &[Pair], numbered: bool) -> Resul
             }
         }
     }
-    if numbered {
-        names.sort_by_key(|name| number(name));
+    if is_numbered {
+        names.sort_by_key(|name| parse_number(name));
         for (name, place) in names.iter().zip(0..) {
             places.entry(name.clone()).and_modify(|at| *at = place);
         }
@@ -199,7 +217,7 @@ pub(super) fn build(nodes: Vec<String>, pairs: &[Pair], numbered: bool) -> Resul
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, names.len());
     for Pair { ends: [a, b], .. } in pairs {
         let (a, b) = (places[a.as_str()], places[b.as_str()]);
-        // Many files name each edge both ways round.
+        // Many files name each edge in both directions.
         if !graph.has_edge(a, b) {
             graph.add_edge(a, b, Edge::default())?;
         }
@@ -207,7 +225,7 @@ pub(super) fn build(nodes: Vec<String>, pairs: &[Pair], numbered: bool) -> Resul
     Ok(NamedGraph { graph, names, has_weights: pairs.iter().any(|pair| pair.weight != 1.0) })
 }
 
-/// The whole number that a word is, if it is one.
-pub(super) fn number(word: &str) -> Option<u64> {
+/// Returns the whole number that a word stands for; `None` if it isn't a number.
+pub(super) fn parse_number(word: &str) -> Option<u64> {
     word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok()).flatten()
 }

@@ -1,11 +1,13 @@
-//! Words of a file, as errors name them.
+//! The words of a file in error messages.
 
-pub(super) fn found(word: Option<&str>) -> String {
-    word.map_or_else(|| "missing".to_owned(), shown)
+/// Returns a word in quotes, or "missing".
+pub(super) fn quote_or_missing(word: Option<&str>) -> String {
+    word.map_or_else(|| "missing".to_owned(), quote)
 }
 
-/// A word in quotes, cut if it is long: a binary file read by mistake must not fill the terminal.
-pub(super) fn shown(word: &str) -> String {
+/// Returns a word in quotes, cut to 24 characters: a binary file that is read by mistake must not fill the
+/// terminal.
+pub(super) fn quote(word: &str) -> String {
     let mut short: String = word.escape_debug().take(24).collect();
     if word.chars().count() > 24 {
         short.push('…');

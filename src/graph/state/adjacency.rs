@@ -1,13 +1,16 @@
-//! The neighbours of every node: rows of bits where nodes are few, sorted lists where they are many.
+//! The neighbours of every node: rows of bits in small graphs, sorted lists in large ones.
 
 use smallvec::SmallVec;
 
-/// Graphs of more nodes list neighbours: their rows of bits would take the square of that many bits (512 kB here).
-pub(in crate::graph) const MOST_BIT_ROWS: usize = 2_048;
+/// The largest number of nodes whose neighbours are stored as rows of bits. The rows of `n` nodes take `n *
+/// n` bits (512 kB at this size), so larger graphs store lists.
+pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 
-/// The neighbours of every node: the cache beside a petgraph graph which makes masks and neighbour tests cheap.
+/// The neighbours of every node, cached beside the petgraph graph so that masks and neighbour tests are
+/// cheap.
 ///
-/// Its form depends on the number of nodes alone, so equal graphs have equal adjacencies.
+/// Graphs of at most 2,048 nodes have a row of bits per node, larger ones a sorted list per node. The
+/// representation depends on the number of nodes alone, so equal graphs have equal adjacencies.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState};
@@ -18,37 +21,42 @@ pub(in crate::graph) const MOST_BIT_ROWS: usize = 2_048;
 ///     let adjacency = graph.adjacency();
 ///     assert_eq!(adjacency.ones(0).collect::<Vec<_>>(), [1, 2]);
 ///     assert_eq!((adjacency.count(0), adjacency.get(2, 0), adjacency.get(2, 1)), (2, true, false));
-///     // Words of bits are there for small graphs only.
+///     // Only small graphs have rows of bits.
 ///     assert_eq!(adjacency.bits(0), (n == 3).then_some(&[0b110][..]));
 /// }
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Adjacency {
+    /// The number of nodes.
     n: usize,
-    /// Words per row of bits.
+    /// The number of words per row of bits.
     stride: usize,
-    rows: Rows,
+    rows: NeighbourRows,
 }
 
+/// The storage of the neighbours.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Rows {
+enum NeighbourRows {
+    /// The rows of bits, one after another, each of `stride` words.
     Bits(SmallVec<[u64; 12]>),
+    /// The neighbours of each node, ascending.
     Lists(Vec<SmallVec<[u32; 4]>>),
 }
 
 impl Adjacency {
+    /// Creates the adjacency of `n` nodes without edges.
     pub(super) fn new(n: usize) -> Self {
         let stride = n.div_ceil(64).max(1);
-        let rows = if n <= MOST_BIT_ROWS {
-            Rows::Bits(SmallVec::from_elem(0, n * stride))
+        let rows = if n <= MAX_NODES_OF_BIT_ROWS {
+            NeighbourRows::Bits(SmallVec::from_elem(0, n * stride))
         } else {
-            Rows::Lists(vec![SmallVec::new(); n])
+            NeighbourRows::Lists(vec![SmallVec::new(); n])
         };
         Self { n, stride, rows }
     }
 
-    /// The number of rows (and of columns).
+    /// The number of rows, which is the number of columns and of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
@@ -60,7 +68,8 @@ impl Adjacency {
         self.n == 0
     }
 
-    /// The bits of row `i` of a graph of at most 2,048 nodes, least significant bit first, for work that goes word by word.
+    /// Returns the bits of row `i`, least significant bit first, for loops over whole words; `None` if the
+    /// graph has more than 2,048 nodes.
     ///
     /// # Panics
     /// If there is no row `i`.
@@ -69,12 +78,12 @@ impl Adjacency {
     pub fn bits(&self, i: usize) -> Option<&[u64]> {
         assert!(i < self.n, "there is no row {i}: the graph has {} nodes", self.n);
         match &self.rows {
-            Rows::Bits(words) => Some(&words[i * self.stride..(i + 1) * self.stride]),
-            Rows::Lists(_) => None,
+            NeighbourRows::Bits(words) => Some(&words[i * self.stride..(i + 1) * self.stride]),
+            NeighbourRows::Lists(_) => None,
         }
     }
 
-    /// `true` if there is an edge from `i` to `j`; false for a column that doesn't exist.
+    /// Returns `true` if there is an edge from `i` to `j`; `false` if there is no column `j`.
     ///
     /// # Panics
     /// If there is no row `i`.
@@ -84,27 +93,29 @@ impl Adjacency {
         assert!(i < self.n, "there is no row {i}: the graph has {} nodes", self.n);
         j < self.n
             && match &self.rows {
-                Rows::Bits(words) => words[i * self.stride + j / 64] >> (j % 64) & 1 == 1,
-                Rows::Lists(lists) => lists[i].binary_search(&(j as u32)).is_ok(),
+                NeighbourRows::Bits(words) => words[i * self.stride + j / 64] >> (j % 64) & 1 == 1,
+                NeighbourRows::Lists(lists) => lists[i].binary_search(&(j as u32)).is_ok(),
             }
     }
 
-    /// The nodes that an edge from `i` leads to, ascending.
+    /// Returns the nodes to which an edge from `i` leads, ascending.
     ///
     /// # Panics
     /// If there is no row `i`.
     #[inline]
     pub fn ones(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut words, mut list) = match &self.rows {
-            Rows::Bits(_) => (self.bits(i).unwrap_or_default().iter(), [].iter()),
-            Rows::Lists(lists) => ([].iter(), lists[i].iter()),
+            NeighbourRows::Bits(_) => (self.bits(i).unwrap_or_default().iter(), [].iter()),
+            NeighbourRows::Lists(lists) => ([].iter(), lists[i].iter()),
         };
-        // The bits that are left of the word before column `end`.
-        let (mut rest, mut end) = (0u64, 0);
+        // The unread bits of the current word, and the column after its last one.
+        let mut rest = 0u64;
+        let mut end = 0;
         std::iter::from_fn(move || {
             while rest == 0 {
                 let Some(&word) = words.next() else { return list.next().map(|&j| j as usize) };
-                (rest, end) = (word, end + 64);
+                rest = word;
+                end += 64;
             }
             let bit = rest.trailing_zeros() as usize;
             rest &= rest - 1;
@@ -112,7 +123,7 @@ impl Adjacency {
         })
     }
 
-    /// The number of edges from `i`.
+    /// Returns the number of edges from `i`.
     ///
     /// # Panics
     /// If there is no row `i`.
@@ -120,18 +131,20 @@ impl Adjacency {
     #[must_use]
     pub fn count(&self, i: usize) -> usize {
         match (self.bits(i), &self.rows) {
-            (_, Rows::Lists(lists)) => lists[i].len(),
-            (words, Rows::Bits(_)) => words.unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum(),
+            (_, NeighbourRows::Lists(lists)) => lists[i].len(),
+            (words, NeighbourRows::Bits(_)) => {
+                words.unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum()
+            }
         }
     }
 
-    /// The number of edges from `i` to nodes `from..to`; nodes that don't exist have none.
+    /// Returns the number of edges from `i` to the nodes `from..to`; the range may go beyond the last node.
     ///
     /// # Panics
     /// If there is no row `i`.
     #[must_use]
     pub fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
-        if let Rows::Lists(lists) = &self.rows {
+        if let NeighbourRows::Lists(lists) = &self.rows {
             let before = |bound: usize| lists[i].partition_point(|&j| (j as usize) < bound);
             return before(to).saturating_sub(before(from));
         }
@@ -145,14 +158,15 @@ impl Adjacency {
         self.bits(i).unwrap_or_default().iter().enumerate().map(count).sum()
     }
 
+    /// Sets the entry of row `i` and column `j`, without that of row `j` and column `i`.
     pub(super) fn set(&mut self, i: usize, j: usize, value: bool) {
         debug_assert!(i < self.n && j < self.n, "bit ({i}, {j}) of {} rows", self.n);
         match &mut self.rows {
-            Rows::Bits(words) => {
+            NeighbourRows::Bits(words) => {
                 let word = &mut words[i * self.stride + j / 64];
                 *word = *word & !(1 << (j % 64)) | u64::from(value) << (j % 64);
             }
-            Rows::Lists(lists) => match (lists[i].binary_search(&(j as u32)), value) {
+            NeighbourRows::Lists(lists) => match (lists[i].binary_search(&(j as u32)), value) {
                 (Err(place), true) => lists[i].insert(place, j as u32),
                 (Ok(place), false) => drop(lists[i].remove(place)),
                 (Ok(_), true) | (Err(_), false) => {}
@@ -160,22 +174,26 @@ impl Adjacency {
         }
     }
 
-    /// As many rows and columns; those that go must have no edge.
+    /// Changes the number of nodes to `n`. Nodes that are removed must have no edge.
     pub(super) fn resize(&mut self, n: usize) {
         let stride = n.div_ceil(64).max(1);
         match &mut self.rows {
-            Rows::Bits(words) if n <= MOST_BIT_ROWS && stride == self.stride => words.resize(n * stride, 0),
-            Rows::Lists(lists) if n > MOST_BIT_ROWS => lists.resize(n, SmallVec::new()),
-            // Equal graphs must have equal rows, whatever they went through.
+            NeighbourRows::Bits(words) if n <= MAX_NODES_OF_BIT_ROWS && stride == self.stride => {
+                words.resize(n * stride, 0)
+            }
+            NeighbourRows::Lists(lists) if n > MAX_NODES_OF_BIT_ROWS => lists.resize(n, SmallVec::new()),
+            // Rows are built anew, because equal graphs must have equal rows, whatever their numbers of nodes
+            // were before.
             _ => {
-                let mut other = Self::new(n);
+                let mut resized = Self::new(n);
                 for i in 0..n.min(self.n) {
-                    self.ones(i).for_each(|j| other.set(i, j, true));
+                    self.ones(i).for_each(|j| resized.set(i, j, true));
                 }
-                *self = other;
+                *self = resized;
             }
         }
-        (self.n, self.stride) = (n, stride);
+        self.n = n;
+        self.stride = stride;
     }
 }
 
@@ -183,16 +201,16 @@ impl Adjacency {
 mod tests {
     use super::*;
 
-    /// Over the border and back, whatever is there stays there, and all that is asked has the same answer in either form.
+    /// Both representations return the same results, and resizing over the limit and back keeps all entries.
     #[test]
-    fn both_forms_say_the_same() {
-        let mut adjacency = Adjacency::new(MOST_BIT_ROWS);
+    fn bit_rows_and_lists_return_the_same() {
+        let mut adjacency = Adjacency::new(MAX_NODES_OF_BIT_ROWS);
         for (i, j) in [(0, 1), (0, 63), (0, 64), (0, 2_047), (2_047, 0), (5, 6)] {
             adjacency.set(i, j, true);
         }
         adjacency.set(5, 6, false);
         let small = adjacency.clone();
-        adjacency.resize(MOST_BIT_ROWS + 1);
+        adjacency.resize(MAX_NODES_OF_BIT_ROWS + 1);
         assert!(small.bits(0).is_some() && adjacency.bits(0).is_none());
         for i in [0, 5, 2_047] {
             assert_eq!(small.ones(i).collect::<Vec<_>>(), adjacency.ones(i).collect::<Vec<_>>());
@@ -208,13 +226,13 @@ mod tests {
         adjacency.set(2_048, 7, true);
         assert_eq!(adjacency.count(2_048), 1);
         adjacency.set(2_048, 7, false);
-        adjacency.resize(MOST_BIT_ROWS);
+        adjacency.resize(MAX_NODES_OF_BIT_ROWS);
         assert_eq!(small, adjacency);
     }
 
     #[test]
     fn columns_that_do_not_exist_are_empty() {
-        // Three rows of one word each: column 64 of the first would be bit 0 of the second.
+        // Each of the three rows has one word, so column 64 of the first row would be bit 0 of the second.
         let mut adjacency = Adjacency::new(3);
         adjacency.set(1, 0, true);
         assert!(adjacency.get(1, 0));
@@ -230,9 +248,9 @@ mod tests {
         let _ = Adjacency::new(3).get(3, 0);
     }
 
-    /// Rows know nothing of what they went through: a matrix that grew over a word's border and shrank again is the one that never did.
+    /// An adjacency that grew beyond a word's last bit and shrank again equals one that never grew.
     #[test]
-    fn rows_that_grew_and_shrank_are_those_that_never_grew() {
+    fn growing_and_shrinking_leaves_no_trace() {
         for border in [64, 128] {
             let mut adjacency = Adjacency::new(border);
             adjacency.set(1, border - 1, true);

@@ -7,7 +7,7 @@ use crate::env::{Grouping, Rows};
 use crate::graph::{GraphArrays, GraphState};
 use crate::parallel;
 
-/// How many graphs a thread takes at least: below that, handing work over costs more than it saves.
+/// The smallest number of graphs per thread: for fewer graphs, starting a thread costs more than it saves.
 pub(crate) const MIN_GRAPHS_PER_THREAD: usize = 64;
 
 /// A batch of graph states.
@@ -19,7 +19,8 @@ pub(crate) const MIN_GRAPHS_PER_THREAD: usize = 64;
 /// assert_eq!(states.group().first, [0]);
 /// ```
 ///
-/// What is listed of them ([`arrays`](Self::arrays)) goes with the next edit, and isn't copied.
+/// The list of all nodes and edges ([`arrays`](Self::arrays)) is cached until the next edit. Clones don't
+/// copy it.
 #[derive(Debug, Default)]
 pub struct GraphStates {
     graphs: Vec<GraphState>,
@@ -33,19 +34,19 @@ impl GraphStates {
         &self.graphs
     }
 
-    /// The nodes and edges of all graphs, listed on the first call.
+    /// Returns the nodes and edges of all graphs, which are listed on the first call after an edit.
     #[must_use]
     pub fn arrays(&self) -> &GraphArrays {
         self.arrays.get_or_init(|| GraphArrays::of(&self.graphs))
     }
 
-    /// The graphs, for editing in place.
+    /// Returns the graphs for editing in place, and discards the cached [`arrays`](Self::arrays).
     pub fn graphs_mut(&mut self) -> &mut [GraphState] {
         self.arrays = OnceLock::new();
         &mut self.graphs
     }
 
-    /// The graphs, by value.
+    /// Returns the graphs by value.
     #[must_use]
     pub fn into_graphs(self) -> Vec<GraphState> {
         self.graphs

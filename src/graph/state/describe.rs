@@ -1,15 +1,18 @@
-//! A graph in a line, for messages.
+//! The description of a graph in one line, for messages.
 
 use std::fmt::{Display, Formatter, Result, Write};
 
 use super::Attributes;
 use crate::graph::GraphState;
 
-/// How many nodes and how many edges are named one by one.
-const NAMED: usize = 64;
+/// The largest number of nodes, and of edges, that are named one by one.
+const MAX_NAMED: usize = 64;
 
-/// The number of nodes, their classes and attributes, and the edges with theirs; what is 0 everywhere is left out, and of more than
-/// 64 nodes or edges only the first are named.
+/// Writes the number of nodes, the classes and attributes of nodes, and the edges with their classes and
+/// attributes.
+///
+/// The classes of nodes are left out if all are 0, and so are unset attributes and edge classes of 0. If
+/// there are more than 64 nodes or edges, only the first 64 are named.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, Node};
@@ -25,20 +28,21 @@ impl Display for GraphState {
         write!(f, "{n} node{}", if n == 1 { "" } else { "s" })?;
         if self.nodes().any(|node| node.class != 0) {
             f.write_str(" (classes")?;
-            self.nodes().take(NAMED).try_for_each(|node| write!(f, " {}", node.class))?;
-            f.write_str(if n > NAMED { " ...)" } else { ")" })?;
+            self.nodes().take(MAX_NAMED).try_for_each(|node| write!(f, " {}", node.class))?;
+            f.write_str(if n > MAX_NAMED { " ...)" } else { ")" })?;
         }
         let marked = self.nodes().enumerate().filter(|(_, node)| !node.attributes.is_unset());
-        for (a, node) in marked.take(NAMED) {
+        for (a, node) in marked.take(MAX_NAMED) {
             write!(f, ", node {a} has ")?;
-            attributes(f, node.attributes)?;
+            write_attributes(f, node.attributes)?;
         }
         if self.n_edges() == 0 {
             return f.write_str(", no edges");
         }
         f.write_str(if self.n_edges() == 1 { ", edge " } else { ", edges " })?;
-        for (k, (a, b)) in self.edges().take(NAMED).enumerate() {
-            let (comma, arrow) = (if k > 0 { ", " } else { "" }, if self.is_directed() { "->" } else { "-" });
+        for (k, (a, b)) in self.edges().take(MAX_NAMED).enumerate() {
+            let comma = if k > 0 { ", " } else { "" };
+            let arrow = if self.is_directed() { "->" } else { "-" };
             write!(f, "{comma}{a}{arrow}{b}")?;
             let edge = self.edge(a, b).unwrap_or_default();
             if !edge.is_plain() {
@@ -48,20 +52,20 @@ impl Display for GraphState {
                 }
                 if !edge.attributes.is_unset() {
                     f.write_str(if edge.class > 0 { ", " } else { "" })?;
-                    attributes(f, edge.attributes)?;
+                    write_attributes(f, edge.attributes)?;
                 }
                 f.write_char(')')?;
             }
         }
-        match self.n_edges().saturating_sub(NAMED) {
+        match self.n_edges().saturating_sub(MAX_NAMED) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }
     }
 }
 
-/// The values up to the last that is set.
-fn attributes(f: &mut Formatter<'_>, attributes: Attributes) -> Result {
+/// Writes the values of attributes up to the last one that is set.
+fn write_attributes(f: &mut Formatter<'_>, attributes: Attributes) -> Result {
     f.write_str("attributes")?;
     attributes.set_values().iter().try_for_each(|value| write!(f, " {value}"))
 }
@@ -73,7 +77,7 @@ mod tests {
     use crate::graph::GraphKind;
 
     #[test]
-    fn what_is_zero_everywhere_is_left_out() {
+    fn zero_classes_and_attributes_are_left_out() {
         assert_eq!(GraphState::new(GraphKind::Directed).to_string(), "0 nodes, no edges");
         let mut graph = GraphState::with_nodes(GraphKind::Directed, 2);
         graph.add_edge(1, 0, Edge::default()).unwrap();

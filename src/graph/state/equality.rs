@@ -1,14 +1,16 @@
-//! Two states are equal when they are the same labelled graph of the same instance.
+//! Equality and hashing of states: two states are equal if they are the same labelled graph of the same
+//! instance.
 //!
-//! Each node and each edge has a number, whose sums tell states apart: an edit changes a sum by what it edits, and no state is read
-//! through to be hashed.
+//! Each node and each edge has a digest of 64 bits, and a state keeps the sums of the digests. An edit
+//! updates a sum in constant time, so hashing a state doesn't read its nodes and edges.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::{Attributes, Edge, GraphState, Node};
 
-/// The finalizer of splitmix64 (Steele, Lea and Flood, 2014): each bit of the result depends on each bit of `x`.
+/// Scrambles a number by the finalizer of splitmix64 (Steele, Lea and Flood, 2014): each bit of the result
+/// depends on each bit of `x`.
 fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +18,8 @@ fn mix(mut x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// The number of what is at a place; nothing but the place counts where class and attributes are 0.
+/// Returns the digest of a node or an edge at a place. It depends on the place alone if class and attributes
+/// are 0.
 fn digest(place: u64, class: u16, attributes: Attributes) -> u64 {
     if class == 0 && attributes.is_unset() {
         return mix(place);
@@ -38,19 +41,19 @@ impl PartialEq for GraphState {
         self.digest == other.digest
             && self.instance == other.instance
             && self.nodes == other.nodes
-            && self.has_edges_of(other)
+            && self.has_same_edges(other)
     }
 }
 
 impl GraphState {
-    fn has_edges_of(&self, other: &Self) -> bool {
-        let weighted = self.has_edge_weights();
+    fn has_same_edges(&self, other: &Self) -> bool {
+        let has_weights = self.has_edge_weights();
         Arc::ptr_eq(&self.topology, &other.topology)
             || self.topology.digest == other.topology.digest
                 && self.kind() == other.kind()
-                && weighted == other.has_edge_weights()
+                && has_weights == other.has_edge_weights()
                 && self.adjacency() == other.adjacency()
-                && (!weighted || self.edges().all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
+                && (!has_weights || self.edges().all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
     }
 }
 
@@ -76,28 +79,28 @@ mod tests {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(graph)
     }
 
-    /// Whatever way a graph came about, it is equal to one that is built of its parts, and has its hash.
+    /// An edited graph equals one that is built from its parts, and has the same hash.
     #[test]
-    fn edits_lead_to_the_hash_of_the_whole() {
+    fn edited_graphs_hash_like_graphs_built_anew() {
         let mut rng = Rng::seeded(0);
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let mut graph = GraphState::new(kind);
-            let (mut same, mut others) = (0, 0);
+            let (mut n_same, mut n_changed) = (0, 0);
             for round in 0..4_000 {
                 let n = graph.n_nodes() as u32;
                 let (text, hash_before) = (graph.to_string(), hash(&graph));
-                // Half of the edits are of a graph that has its edges for itself, half of one that shares them.
+                // In every second round a clone shares the graph's edges while it is edited.
                 let before = (round % 2 == 0).then(|| graph.clone());
-                // Small graphs, and ones of more nodes than a word has bits.
-                let most = if round < 3_000 { 6 } else { 70 };
+                // Graphs are small first, and grow beyond the number of bits of a word later.
+                let max_nodes = if round < 3_000 { 6 } else { 70 };
                 let any = |rng: &mut Rng| rng.below(n.max(1) as usize) as u32;
                 let (a, b) = (any(&mut rng), any(&mut rng));
                 let attributes = Attributes::new(&[0, rng.below(2) as u8]).unwrap();
                 let class = rng.below(2) as u16;
-                // What can't be done changes nothing.
-                let _ = match rng.below(if n < most { 10 } else { 9 }) {
-                    // Few, where graphs are to grow large.
-                    0 if most == 6 || rng.below(4) == 0 => graph.remove_node(a).map(drop),
+                // An edit that fails changes nothing.
+                let _ = match rng.below(if n < max_nodes { 10 } else { 9 }) {
+                    // Removals are rare while graphs are to grow large.
+                    0 if max_nodes == 6 || rng.below(4) == 0 => graph.remove_node(a).map(drop),
                     1 | 2 => graph.set_node(a, Node { class, attributes }),
                     3 | 4 => graph.set_edge(a, b, Edge { class, attributes }),
                     5 => graph.remove_edge(a, b).map(drop),
@@ -112,16 +115,16 @@ mod tests {
                 let built = GraphState::from_parts(kind, &nodes, &edges).unwrap();
                 assert_eq!(graph, built);
                 assert_eq!(hash(&graph), hash(&built), "{graph}");
-                // Only the first 64 edges are named.
+                // The text names the first 64 edges only.
                 if graph.n_edges() <= 64 {
                     let is_same = graph.to_string() == text;
                     assert!(before.is_none_or(|before| (graph == before) == is_same), "{graph} and {text}");
                     assert_eq!(hash(&graph) == hash_before, is_same, "{graph} and {text}");
-                    *(if is_same { &mut same } else { &mut others }) += 1;
+                    *(if is_same { &mut n_same } else { &mut n_changed }) += 1;
                 }
                 assert_ne!(graph, graph.clone().with_instance(1));
             }
-            assert!(same > 100 && others > 1_000, "{same} edits that changed nothing, {others} others");
+            assert!(n_same > 100 && n_changed > 1_000, "{n_same} edits that changed nothing, {n_changed} others");
             assert!(graph.n_nodes() > 64, "{} nodes", graph.n_nodes());
         }
     }

@@ -1,4 +1,4 @@
-//! One graph state: a petgraph graph, edited only in ways that keep node labels and the cached adjacency in order.
+//! A graph state: a petgraph graph, whose methods keep node labels and the cached adjacency consistent.
 
 mod adjacency;
 mod batched;
@@ -8,7 +8,7 @@ mod topology;
 mod weights;
 
 pub use adjacency::Adjacency;
-pub(in crate::graph) use adjacency::MOST_BIT_ROWS;
+pub(in crate::graph) use adjacency::MAX_NODES_OF_BIT_ROWS;
 pub use batched::GraphStates;
 pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
 pub use weights::{Attributes, Edge, GraphKind, MAX_ATTRIBUTES, Node};
@@ -22,15 +22,16 @@ use crate::{Error, Result};
 use equality::digest_of_node;
 use topology::{Storage, Topology};
 
-/// A graph under construction: a petgraph graph with a class and attributes on every edge, its [`Adjacency`] beside it, and a class
-/// and attributes of every node.
+/// A graph under construction: a petgraph graph with a class and attributes for every edge, its
+/// [`Adjacency`], and a class and attributes for every node.
 ///
-/// Copies share their edges until one of them changes an edge or the number of nodes: states that mark the nodes of one large
-/// graph cost a node's weight each.
+/// Clones share their edges until one of them changes an edge or the number of nodes. So states that differ
+/// only in the attributes of the nodes of one large graph cost no more than the weights of their nodes.
 ///
-/// Nodes are labelled `0..n` in the order in which they came; removing one shifts the later ones down by one. There are no
-/// self-loops and no parallel edges. Edges are ordered by their endpoints, whatever the order in which they were added:
-/// two states are equal when they are the same *labelled* graph.
+/// Nodes are labelled `0..n` in the order in which they were added. Removing a node shifts the labels of
+/// later nodes down by one. There are no self-loops and no parallel edges. Edges are ordered by their
+/// endpoints, independently of the order in which they were added. Two states are equal if they are the same
+/// *labelled* graph.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, Node};
@@ -45,71 +46,71 @@ use topology::{Storage, Topology};
 #[derive(Clone, Debug)]
 pub struct GraphState {
     nodes: SmallVec<[Node; 8]>,
-    /// The sum of the digests of all nodes.
+    /// The wrapping sum of the digests of all nodes.
     digest: u64,
     topology: Arc<Topology>,
     instance: u32,
 }
 
 impl GraphState {
-    /// The empty graph.
+    /// Creates an empty graph.
     #[must_use]
     pub fn new(kind: GraphKind) -> Self {
         Self::with_nodes(kind, 0)
     }
 
-    /// `n` nodes of class 0, and no edge; edges will have no direction.
+    /// Creates an undirected graph of `n` nodes of class 0, without edges.
     #[must_use]
     pub fn undirected(n: usize) -> Self {
         Self::with_nodes(GraphKind::Undirected, n)
     }
 
-    /// `n` nodes of class 0, and no edge; edges will have a direction.
+    /// Creates a directed graph of `n` nodes of class 0, without edges.
     #[must_use]
     pub fn directed(n: usize) -> Self {
         Self::with_nodes(GraphKind::Directed, n)
     }
 
-    /// `n` nodes of class 0 and no edge.
+    /// Creates a graph of `n` nodes of class 0, without edges.
     #[must_use]
     pub fn with_nodes(kind: GraphKind, n: usize) -> Self {
-        Self::of_nodes(kind, std::iter::repeat_n(Node::default(), n))
+        Self::from_nodes(kind, std::iter::repeat_n(Node::default(), n))
     }
 
-    /// These nodes and no edge.
-    pub(in crate::graph) fn of_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
+    /// Creates a graph of these nodes, without edges.
+    pub(in crate::graph) fn from_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
         let nodes: SmallVec<_> = nodes.collect();
         let topology = Arc::new(Topology::new(kind, nodes.len()));
         let digest = (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest_of_node(a, node)));
         Self { nodes, digest, topology, instance: 0 }
     }
 
-    /// Builds a graph from its parts.
+    /// Creates a graph from its nodes and its edges (from, to, weight).
     ///
     /// # Errors
-    /// Those of [`add_edge`](Self::add_edge).
+    /// Returns the errors of [`add_edge`](Self::add_edge).
     pub fn from_parts(kind: GraphKind, nodes: &[Node], edges: &[(u32, u32, Edge)]) -> Result<Self> {
-        let mut out = Self::of_nodes(kind, nodes.iter().copied());
+        let mut out = Self::from_nodes(kind, nodes.iter().copied());
         for &(a, b, edge) in edges {
             out.add_edge(a, b, edge)?;
         }
         Ok(out)
     }
 
-    /// The same graph as a state of another instance of its environment
+    /// Returns the graph as a state of another instance of its environment
     /// ([`Env::initial`](crate::env::Env::initial)). States of different instances are never equal.
     #[must_use]
     pub fn with_instance(self, instance: u32) -> Self {
         Self { instance, ..self }
     }
 
-    /// The instance that the graph was built from; 0 where there is but one.
+    /// The instance whose initial graph this state was built from. The default is 0.
     #[must_use]
     pub fn instance(&self) -> u32 {
         self.instance
     }
 
-    /// Directed or undirected.
+    /// The kind of the graph: directed or undirected.
     #[must_use]
     pub fn kind(&self) -> GraphKind {
         match self.topology.storage {
@@ -124,7 +125,8 @@ impl GraphState {
         self.kind() == GraphKind::Directed
     }
 
-    /// The petgraph graph, if it is directed; the weights of its nodes are [`node`](Self::node)'s.
+    /// Returns the petgraph graph if it is directed. It has no weights of nodes: [`node`](Self::node) returns
+    /// them.
     #[must_use]
     pub fn as_directed(&self) -> Option<&DiGraph<(), Edge>> {
         match &self.topology.storage {
@@ -133,7 +135,8 @@ impl GraphState {
         }
     }
 
-    /// The petgraph graph, if it is undirected; the weights of its nodes are [`node`](Self::node)'s.
+    /// Returns the petgraph graph if it is undirected. It has no weights of nodes: [`node`](Self::node)
+    /// returns them.
     #[must_use]
     pub fn as_undirected(&self) -> Option<&UnGraph<(), Edge>> {
         match &self.topology.storage {
@@ -154,20 +157,22 @@ impl GraphState {
         self.topology.n_edges()
     }
 
-    /// Adjacency: row `a` has node `b` where there is an edge from `a` to `b` (or, undirected, between them).
+    /// The adjacency: row `a` contains node `b` if there is an edge from `a` to `b` (undirected: between
+    /// them).
     #[must_use]
     pub fn adjacency(&self) -> &Adjacency {
         &self.topology.adjacency
     }
 
-    /// `true` if there is an edge from `a` to `b`; false for nodes that don't exist.
+    /// Returns `true` if there is an edge from `a` to `b` (undirected: between them); `false` if one of the
+    /// nodes doesn't exist.
     #[must_use]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize, b as usize);
         a.max(b) < self.n_nodes() && self.topology.adjacency.get(a, b)
     }
 
-    /// The weight of node `a`.
+    /// Returns the weight of node `a`; `None` if there is no such node.
     #[must_use]
     pub fn node(&self, a: u32) -> Option<Node> {
         self.nodes.get(a as usize).copied()
@@ -178,40 +183,42 @@ impl GraphState {
         self.nodes.iter().copied()
     }
 
-    /// The weight of the edge from `a` to `b` (or between them).
+    /// Returns the weight of the edge from `a` to `b` (undirected: between them); `None` if there is no such
+    /// edge.
     #[must_use]
     pub fn edge(&self, a: u32, b: u32) -> Option<Edge> {
-        if self.topology.marked_edges == 0 {
+        if self.topology.n_weighted_edges == 0 {
             return self.has_edge(a, b).then(Edge::default);
         }
         self.topology.edge(a, b)
     }
 
-    /// `true` if some edge has a class other than 0, or an attribute.
+    /// `true` if an edge has a class other than 0, or an attribute.
     #[must_use]
     pub fn has_edge_weights(&self) -> bool {
-        self.topology.marked_edges > 0
+        self.topology.n_weighted_edges > 0
     }
 
-    /// The endpoints of all edges in order: `(a, b)` ascending, undirected ones with `a < b`.
+    /// Returns the endpoints `(a, b)` of all edges, ascending; of undirected edges with `a < b`.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let directed = self.is_directed();
         (0..self.n_nodes()).flat_map(move |a| {
-            let others = self.adjacency().ones(a);
-            others.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
+            let targets = self.adjacency().ones(a);
+            targets.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
         })
     }
 
-    /// The place of an edge in [`edges`](Self::edges); meaningless if there is no such edge.
+    /// Returns the index of an edge in [`edges`](Self::edges); the number is meaningless if there is no such
+    /// edge. The edges of all nodes up to `a` are counted.
     #[must_use]
     pub fn edge_rank(&self, a: u32, b: u32) -> usize {
         let directed = self.is_directed();
         let (a, b) = self.ordered(a, b);
         let (a, b) = (a as usize, b as usize);
-        let from = |row: usize| if directed { 0 } else { row + 1 };
+        let first_column = |row: usize| if directed { 0 } else { row + 1 };
         let n = self.n_nodes();
-        let before: usize = (0..a.min(n)).map(|row| self.adjacency().count_between(row, from(row), n)).sum();
-        if a < n { before + self.adjacency().count_between(a, from(a), b) } else { before }
+        let before: usize = (0..a.min(n)).map(|row| self.adjacency().count_between(row, first_column(row), n)).sum();
+        if a < n { before + self.adjacency().count_between(a, first_column(a), b) } else { before }
     }
 
     /// The number of edges into node `a` (undirected: its degree).
@@ -237,7 +244,7 @@ impl GraphState {
         self.adjacency().count(a as usize)
     }
 
-    /// The number of edges at node `a`, whichever way they lead.
+    /// The number of edges at node `a`, in both directions if the graph is directed.
     ///
     /// # Panics
     /// If there is no such node.
@@ -246,7 +253,7 @@ impl GraphState {
         self.out_degree(a) + if self.is_directed() { self.in_degree(a) } else { 0 }
     }
 
-    /// Adds a node and gives its label, the number of nodes before.
+    /// Adds a node and returns its label, which is the number of nodes before.
     pub fn add_node(&mut self, node: Node) -> u32 {
         Arc::make_mut(&mut self.topology).add_node();
         let label = self.nodes.len() as u32;
@@ -255,7 +262,9 @@ impl GraphState {
         label
     }
 
-    /// Removes a node and its edges; the labels of later nodes shift down by one.
+    /// Removes a node and its edges, and returns its weight. The labels of later nodes shift down by one.
+    ///
+    /// The last node is removed in place. To remove another node, the whole graph is built anew.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such node.
@@ -274,30 +283,32 @@ impl GraphState {
             self.digest = self.digest.wrapping_sub(digest_of_node(a, weight));
             return Ok(weight);
         }
-        // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
-        let kept: Vec<u32> = (0..self.n_nodes() as u32).filter(|&b| b != a).collect();
-        *self = self.induced(&kept);
+        // petgraph would move the last node into the gap, which would change the order of the labels.
+        let remaining: Vec<u32> = (0..self.n_nodes() as u32).filter(|&b| b != a).collect();
+        *self = self.induced(&remaining);
         Ok(weight)
     }
 
-    /// The graph on these nodes, in this order: node `k` of the result is `nodes[k]`. A permutation relabels the graph; a label that
-    /// doesn't exist gives a node of class 0 without edges, and of a label that is given twice the last one has the edges.
+    /// Returns the subgraph on these nodes, in this order: node `k` of the result is node `nodes[k]`.
+    ///
+    /// A permutation relabels the graph. A label that doesn't exist gives a node of class 0 without edges. If
+    /// a label occurs several times, only its last occurrence has the edges.
     #[must_use]
     pub fn induced(&self, nodes: &[u32]) -> Self {
         let weights = nodes.iter().map(|&a| self.node(a).unwrap_or_default());
-        let mut out = Self::of_nodes(self.kind(), weights).with_instance(self.instance);
+        let mut out = Self::from_nodes(self.kind(), weights).with_instance(self.instance);
         let mut names = vec![None; self.n_nodes()];
         for (name, &a) in (0..).zip(nodes) {
             if let Some(place) = names.get_mut(a as usize) {
                 *place = Some(name);
             }
         }
-        let mut others: SmallVec<[(u32, u32); 16]> = SmallVec::new();
+        let mut neighbours: SmallVec<[(u32, u32); 16]> = SmallVec::new();
         for (i, &a) in (0..).zip(nodes).filter(|&(i, &a)| names.get(a as usize) == Some(&Some(i))) {
-            others.clear();
-            others.extend(self.adjacency().ones(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
-            others.sort_unstable();
-            for &(j, b) in others.iter().filter(|&&(j, _)| self.is_directed() || i < j) {
+            neighbours.clear();
+            neighbours.extend(self.adjacency().ones(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
+            neighbours.sort_unstable();
+            for &(j, b) in neighbours.iter().filter(|&&(j, _)| self.is_directed() || i < j) {
                 out.insert_edge(i, j, self.edge(a, b).unwrap_or_default());
             }
         }
@@ -307,7 +318,7 @@ impl GraphState {
     /// Adds an edge.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a self-loop, an edge that is there already, or a node that isn't.
+    /// [`Error::Contract`] for a self-loop, an edge that exists already, or a node that doesn't exist.
     pub fn add_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
         let n = self.n_nodes();
         if a == b || a.max(b) as usize >= n || self.has_edge(a, b) {
@@ -320,24 +331,26 @@ impl GraphState {
         Ok(())
     }
 
-    /// Adds an edge that is known to be a new one between existing nodes.
+    /// Adds an edge without checks: its nodes must exist and differ, and there must be no edge between them
+    /// yet.
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
         debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
-        self.put(a, b, Some(edge));
+        self.replace_edge(a, b, Some(edge));
     }
 
-    fn put(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
+    /// Sets, adds or removes (`None`) an edge, and returns the weight that it had.
+    fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (a, b) = self.ordered(a, b);
-        Arc::make_mut(&mut self.topology).put(a, b, edge)
+        Arc::make_mut(&mut self.topology).replace_edge(a, b, edge)
     }
 
-    /// Removes an edge and gives its weight.
+    /// Removes an edge and returns its weight.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn remove_edge(&mut self, a: u32, b: u32) -> Result<Edge> {
-        // What isn't there needn't make this graph's edges its own.
-        let removed = if self.has_edge(a, b) { self.put(a, b, None) } else { None };
+        // `replace_edge` would copy shared edges even if there is nothing to remove.
+        let removed = if self.has_edge(a, b) { self.replace_edge(a, b, None) } else { None };
         removed.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
@@ -357,10 +370,11 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
-        let old = if self.has_edge(a, b) { self.put(a, b, Some(edge)) } else { None };
+        let old = if self.has_edge(a, b) { self.replace_edge(a, b, Some(edge)) } else { None };
         old.map(drop).ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
+    /// Returns the endpoints of an edge, the smaller one first if the graph is undirected.
     fn ordered(&self, a: u32, b: u32) -> (u32, u32) {
         if self.is_directed() || a < b { (a, b) } else { (b, a) }
     }

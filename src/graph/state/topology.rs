@@ -1,4 +1,4 @@
-//! The edges of a graph, which states that differ in nothing but their nodes' weights share.
+//! The edges of a graph. States that differ only in the weights of their nodes share them.
 
 use petgraph::EdgeType;
 use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
@@ -6,7 +6,7 @@ use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
 use super::equality::digest_of_edge;
 use super::{Adjacency, Edge, GraphKind};
 
-/// Edges in petgraph's form.
+/// The edges as a petgraph graph.
 #[derive(Debug)]
 pub(super) enum Storage {
     Directed(DiGraph<(), Edge>),
@@ -14,7 +14,8 @@ pub(super) enum Storage {
 }
 
 impl Clone for Storage {
-    /// With room for one more edge, because a copy is made when one is added: without it each step of a roll-out allocates twice.
+    /// Clones with room for one more edge. A topology is cloned when an edge is added, so without that room
+    /// each step of a rollout would allocate twice.
     fn clone(&self) -> Self {
         match self {
             Self::Directed(graph) => Self::Directed(with_room(graph)),
@@ -29,8 +30,8 @@ fn with_room<Ty: EdgeType>(graph: &Graph<(), Edge, Ty>) -> Graph<(), Edge, Ty> {
     copy
 }
 
-/// Does the same to either kind of petgraph graph.
-macro_rules! on {
+/// Evaluates an expression for the petgraph graph of either kind.
+macro_rules! with_graph {
     ($storage:expr, $graph:ident => $body:expr) => {
         match $storage {
             Storage::Directed($graph) => $body,
@@ -39,13 +40,14 @@ macro_rules! on {
     };
 }
 
-/// Nodes without weights, the edges among them, and their adjacency.
+/// The nodes without their weights, the edges between them, and their adjacency.
 #[derive(Clone, Debug)]
 pub(super) struct Topology {
     pub(super) storage: Storage,
     pub(super) adjacency: Adjacency,
-    /// Edges with a class or an attribute: where there is none, equality and hashing need not look at weights.
-    pub(super) marked_edges: u32,
+    /// The number of edges with a class other than 0 or an attribute. If it is 0, equality and lookups skip
+    /// weights.
+    pub(super) n_weighted_edges: u32,
     /// The sum of the digests of all edges.
     pub(super) digest: u64,
 }
@@ -57,37 +59,38 @@ impl Topology {
             GraphKind::Undirected => Storage::Undirected(UnGraph::with_capacity(n, 0)),
         };
         for _ in 0..n {
-            on!(&mut storage, graph => graph.add_node(()));
+            with_graph!(&mut storage, graph => graph.add_node(()));
         }
-        Self { storage, adjacency: Adjacency::new(n), marked_edges: 0, digest: 0 }
+        Self { storage, adjacency: Adjacency::new(n), n_weighted_edges: 0, digest: 0 }
     }
 
     pub(super) fn n_edges(&self) -> usize {
-        on!(&self.storage, graph => graph.edge_count())
+        with_graph!(&self.storage, graph => graph.edge_count())
     }
 
     pub(super) fn edge(&self, a: u32, b: u32) -> Option<Edge> {
         let (a, b) = (NodeIndex::from(a), NodeIndex::from(b));
-        on!(&self.storage, graph => graph.find_edge(a, b).and_then(|e| graph.edge_weight(e)).copied())
+        with_graph!(&self.storage, graph => graph.find_edge(a, b).and_then(|e| graph.edge_weight(e)).copied())
     }
 
     pub(super) fn add_node(&mut self) {
         self.adjacency.resize(self.adjacency.len() + 1);
-        on!(&mut self.storage, graph => graph.add_node(()));
+        with_graph!(&mut self.storage, graph => graph.add_node(()));
     }
 
-    /// Removes the last node, which has no edge.
+    /// Removes the last node, which must have no edge.
     pub(super) fn pop_node(&mut self) {
         let last = self.adjacency.len() - 1;
-        on!(&mut self.storage, graph => graph.remove_node(NodeIndex::new(last)));
+        with_graph!(&mut self.storage, graph => graph.remove_node(NodeIndex::new(last)));
         self.adjacency.resize(last);
     }
 
-    /// Gives an edge this weight, adds or removes it; gives the weight that it had. An undirected one is named by its smaller end first.
-    pub(super) fn put(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
+    /// Sets the weight of an edge, adds the edge, or removes it (`None`), and returns the weight that it had.
+    /// `a` must be the smaller end of an undirected edge.
+    pub(super) fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
         let is_there = self.adjacency.get(a as usize, b as usize);
-        let old = on!(&mut self.storage, graph => match (is_there.then(|| graph.find_edge(i, j)).flatten(), edge) {
+        let old = with_graph!(&mut self.storage, graph => match (is_there.then(|| graph.find_edge(i, j)).flatten(), edge) {
             (Some(at), Some(edge)) => graph.edge_weight_mut(at).map(|weight| std::mem::replace(weight, edge)),
             (Some(at), None) => graph.remove_edge(at),
             (None, Some(edge)) => {
@@ -98,11 +101,11 @@ impl Topology {
         });
         if let Some(edge) = edge {
             self.digest = self.digest.wrapping_add(digest_of_edge(a, b, edge));
-            self.marked_edges += u32::from(!edge.is_plain());
+            self.n_weighted_edges += u32::from(!edge.is_plain());
         }
         if let Some(old) = old {
             self.digest = self.digest.wrapping_sub(digest_of_edge(a, b, old));
-            self.marked_edges -= u32::from(!old.is_plain());
+            self.n_weighted_edges -= u32::from(!old.is_plain());
         }
         if old.is_some() != edge.is_some() {
             self.adjacency.set(a as usize, b as usize, edge.is_some());

@@ -1,29 +1,30 @@
-//! The class and further categorical attributes that a node or an edge carries, small and `Copy`; directed or undirected.
+//! The weights of nodes and edges (a class and further categorical attributes), and the kind of a graph.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The most attributes that a node or an edge can have besides its class.
+/// The largest number of attributes that a node or an edge can have besides its class.
 pub const MAX_ATTRIBUTES: usize = 7;
 
-/// Directed or undirected.
+/// The kind of a graph: directed or undirected.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum GraphKind {
     /// An edge leads from its first node to its second.
     Directed,
-    /// An edge joins its two nodes; it is named with the smaller index first.
+    /// An edge joins its two nodes. Its smaller node is named first.
     Undirected,
 }
 
-/// Categorical attributes of a node or an edge: attribute `k` has a value, 0 meaning that it isn't set.
+/// The categorical attributes of a node or an edge: attribute `k` has a value, and 0 means that it isn't set.
 ///
-/// At most [`MAX_ATTRIBUTES`] of them, kept inline: states are copied all the time, and a `Copy` weight copies as memory.
+/// There are at most [`MAX_ATTRIBUTES`]. They are stored inline and are `Copy`, because states are cloned
+/// often.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Attributes([u8; MAX_ATTRIBUTES]);
 
 impl Attributes {
-    /// Attributes with these values.
+    /// Creates attributes with these values; the others aren't set.
     ///
     /// # Errors
     /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] values.
@@ -36,18 +37,19 @@ impl Attributes {
         Ok(out)
     }
 
-    /// The value of attribute `k`; 0 where it isn't set, or there is no such attribute.
+    /// Returns the value of attribute `k`; 0 if it isn't set, or if `k` is [`MAX_ATTRIBUTES`] or more.
     #[must_use]
     pub fn get(&self, k: usize) -> u8 {
         self.0.get(k).copied().unwrap_or(0)
     }
 
-    /// The values of the first `n` attributes, as indices of tables.
+    /// Returns the values of the first `n` attributes, as table indices.
     pub(crate) fn columns(self, n: usize) -> impl Iterator<Item = i64> {
         (0..n).map(move |k| i64::from(self.get(k)))
     }
 
-    /// Sets attribute `k`; an attribute beyond [`MAX_ATTRIBUTES`] is a bug of the caller.
+    /// Sets attribute `k`, which must be less than [`MAX_ATTRIBUTES`]. Otherwise debug builds panic, and
+    /// release builds do nothing.
     pub fn set(&mut self, k: usize, value: u8) {
         debug_assert!(k < MAX_ATTRIBUTES, "attribute {k} of {MAX_ATTRIBUTES}");
         if let Some(slot) = self.0.get_mut(k) {
@@ -61,7 +63,7 @@ impl Attributes {
         self.0 == [0; MAX_ATTRIBUTES]
     }
 
-    /// The values up to the last that is set.
+    /// Returns the values up to the last one that is set.
     pub(in crate::graph) fn set_values(&self) -> &[u8] {
         &self.0[..self.0.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1)]
     }
@@ -73,7 +75,7 @@ impl Attributes {
     }
 }
 
-/// A node: its class (an element, a colour) and its further attributes.
+/// The weight of a node: its class (an element, a colour) and its further attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Node {
     /// The class, from 0.
@@ -83,14 +85,14 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node of a class, without attributes.
+    /// Creates a node of a class, without attributes.
     #[must_use]
     pub fn of_class(class: u16) -> Self {
         Self { class, attributes: Attributes::default() }
     }
 }
 
-/// An edge: its class (a bond type, a relation) and its further attributes.
+/// The weight of an edge: its class (a bond type, a relation) and its further attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Edge {
     /// The class, from 0.
@@ -100,12 +102,13 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// An edge of a class, without attributes.
+    /// Creates an edge of a class, without attributes.
     #[must_use]
     pub fn of_class(class: u16) -> Self {
         Self { class, attributes: Attributes::default() }
     }
 
+    /// `true` if the class is 0 and no attribute is set.
     pub(crate) fn is_plain(&self) -> bool {
         *self == Self::default()
     }

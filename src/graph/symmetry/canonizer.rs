@@ -1,38 +1,42 @@
-//! Canonical order, key and |Aut| of one graph, with buffers that outlast it.
+//! The canonical order, the key and |Aut| of a graph, computed with reusable buffers.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 
 use super::key::{CanonicalKey, raw_edges};
-use super::looks::{looks, n_alike};
 use super::reduce::{Core, Reduction};
-use super::search::{Budget, Canonaut, Order, SortKey};
+use super::search::{Budget, Canonaut, GroupOrder, SortKey};
+use super::signatures::{count_duplicates, node_signatures};
 use crate::Result;
 use crate::graph::{Edge, GraphState};
 
-/// Fewer graphs than this stay on one thread: handing work over costs more than they do.
-pub(in crate::graph) const MIN_PER_THREAD: usize = 32;
-/// Graphs of up to so many nodes are searched as they are: taking them apart costs more than most searches.
-const MAX_WHOLE: usize = 64;
-/// So are larger ones of whose nodes not more than these look alike.
-const MAX_ALIKE: usize = 32;
+/// The smallest number of graphs per thread: for fewer graphs, starting a thread costs more than it saves.
+pub(in crate::graph) const MIN_SEARCHES_PER_THREAD: usize = 32;
+/// The largest number of nodes of graphs that are searched without a reduction, because it would cost more
+/// than most searches.
+const MAX_NODES_UNREDUCED: usize = 64;
+/// The largest number of nodes with repeated signatures of larger graphs that are searched without a
+/// reduction.
+const MAX_DUPLICATES_UNREDUCED: usize = 32;
 
-/// A graph up to isomorphism.
+/// The canonical form of a graph, and the number of its automorphisms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Canonical {
-    /// Equal for isomorphic graphs, different for others.
+    /// The key of the isomorphism class: equal for isomorphic graphs, different for others.
     pub key: CanonicalKey,
-    /// The nodes in canonical order: `graph.induced(&order)` is the same labelled graph for all isomorphic `graph`.
+    /// The nodes in canonical order: `graph.induced(&order)` is the same labelled graph for all isomorphic
+    /// `graph`.
     pub order: SmallVec<[u32; 16]>,
-    /// |Aut|, exact; `None` beyond `u64` (21 interchangeable nodes have 21! automorphisms).
+    /// The exact |Aut|; `None` if it doesn't fit into `u64` (21 interchangeable nodes have 21!
+    /// automorphisms).
     pub automorphisms: Option<u64>,
     /// The natural logarithm of |Aut|.
     pub log_automorphisms: f64,
 }
 
 impl Canonical {
-    fn of(graph: &GraphState, order: &[u32], count: Order) -> Self {
+    fn new(graph: &GraphState, order: &[u32], count: GroupOrder) -> Self {
         Self {
             key: CanonicalKey::encode(graph, |k| order[k]),
             order: SmallVec::from_slice(order),
@@ -42,47 +46,49 @@ impl Canonical {
     }
 }
 
-/// The first nodes of a graph, which no automorphism takes to others.
+/// The first nodes of a graph, which no automorphism takes to later ones.
 #[derive(Clone, Copy)]
-pub(in crate::graph) enum Held {
-    /// So many that keep their places.
-    Each(usize),
-    /// So many that may change places among themselves.
-    Together(usize),
+pub(in crate::graph) enum FixedNodes {
+    /// The number of nodes, each of which keeps its place.
+    InPlace(usize),
+    /// The number of nodes, which may be exchanged among themselves.
+    AsSet(usize),
 }
 
-impl Held {
-    /// Nodes that keep their places.
-    fn fixed(self) -> usize {
+impl FixedNodes {
+    /// The number of nodes that keep their places.
+    fn n_in_place(self) -> usize {
         match self {
-            Self::Each(n) => n,
-            Self::Together(_) => 0,
+            Self::InPlace(n) => n,
+            Self::AsSet(_) => 0,
         }
     }
 
-    /// `true` if a node comes behind those that change places.
-    fn is_behind(self, a: u32) -> bool {
-        matches!(self, Self::Together(n) if a as usize >= n)
+    /// `true` if a node comes after nodes that may be exchanged among themselves.
+    fn is_after(self, a: u32) -> bool {
+        matches!(self, Self::AsSet(n) if a as usize >= n)
     }
 }
 
-/// Finds canonical forms and counts automorphisms, with buffers that are kept from graph to graph.
+/// A searcher of canonical forms and numbers of automorphisms, with buffers that are reused from graph to
+/// graph.
 ///
-/// An automorphism is a permutation of the nodes that keeps node classes and attributes, edges and their directions, and
-/// edge classes and attributes. The work is done by the crate `canonaut`, nauty in Rust (McKay and Piperno, "Practical graph
-/// isomorphism, II", 2014); edge weights and directions go through nauty's layers, one copy of the nodes per bit of an edge's
-/// colour. A directed graph whose nodes all look different isn't searched.
-/// The functions of this module keep one `Canonizer` per thread: [`with_canonizer`](super::with_canonizer) lends it.
+/// An automorphism is a permutation of the nodes that keeps node classes and attributes, edges and their
+/// directions, and edge classes and attributes. The search is that of the crate `canonaut`, nauty in Rust
+/// (McKay and Piperno, "Practical graph isomorphism, II", 2014). Weights and directions of edges are encoded
+/// by nauty's layers: a copy of the nodes per bit of an edge's colour. A directed graph whose nodes have
+/// different signatures isn't searched. The functions of this module use one `Canonizer` per thread, which
+/// [`with_canonizer`](super::with_canonizer) lends.
 ///
-/// A graph of 7 nodes takes about 1 microsecond, one of 30 about 6 (20 to 100 with edge classes). Of graphs of more than
-/// 64 nodes, pendant trees and nodes that are interchangeable by themselves are taken off first: 2,000 isolated nodes take
-/// 0.4 ms, a tree of 10,000 nodes 20 ms. The search of what is left recurses once for each node that it has to hold in place,
-/// and takes long where many large parts are interchangeable (50 hexagons that hang on one node: 30 ms).
-/// A `Canonizer` stays on its thread (it isn't `Send`).
+/// A graph of 7 nodes takes about 1 microsecond, a graph of 30 nodes about 6 (20 to 100 with edge classes).
+/// Pendant trees and interchangeable nodes are removed first from graphs of more than 64 nodes: 2,000
+/// isolated nodes take 0.4 ms, a tree of 10,000 nodes 20 ms. The search of the remaining graph recurses once
+/// for each node that it has to fix. It takes long if many large parts are interchangeable (50 hexagons that
+/// are joined to one node: 30 ms). A `Canonizer` stays on its thread (it isn't `Send`).
 ///
 /// ```
 /// use gfn::graph::{Canonizer, Edge, GraphKind, GraphState, Node};
-/// // A path of three nodes, written twice.
+/// // A path of three nodes, in two labellings.
 /// let nodes = [Node::default(); 3];
 /// let (a, b) = ((0, 1, Edge::default()), (1, 2, Edge::default()));
 /// let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &[a, b])?;
@@ -92,18 +98,18 @@ impl Held {
 /// assert_eq!(one.key, other.key);
 /// assert_eq!(path.induced(&one.order), again.induced(&other.order));
 /// assert_eq!(one.automorphisms, Some(2));
-/// // An end that is held in place leaves the identity only.
+/// // With an end fixed in place, only the identity is left.
 /// assert_eq!(canonizer.canonical(&path, 1).automorphisms, Some(1));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Default)]
 pub struct Canonizer {
-    /// One per number of words in a row: canonaut 1.0.0 doesn't clear the further words of its buffers, so after a graph of
-    /// 100 nodes it takes vertex 64 for one of a graph of 10, and panics.
+    /// The searches, one per number of words in a row. canonaut 1.0.0 doesn't clear the later words of its
+    /// buffers: after a graph of 100 nodes it would take vertex 64 for one of a graph of 10 nodes, and panic.
     searches: Vec<Canonaut>,
-    /// The nodes sorted by weight (of a directed graph, by look), fixed ones first.
+    /// The nodes sorted by weight (by signature if the graph is directed), fixed nodes first.
     sorted: Vec<SortKey>,
-    /// The distinct weights of edges.
+    /// The distinct weights of edges, sorted.
     colours: Vec<Edge>,
     /// The canonical order of a graph that wasn't searched as a whole.
     order: Vec<u32>,
@@ -116,133 +122,150 @@ impl fmt::Debug for Canonizer {
 }
 
 impl Canonizer {
-    /// The canonical form of a graph, in which the first `fixed` nodes (a scaffold) keep their places: no automorphism moves
-    /// them, and `order` begins with them. Keys are comparable between graphs with the same `fixed`.
+    /// Finds the canonical form of a graph whose first `fixed` nodes (a scaffold) keep their places: no
+    /// automorphism moves them, and `order` begins with them. Keys are comparable between graphs with the
+    /// same `fixed`.
     ///
-    /// Nothing limits the search, which can take hours where many large parts are interchangeable:
-    /// [`try_canonical`](Self::try_canonical) gives up in time.
+    /// The search has no limit, and can take hours if many large parts are interchangeable. Use
+    /// [`try_canonical`](Self::try_canonical) for a search with a limit.
     pub fn canonical(&mut self, graph: &GraphState, fixed: usize) -> Canonical {
         let mut budget = Budget::UNLIMITED;
-        self.form(graph, Held::Each(fixed), &mut budget)
+        self.find_form(graph, FixedNodes::InPlace(fixed), &mut budget)
     }
 
-    pub(in crate::graph) fn form(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> Canonical {
-        let (order, count) = self.search(graph, held, budget);
+    pub(in crate::graph) fn find_form(
+        &mut self,
+        graph: &GraphState,
+        fixed_nodes: FixedNodes,
+        budget: &mut Budget,
+    ) -> Canonical {
+        let (order, count) = self.search(graph, fixed_nodes, budget);
         if budget.is_exceeded {
-            // It may lack nodes. Any order will do: whoever sets a budget refuses what comes of it.
-            return Canonical::of(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
+            // `order` may lack nodes. Any order will do, because callers with a budget discard the result.
+            return Canonical::new(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
         }
-        Canonical::of(graph, order, count)
+        Canonical::new(graph, order, count)
     }
 
-    /// [`canonical`](Self::canonical), within the limit of [`log_automorphisms`](Self::log_automorphisms).
+    /// Finds the canonical form like [`canonical`](Self::canonical), with the limit of
+    /// [`log_automorphisms`](Self::log_automorphisms).
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`log_automorphisms`](Self::log_automorphisms).
     pub fn try_canonical(&mut self, graph: &GraphState, fixed: usize) -> Result<Canonical> {
-        self.try_form(graph, Held::Each(fixed))
+        self.try_find_form(graph, FixedNodes::InPlace(fixed))
     }
 
-    pub(in crate::graph) fn try_form(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
+    pub(in crate::graph) fn try_find_form(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        let found = self.form(graph, held, &mut budget);
-        budget.check(graph).map(|()| found)
+        let form = self.find_form(graph, fixed_nodes, &mut budget);
+        budget.check(graph).map(|()| form)
     }
 
-    /// ln |Aut| of a graph whose first `fixed` nodes stay in place: [`canonical`](Self::canonical) without making the key.
+    /// Returns ln |Aut| of a graph whose first `fixed` nodes stay in place, without creating the key.
     ///
     /// # Errors
-    /// [`Error::SymmetryLimit`] where that would take longer than some seconds, or a deeper search than a thread's stack has
-    /// room for. The limit counts steps of the search: it doesn't depend on the machine.
+    /// [`Error::SymmetryLimit`] if the search would take longer than some seconds, or be deeper than the
+    /// stack of a thread allows. The limit is a number of steps, so it doesn't depend on the machine.
     ///
     /// [`Error::SymmetryLimit`]: crate::Error::SymmetryLimit
     pub fn log_automorphisms(&mut self, graph: &GraphState, fixed: usize) -> Result<f64> {
-        self.log_automorphisms_with(graph, Held::Each(fixed))
+        self.log_automorphisms_fixing(graph, FixedNodes::InPlace(fixed))
     }
 
-    pub(in crate::graph) fn log_automorphisms_with(&mut self, graph: &GraphState, held: Held) -> Result<f64> {
-        self.sort(graph, held);
-        if self.are_told_apart(graph, held.fixed()) {
+    pub(in crate::graph) fn log_automorphisms_fixing(
+        &mut self,
+        graph: &GraphState,
+        fixed_nodes: FixedNodes,
+    ) -> Result<f64> {
+        self.sort_nodes(graph, fixed_nodes);
+        if self.has_distinct_signatures(graph, fixed_nodes.n_in_place()) {
             return Ok(0.0);
         }
         let mut budget = Budget::LIMITED;
-        let log = self.search_sorted(graph, held, &mut budget).1.log();
+        let log = self.search_sorted(graph, fixed_nodes, &mut budget).1.log();
         budget.check(graph)?;
         Ok(log)
     }
 
-    /// `true` if the looks of sorted nodes tell all of them apart.
-    fn are_told_apart(&self, graph: &GraphState, fixed: usize) -> bool {
+    /// `true` if all nodes have different signatures. The nodes must have been sorted.
+    fn has_distinct_signatures(&self, graph: &GraphState, fixed: usize) -> bool {
         if graph.is_directed() {
             return self.sorted.windows(2).all(|pair| pair[0].weight() != pair[1].weight());
         }
-        n_alike(looks(graph, &self.cells(fixed), &self.colours)) == 0
+        count_duplicates(node_signatures(graph, &self.number_cells(fixed), &self.colours)) == 0
     }
 
-    /// The graph's nodes in canonical order, and |Aut|; neither is right where the budget is exceeded.
-    fn search(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> (&[u32], Order) {
-        self.sort(graph, held);
-        self.search_sorted(graph, held, budget)
+    /// Returns the graph's nodes in canonical order, and |Aut|. Both are wrong if the budget is exceeded.
+    fn search(&mut self, graph: &GraphState, fixed_nodes: FixedNodes, budget: &mut Budget) -> (&[u32], GroupOrder) {
+        self.sort_nodes(graph, fixed_nodes);
+        self.search_sorted(graph, fixed_nodes, budget)
     }
 
-    fn search_sorted(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> (&[u32], Order) {
-        let fixed = held.fixed();
-        if graph.n_nodes() <= MAX_WHOLE {
+    /// Searches like [`search`](Self::search), after the nodes have been sorted.
+    fn search_sorted(
+        &mut self,
+        graph: &GraphState,
+        fixed_nodes: FixedNodes,
+        budget: &mut Budget,
+    ) -> (&[u32], GroupOrder) {
+        let fixed = fixed_nodes.n_in_place();
+        if graph.n_nodes() <= MAX_NODES_UNREDUCED {
             return self.search_whole(graph, fixed, budget);
         }
-        let cells = self.cells(fixed);
-        if n_alike(looks(graph, &cells, &self.colours)) <= MAX_ALIKE {
+        let cells = self.number_cells(fixed);
+        if count_duplicates(node_signatures(graph, &cells, &self.colours)) <= MAX_DUPLICATES_UNREDUCED {
             return self.search_whole(graph, fixed, budget);
         }
         let count = self.search_reduced(graph, cells, fixed, budget).1;
-        self.order.sort_by_key(|&a| held.is_behind(a));
+        self.order.sort_by_key(|&a| fixed_nodes.is_after(a));
         (&self.order, count)
     }
 
-    /// [`search`](Self::search) in what is left of the graph without pendant trees and twins, part by part.
+    /// Searches like [`search`](Self::search) in the graph without pendant trees and twins, part by part.
     pub(in crate::graph) fn search_reduced(
         &mut self,
         graph: &GraphState,
         cells: Vec<u32>,
         fixed: usize,
         budget: &mut Budget,
-    ) -> (&[u32], Order) {
-        let reduction = Reduction::of(graph, cells, &self.colours);
-        let mut order = reduction.order;
+    ) -> (&[u32], GroupOrder) {
+        let reduction = Reduction::new(graph, cells, &self.colours);
+        let mut group_order = reduction.group_order;
         let mut parts = Vec::new();
-        for Core { graph, nodes } in reduction.cores(graph, &self.colours) {
-            self.sort(&graph, Held::Each(0));
-            let (found, count) = self.search_whole(&graph, 0, budget);
+        for Core { graph, nodes } in reduction.list_cores(graph, &self.colours) {
+            self.sort_nodes(&graph, FixedNodes::InPlace(0));
+            let (order, count) = self.search_whole(&graph, 0, budget);
             if budget.is_exceeded {
                 break;
             }
-            order = order.times(count);
-            let key = CanonicalKey::encode(&graph, |k| found[k]);
-            let nodes: Vec<u32> = found.iter().map(|&k| nodes[k as usize]).collect();
+            group_order = group_order.times(count);
+            let key = CanonicalKey::encode(&graph, |k| order[k]);
+            let nodes: Vec<u32> = order.iter().map(|&k| nodes[k as usize]).collect();
             parts.push((key, nodes));
         }
         parts.sort_unstable();
-        for same in parts.chunk_by(|one, other| one.0 == other.0) {
-            order = order.permuting(same.len());
+        for equal in parts.chunk_by(|first, second| first.0 == second.0) {
+            group_order = group_order.times_factorial(equal.len());
         }
         self.order = reduction.order_from(parts.iter().flat_map(|(_, nodes)| nodes).copied(), fixed);
-        (&self.order, order)
+        (&self.order, group_order)
     }
 
-    /// [`search`](Self::search) in the graph as it is, sorted.
+    /// Searches like [`search`](Self::search) in the whole graph, after the nodes have been sorted.
     pub(in crate::graph) fn search_whole(
         &mut self,
         graph: &GraphState,
         fixed: usize,
         budget: &mut Budget,
-    ) -> (&[u32], Order) {
+    ) -> (&[u32], GroupOrder) {
         let n = graph.n_nodes();
-        if graph.is_directed() && self.are_told_apart(graph, fixed) {
+        if graph.is_directed() && self.has_distinct_signatures(graph, fixed) {
             self.order.clear();
             self.order.extend(self.sorted.iter().map(|key| key.label()));
-            return (&self.order, Order::ONE);
+            return (&self.order, GroupOrder::ONE);
         }
-        let layers = n_layers(graph, self.colours.len());
+        let layers = count_layers(graph, self.colours.len());
         let words = (n * layers).div_ceil(64).max(1);
         let place = self.searches.iter().position(|search| search.words() == words);
         let place = place.unwrap_or_else(|| {
@@ -256,13 +279,13 @@ impl Canonizer {
             search.set_graph(graph);
         }
         let order = search.run(&self.sorted, fixed, layers, budget);
-        // In a layered graph, the first layer comes first.
+        // The first layer comes first in the order of a layered graph.
         (&search.labelling()[..n], order)
     }
 
-    /// Sorts the weights of edges, and the nodes by weight, of a directed graph by look, too.
-    pub(in crate::graph) fn sort(&mut self, graph: &GraphState, held: Held) {
-        let fixed = held.fixed();
+    /// Sorts the weights of edges, and the nodes by weight (by signature, too, if the graph is directed).
+    pub(in crate::graph) fn sort_nodes(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) {
+        let fixed = fixed_nodes.n_in_place();
         self.colours.clear();
         if graph.has_edge_weights() {
             self.colours.extend(raw_edges(graph).iter().map(|edge| edge.weight));
@@ -270,22 +293,24 @@ impl Canonizer {
             self.colours.dedup();
         }
         self.sorted.clear();
-        self.sorted.extend(graph.nodes().zip(0..).map(|(node, a)| SortKey::new(node, a, held.is_behind(a))));
+        self.sorted.extend(graph.nodes().zip(0..).map(|(node, a)| SortKey::new(node, a, fixed_nodes.is_after(a))));
         if let Some(free) = self.sorted.get_mut(fixed..) {
             free.sort_unstable();
         }
         if graph.is_directed() {
-            let cells = self.cells(fixed);
-            let looks = looks(graph, &cells, &self.colours);
+            let cells = self.number_cells(fixed);
+            let signatures = node_signatures(graph, &cells, &self.colours);
             self.sorted.clear();
-            self.sorted
-                .extend(cells.into_iter().zip(looks).zip(0..).map(|((cell, look), a)| SortKey::of_look(cell, look, a)));
+            for (a, (cell, signature)) in (0..).zip(cells.into_iter().zip(signatures)) {
+                self.sorted.push(SortKey::from_signature(cell, signature, a));
+            }
             self.sorted.sort_unstable();
         }
     }
 
-    /// The number of each node's weight among those that there are; fixed nodes have numbers of their own.
-    pub(in crate::graph) fn cells(&self, fixed: usize) -> Vec<u32> {
+    /// Returns a number for the weight of each node, in the order of weights. Each fixed node has a different
+    /// number.
+    pub(in crate::graph) fn number_cells(&self, fixed: usize) -> Vec<u32> {
         let mut cells = vec![0; self.sorted.len()];
         let mut cell = 0;
         for (k, pair) in self.sorted.windows(2).enumerate() {
@@ -296,15 +321,16 @@ impl Canonizer {
     }
 }
 
-/// The number of copies of the nodes that the search of a graph takes whose edges have so many colours.
-fn n_layers(graph: &GraphState, n_colours: usize) -> usize {
+/// Returns the number of layers (copies of the nodes) for the search of a graph whose edges have `n_colours`
+/// colours.
+fn count_layers(graph: &GraphState, n_colours: usize) -> usize {
     let bits = |largest: usize| largest.ilog2() as usize + 1;
     match (graph.is_directed(), n_colours) {
-        // A layer that edges leave, and those that they arrive at: colours count from 2 there.
+        // Edges lead from the first layer to the others. Colours count from 2 there.
         (true, _) => 1 + bits(1 + n_colours.max(1)),
-        // Edges of one colour need no layers: the key records which one it is.
+        // Edges of one colour need no layers. The key records the colour.
         (false, 0 | 1) => 1,
-        // Colours count from 1, as no edge is 0.
+        // Colours count from 1, because 0 means that there is no edge.
         (false, _) => bits(n_colours),
     }
 }

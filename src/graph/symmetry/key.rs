@@ -1,24 +1,27 @@
-//! The key of a graph: an exact encoding in a few words, to group, count and look up states.
+//! The key of a graph: an exact encoding in a few words, by which states are grouped, counted and looked up.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::graph::{Attributes, Edge, GraphState, MAX_ATTRIBUTES, Node};
 
-/// An exact encoding of a labelled graph and its instance: two keys are equal exactly where the graphs are.
+/// An exact encoding of a labelled graph and its instance: two keys are equal if and only if the graphs are
+/// equal.
 ///
-/// Made of a graph in canonical order ([`canonical_key`](crate::graph::canonical_key)), equal keys mean isomorphic graphs: the
-/// same kind, and a relabelling that keeps classes, attributes and edges. It isn't a hash and can't collide. The order of
-/// keys has no meaning beyond being the same everywhere; it lets classes be listed reproducibly.
+/// A key can't collide, because it isn't a hash. The keys of graphs in canonical order
+/// ([`canonical_key`](crate::graph::canonical_key)) are equal if and only if the graphs are isomorphic: they
+/// have the same kind, and a relabelling keeps classes, attributes and edges. The order of keys has no
+/// meaning, but it is the same on every machine, so that isomorphism classes can be listed reproducibly.
 ///
-/// The encoding is a header word (number of nodes, kind, bits per class and attribute), the node weights, the adjacency
-/// (`n (n - 1) / 2` bits, or `n (n - 1)` of a directed graph), and the edge weights where there are any. Up to 23
-/// nodes without edge weights it needs no heap.
+/// The encoding is a header word (number of nodes, kind, bits per class and attribute), the instance if it
+/// isn't 0, the weights of nodes, the adjacency (`n (n - 1) / 2` bits, or `n (n - 1)` if the graph is
+/// directed), and the weights of edges if there are any. Up to 23 nodes without weights of edges, a key needs
+/// no heap allocation.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct CanonicalKey(SmallVec<[u64; 6]>);
 
 impl CanonicalKey {
-    /// The words of the encoding.
+    /// Returns the words of the encoding.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.0
@@ -27,14 +30,19 @@ impl CanonicalKey {
     /// Encodes `graph.induced(order)`, where `order` is a permutation of its nodes, without building it.
     pub(in crate::graph) fn encode(graph: &GraphState, order: impl Fn(usize) -> u32) -> Self {
         let n = graph.n_nodes();
-        let (directed, marked) = (graph.is_directed(), graph.has_edge_weights());
-        let nodes = Widths::of(graph.nodes().map(Weight::from));
-        let edges =
-            if marked { Widths::of(raw_edges(graph).iter().map(|edge| edge.weight.into())) } else { Widths::default() };
-        let mut out = Writer { words: SmallVec::new(), free: 0 };
-        // 32 + 1 + 12 + 12 + 1 bits: what follows can be read back without ambiguity, so the encoding is exact.
+        let directed = graph.is_directed();
+        let has_weights = graph.has_edge_weights();
+        let nodes = BitWidths::new(graph.nodes().map(Weight::from));
+        let edges = if has_weights {
+            BitWidths::new(raw_edges(graph).iter().map(|edge| edge.weight.into()))
+        } else {
+            BitWidths::default()
+        };
+        let mut out = BitWriter { words: SmallVec::new(), free: 0 };
+        // The header has 32 + 1 + 12 + 12 + 1 bits. It determines how the rest is read, so the encoding is
+        // exact.
         let header = n as u64 | u64::from(directed) << 32 | u64::from(graph.instance() > 0) << 57;
-        out.push(header | nodes.packed() << 33 | edges.packed() << 45, 64);
+        out.push(header | nodes.pack() << 33 | edges.pack() << 45, 64);
         if graph.instance() > 0 {
             out.push(graph.instance().into(), 32);
         }
@@ -49,18 +57,20 @@ impl CanonicalKey {
             let joined =
                 |b: usize| row.map_or_else(|| graph.adjacency().get(a, b), |row| row[b / 64] >> (b % 64) & 1 == 1);
             let first = if directed { 0 } else { i + 1 };
-            let (mut bits, mut count) = (0, 0);
+            let mut bits = 0;
+            let mut count = 0;
             for j in (first..n).filter(|&j| j != i) {
                 bits = bits << 1 | u64::from(joined(order(j) as usize));
                 count += 1;
                 if count == 64 {
                     out.push(bits, 64);
-                    (bits, count) = (0, 0);
+                    bits = 0;
+                    count = 0;
                 }
             }
             out.push(bits, count);
         }
-        if marked {
+        if has_weights {
             for i in 0..n {
                 let first = if directed { 0 } else { i + 1 };
                 for j in first..n {
@@ -74,9 +84,10 @@ impl CanonicalKey {
     }
 }
 
-/// The key of the graph as it is labelled: equal for equal states, different for relabelled ones.
+/// Returns the key of the labelled graph: equal for equal states, different for relabelled ones.
 ///
-/// The same encoding as [`canonical_key`](crate::graph::canonical_key), for environments whose nodes are distinguishable.
+/// It has the same encoding as [`canonical_key`](crate::graph::canonical_key), for environments whose nodes
+/// are distinguishable. It takes no search.
 ///
 /// ```
 /// use gfn::graph::{canonical_key, labelled_key, Edge, GraphKind, GraphState, Node};
@@ -92,7 +103,7 @@ pub fn labelled_key(graph: &GraphState) -> CanonicalKey {
     CanonicalKey::encode(graph, |k| k as u32)
 }
 
-/// The edges of the petgraph graph beneath, in the order in which they happen to be stored.
+/// Returns the edges of the underlying petgraph graph, in its order of storage.
 pub(in crate::graph) fn raw_edges(graph: &GraphState) -> &[petgraph::graph::Edge<Edge>] {
     match (graph.as_undirected(), graph.as_directed()) {
         (Some(graph), _) => graph.raw_edges(),
@@ -101,7 +112,7 @@ pub(in crate::graph) fn raw_edges(graph: &GraphState) -> &[petgraph::graph::Edge
     }
 }
 
-/// What a node and an edge have in common.
+/// The weight of a node or an edge.
 struct Weight {
     class: u16,
     attributes: Attributes,
@@ -119,20 +130,21 @@ impl From<Edge> for Weight {
     }
 }
 
-/// How many bits the weights of a graph need.
+/// The numbers of bits that the weights of nodes or edges of a graph need.
 #[derive(Default)]
-struct Widths {
-    /// Bits of a class, at most 16.
+struct BitWidths {
+    /// The number of bits of a class, at most 16.
     class: u32,
-    /// Attributes that some weight sets, at most 7: those after the last one aren't written.
+    /// The number of attributes up to the last one that a weight sets, at most 7. Later ones aren't written.
     n_attributes: usize,
-    /// Bits of an attribute, at most 8.
+    /// The number of bits of an attribute, at most 8.
     attribute: u32,
 }
 
-impl Widths {
-    fn of(weights: impl Iterator<Item = Weight>) -> Self {
-        let (mut class, mut values) = (0, [0; MAX_ATTRIBUTES]);
+impl BitWidths {
+    fn new(weights: impl Iterator<Item = Weight>) -> Self {
+        let mut class = 0;
+        let mut values = [0; MAX_ATTRIBUTES];
         for weight in weights {
             class |= weight.class;
             for (all, value) in values.iter_mut().zip(weight.attributes.values()) {
@@ -151,12 +163,12 @@ impl Widths {
         self.class == 0 && self.n_attributes == 0
     }
 
-    /// The widths in 12 bits.
-    fn packed(&self) -> u64 {
+    /// Packs the widths into 12 bits.
+    fn pack(&self) -> u64 {
         u64::from(self.class) | (self.n_attributes as u64) << 5 | u64::from(self.attribute) << 8
     }
 
-    fn write(&self, weight: Weight, out: &mut Writer) {
+    fn write(&self, weight: Weight, out: &mut BitWriter) {
         out.push(u64::from(weight.class), self.class);
         for &value in &weight.attributes.values()[..self.n_attributes] {
             out.push(u64::from(value), self.attribute);
@@ -164,14 +176,14 @@ impl Widths {
     }
 }
 
-/// Appends numbers of given widths to a row of words.
-struct Writer {
+/// A writer that appends numbers of any width in bits to a list of words.
+struct BitWriter {
     words: SmallVec<[u64; 6]>,
-    /// Unused low bits of the last word.
+    /// The number of unused low bits of the last word.
     free: u32,
 }
 
-impl Writer {
+impl BitWriter {
     /// Appends the lowest `width` bits of `value`, at most 64; its higher bits must be zero.
     fn push(&mut self, value: u64, width: u32) {
         debug_assert!(width == 64 || value >> width == 0, "{value} in {width} bits");
@@ -196,16 +208,16 @@ mod tests {
     use super::*;
     use crate::graph::GraphKind;
 
-    /// The bits that a writer was given, one per number.
+    /// Returns the bits of words, most significant bit first.
     fn bits(words: &[u64]) -> Vec<u64> {
-        let of = |word: &u64| (0..64).rev().map(move |k| word >> k & 1).collect::<Vec<_>>();
-        words.iter().flat_map(of).collect()
+        let bits_of = |word: &u64| (0..64).rev().map(move |k| word >> k & 1).collect::<Vec<_>>();
+        words.iter().flat_map(bits_of).collect()
     }
 
     #[test]
     fn numbers_are_written_one_after_the_other() {
         let numbers = [(5, 3), (0, 0), (u64::MAX, 64), (1, 1), (0, 7), (77, 60), (3, 2), (9, 64)];
-        let mut writer = Writer { words: SmallVec::new(), free: 0 };
+        let mut writer = BitWriter { words: SmallVec::new(), free: 0 };
         let mut expected = Vec::new();
         for (value, width) in numbers {
             writer.push(value, width);
@@ -217,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_a_state_holds_changes_its_key() {
+    fn each_part_of_a_state_changes_its_key() {
         let nodes = [Node::of_class(1); 3];
         let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
         let kind = GraphKind::Undirected;
@@ -261,13 +273,13 @@ mod tests {
 
     #[test]
     fn adjacency_beyond_a_word_is_kept() {
-        // 100 nodes: a row takes two words, in the graph and in the key.
+        // A row of 100 nodes takes two words, in the graph and in the key.
         let graph = GraphState::with_nodes(GraphKind::Directed, 100);
-        let mut seen = std::collections::HashSet::from([labelled_key(&graph)]);
+        let mut keys = std::collections::HashSet::from([labelled_key(&graph)]);
         for (a, b) in [(0, 63), (0, 64), (0, 65), (99, 0), (64, 63), (63, 99), (98, 99)] {
             let mut graph = graph.clone();
             graph.add_edge(a, b, Edge::default()).unwrap();
-            assert!(seen.insert(labelled_key(&graph)), "edge ({a}, {b})");
+            assert!(keys.insert(labelled_key(&graph)), "edge ({a}, {b})");
         }
     }
 }

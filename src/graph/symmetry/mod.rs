@@ -1,15 +1,15 @@
-//! Graphs up to isomorphism: a canonical order of the nodes, and the number of automorphisms.
+//! Graphs up to isomorphism: canonical orders of nodes, and numbers of automorphisms.
 
 mod canonizer;
 mod key;
-mod looks;
 mod moves;
 mod reduce;
 mod refined;
 mod search;
+mod signatures;
 
 pub use canonizer::{Canonical, Canonizer};
-pub(in crate::graph) use canonizer::{Held, MIN_PER_THREAD};
+pub(in crate::graph) use canonizer::{FixedNodes, MIN_SEARCHES_PER_THREAD};
 pub use key::{CanonicalKey, labelled_key};
 pub use moves::{MoveSymmetries, SymmetryCount};
 pub(in crate::graph) use search::Budget;
@@ -19,14 +19,18 @@ use std::cell::RefCell;
 use crate::graph::GraphState;
 use crate::{Error, Result, parallel};
 
-/// The most symmetries of a graph that are listed, and the most nodes: a search is made for each two of them.
-const MAX_LISTED: (usize, usize) = (1_000, 256);
+/// The largest number of symmetries of a graph that are listed.
+const MAX_LISTED_SYMMETRIES: usize = 1_000;
+/// The largest number of nodes of a graph whose symmetries are listed. Each pair of nodes takes a search.
+const MAX_NODES_OF_LISTED: usize = 256;
 
 thread_local! {
     static CANONIZER: RefCell<Canonizer> = RefCell::default();
 }
 
-/// Lends this thread's [`Canonizer`], so that its buffers outlast the call.
+/// Calls a function with this thread's [`Canonizer`], whose buffers are reused from call to call.
+///
+/// A call within `body` gets a new `Canonizer`.
 ///
 /// ```
 /// use gfn::graph::{with_canonizer, GraphKind, GraphState};
@@ -38,21 +42,24 @@ thread_local! {
 pub fn with_canonizer<T>(body: impl FnOnce(&mut Canonizer) -> T) -> T {
     CANONIZER.with(|canonizer| match canonizer.try_borrow_mut() {
         Ok(mut canonizer) => body(&mut canonizer),
-        // A call from within another one's `body` gets buffers of its own.
+        // This is a call within the `body` of another one.
         Err(_) => body(&mut Canonizer::default()),
     })
 }
 
-/// The key of the graph's isomorphism class: equal for isomorphic graphs, different for others.
+/// Returns the key of the graph's isomorphism class: equal for isomorphic graphs, different for others.
+///
+/// The search has no limit: see [`Canonizer::canonical`].
 ///
 /// ```
 /// use gfn::graph::{canonical_key, Edge, GraphKind, GraphState, Node};
 /// let (carbon, oxygen) = (Node::of_class(1), Node::of_class(2));
-/// let one = GraphState::from_parts(GraphKind::Undirected, &[carbon, oxygen], &[(0, 1, Edge::of_class(2))])?;
-/// let same = one.induced(&[1, 0]);
-/// let other = GraphState::from_parts(GraphKind::Undirected, &[carbon, oxygen], &[(0, 1, Edge::of_class(1))])?;
-/// assert_eq!(canonical_key(&one), canonical_key(&same));
-/// assert_ne!(canonical_key(&one), canonical_key(&other));
+/// let (kind, nodes) = (GraphKind::Undirected, [carbon, oxygen]);
+/// let double_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::of_class(2))])?;
+/// let single_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::of_class(1))])?;
+/// let relabelled = double_bond.induced(&[1, 0]);
+/// assert_eq!(canonical_key(&double_bond), canonical_key(&relabelled));
+/// assert_ne!(canonical_key(&double_bond), canonical_key(&single_bond));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[must_use]
@@ -60,16 +67,16 @@ pub fn canonical_key(graph: &GraphState) -> CanonicalKey {
     with_canonizer(|canonizer| canonizer.canonical(graph, 0).key)
 }
 
-/// The keys of many graphs, in parallel: see [`canonical_key`].
+/// Returns the [`canonical_key`] of each graph, computed in parallel.
 #[must_use]
 pub fn canonical_keys(graphs: &[GraphState]) -> Vec<CanonicalKey> {
-    parallel::map(graphs, MIN_PER_THREAD, canonical_key)
+    parallel::map(graphs, MIN_SEARCHES_PER_THREAD, canonical_key)
 }
 
-/// ln |Aut| of a graph, in nats.
+/// Returns ln |Aut| of a graph.
 ///
 /// # Errors
-/// Those of [`Canonizer::log_automorphisms`].
+/// Returns the errors of [`Canonizer::log_automorphisms`].
 ///
 /// ```
 /// use gfn::graph::{log_automorphisms, GraphKind, GraphState};
@@ -82,38 +89,42 @@ pub fn log_automorphisms(graph: &GraphState) -> Result<f64> {
     with_canonizer(|canonizer| canonizer.log_automorphisms(graph, 0))
 }
 
-/// The symmetries of a graph, as orders of its nodes in ascending order: `graph.induced(order)` is the graph itself.
-pub(in crate::graph) fn symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
-    let (n, (most, most_nodes)) = (graph.n_nodes(), MAX_LISTED);
+/// Lists the symmetries of a graph in ascending order, each as an order of its nodes for which
+/// `graph.induced(order)` equals the graph.
+pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
+    let n = graph.n_nodes();
     let refuse = |got: String| {
         let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); tell them apart, or by \
                         classes of nodes";
         Err(Error::config("symmetries of the initial graph", got, expected))
     };
-    if n > most_nodes {
+    if n > MAX_NODES_OF_LISTED {
         return refuse(format!("{n} nodes, too many to find them all"));
     }
     let identity: Vec<u32> = (0..n as u32).collect();
     let mut all = vec![identity.clone()];
     for a in (0..n).rev() {
-        // Those that hold the nodes before `a` are one for each node that `a` can go to, after one of those that hold `a`, too.
+        // `all` has the symmetries that fix the nodes up to `a`. The symmetries that fix the nodes before `a`
+        // and take `a` to `b` are one such symmetry, composed with each of these.
         let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
-        let own = form(graph)?;
-        let holding = all.len();
+        let reference = form(graph)?;
+        let n_fixing_a = all.len();
         for b in a + 1..n {
             let mut swapped = identity.clone();
             swapped.swap(a, b);
-            let other = form(&graph.induced(&swapped))?;
-            if other.key != own.key {
+            let candidate = form(&graph.induced(&swapped))?;
+            if candidate.key != reference.key {
                 continue;
             }
-            let mut to = vec![0; n];
-            own.order.iter().zip(&other.order).for_each(|(&c, &d)| to[c as usize] = swapped[d as usize]);
-            for k in 0..holding {
-                all.push(all[k].iter().map(|&c| to[c as usize]).collect());
+            let mut image = vec![0; n];
+            for (&c, &d) in reference.order.iter().zip(&candidate.order) {
+                image[c as usize] = swapped[d as usize];
             }
-            if all.len() > most {
-                return refuse(format!("more than {most}"));
+            for k in 0..n_fixing_a {
+                all.push(all[k].iter().map(|&c| image[c as usize]).collect());
+            }
+            if all.len() > MAX_LISTED_SYMMETRIES {
+                return refuse(format!("more than {MAX_LISTED_SYMMETRIES}"));
             }
         }
     }
@@ -138,7 +149,7 @@ mod tests {
         graph(kind, n, (0..n).map(|a| (a, (a + 1) % n)))
     }
 
-    /// The graph of all pairs that satisfy a symmetric condition.
+    /// Builds the undirected graph of all pairs `a < b` that satisfy a condition.
     fn undirected(n: usize, joined: impl Fn(usize, usize) -> bool) -> GraphState {
         let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
         graph(GraphKind::Undirected, n, pairs.filter(|&(a, b)| joined(a, b)))
@@ -162,17 +173,18 @@ mod tests {
         }
         assert_eq!(automorphisms(&cycle(GraphKind::Undirected, 9)), Some(18));
         assert_eq!(automorphisms(&cycle(GraphKind::Directed, 9)), Some(9));
-        // A cube of four dimensions: 2^4 4!.
+        // The cube of four dimensions has 2^4 4! automorphisms.
         let cube = undirected(16, |a, b| (a ^ b).is_power_of_two());
         assert_eq!(automorphisms(&cube), Some(384));
-        // Paley's graph of order 13: 13 * 12 / 2.
+        // Paley's graph of order 13 has 13 * 12 / 2 automorphisms.
         let paley = undirected(13, |a, b| [1, 3, 4, 9, 10, 12].contains(&(b - a)));
         assert_eq!(automorphisms(&paley), Some(78));
     }
 
     #[test]
     fn joins_of_symmetric_graphs_have_their_symmetry_in_any_labelling() {
-        // The complement of a triangle and a square: 3! * 8. A pruning that canonaut doesn't count gives 16 or 32 for four labellings in ten.
+        // The complement of a triangle and a square has 3! * 8 automorphisms. A pruning whose automorphisms
+        // canonaut doesn't count gives 16 or 32 for four labellings in ten.
         let parts = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (5, 6), (3, 6)];
         let join = undirected(7, |a, b| !parts.contains(&(a, b)));
         let mut order: Vec<u32> = (0..7).collect();
@@ -184,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn refinement_alone_would_not_tell_these_apart() {
+    fn graphs_that_refinement_can_not_distinguish_have_different_keys() {
         // Both are strongly regular with the same parameters (16, 6, 2, 2).
         let rook = undirected(16, |a, b| (a / 4 == b / 4) != (a % 4 == b % 4));
         let shrikhande = undirected(16, |a, b| {
@@ -214,25 +226,25 @@ mod tests {
             for kind in [GraphKind::Undirected, GraphKind::Directed] {
                 let mut graph = cycle(kind, n.max(3));
                 let per_rotation = if kind == GraphKind::Directed { 1 } else { 2 };
-                let found = shared.canonical(&graph, 0);
-                assert_eq!(found.automorphisms, Some(per_rotation * n.max(3) as u64));
-                assert_eq!(found, Canonizer::default().canonical(&graph, 0));
-                // Two classes of edges: two layers, and one reflection at most.
+                let form = shared.canonical(&graph, 0);
+                assert_eq!(form.automorphisms, Some(per_rotation * n.max(3) as u64));
+                assert_eq!(form, Canonizer::default().canonical(&graph, 0));
+                // With two classes of edges, the search has two layers, and one reflection is left at most.
                 graph.set_edge(0, 1, Edge::of_class(1)).unwrap();
-                let found = shared.canonical(&graph, 0);
-                assert_eq!(found.automorphisms, Some(per_rotation));
-                assert_eq!(found, Canonizer::default().canonical(&graph, 0));
+                let form = shared.canonical(&graph, 0);
+                assert_eq!(form.automorphisms, Some(per_rotation));
+                assert_eq!(form, Canonizer::default().canonical(&graph, 0));
             }
         }
     }
 
     #[test]
-    fn a_scaffold_is_held_and_may_be_all_of_the_graph_or_more() {
+    fn fixed_nodes_stay_and_may_be_all_of_the_graph_or_more() {
         let graph = GraphState::with_nodes(GraphKind::Undirected, 4);
         for (fixed, count) in [(0, 24), (1, 6), (2, 2), (3, 1), (4, 1), (9, 1)] {
-            let found = Canonizer::default().canonical(&graph, fixed);
-            assert_eq!(found.automorphisms, Some(count));
-            assert!(found.order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
+            let form = Canonizer::default().canonical(&graph, fixed);
+            assert_eq!(form.automorphisms, Some(count));
+            assert!(form.order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
         }
     }
 
@@ -244,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_within_a_call_has_buffers_of_its_own() {
+    fn a_call_within_a_call_works() {
         let graph = cycle(GraphKind::Undirected, 5);
         let inner = with_canonizer(|_| canonical_key(&graph));
         assert_eq!(inner, canonical_key(&graph));

@@ -1,57 +1,62 @@
-//! The changes that moves make to the symmetry of graphs, for policies up to isomorphism.
+//! The changes of |Aut| by moves, for policies up to isomorphism.
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
 use crate::graph::{GraphEnv, GraphState, GraphStates};
 use crate::{Error, Result, parallel};
 
-use super::MIN_PER_THREAD;
+use super::MIN_SEARCHES_PER_THREAD;
 use super::refined::log_refined;
 
-/// The way in which the automorphisms of a graph are counted for a network.
+/// The method by which the automorphisms of graphs are counted for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymmetryCount {
-    /// By a search, as [`GraphEnv::log_automorphisms`] says: nearly always fast, but there are graphs of which it never ends.
+    /// An exact search by [`GraphEnv::log_automorphisms`]. It is nearly always fast, but for some graphs it
+    /// exceeds its limit and returns an error.
     Exact,
-    /// By colour refinement (the first Weisfeiler-Leman test), holding one node after the other: an upper bound, in polynomial time.
-    /// It is |Aut| wherever nodes that refinement can't tell apart are alike, as in all graphs of at most 7 nodes. It is
-    /// of the graph as it stands, whatever [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) counts.
+    /// Colour refinement (the one-dimensional Weisfeiler-Leman test) with one node after another fixed: an
+    /// upper bound of |Aut| in polynomial time.
+    ///
+    /// It equals |Aut| if nodes that refinement can't distinguish are interchangeable, as in all graphs of at
+    /// most 7 nodes. It counts the automorphisms of the graph itself, even if
+    /// [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) returns another number.
     Refined,
 }
 
-/// The symmetry of some graphs, and the changes that their moves make to it.
+/// The numbers of automorphisms of some graphs, and their changes by each move.
 ///
-/// Up to isomorphism, with F(G) the flow through a class of graphs, the probabilities of a slot from G to G' satisfy
-/// `P_F / P_B = F(G') |Aut(G')| / (F(G) |Aut(G)|)`. So a policy must know the ratio of the two |Aut|, and message passing can't
-/// see it: it gives nodes that are nearly alike nearly the same embeddings, where |Aut| jumps by a factor of 2.
+/// Up to isomorphism, the probabilities of a slot from G to G' satisfy `P_F / P_B = F(G') |Aut(G')| / (F(G)
+/// |Aut(G)|)`, where F(G) is the flow through the isomorphism class of G. So a policy must know the ratio of
+/// the two |Aut|. Message passing can't compute it: nodes that are nearly interchangeable have nearly the
+/// same embeddings, while |Aut| changes by a factor of 2.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MoveSymmetries {
-    /// Of which moves.
+    /// The direction of the moves.
     pub direction: Direction,
-    /// ln |Aut(G)| of each graph, as far as it was counted, `[B]`.
+    /// The ln |Aut(G)| of each graph G, by the method of the count, `[B]`.
     pub of_graphs: Vec<f64>,
-    /// The blocks of logits that slots belong to.
+    /// The blocks of logits to which the slots belong.
     pub blocks: Vec<Block>,
-    /// For each block, ln (|Aut(G')| / |Aut(G)|) of each slot, `[rows, width]` row by row, where the slot leads from G to G'; 0
-    /// for the exit and for what isn't legal.
+    /// The ln (|Aut(G')| / |Aut(G)|) of each slot of each block, `[rows, width]` row by row. The slot leads
+    /// from G to G'. It is 0 for the exit and for slots that aren't legal.
     pub of_slots: Vec<Vec<f64>>,
 }
 
 impl MoveSymmetries {
-    /// What a batch of `n` graphs can be told.
+    /// Checks that the counts are of `n` graphs.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         let of_blocks = self.blocks.iter().map(|block| block.row_ptr.len() - 1);
-        match std::iter::once(self.of_graphs.len()).chain(of_blocks).find(|&counted| counted != n) {
-            None => Ok(()),
-            Some(counted) => Err(Error::shape(
+        if let Some(counted) = std::iter::once(self.of_graphs.len()).chain(of_blocks).find(|&counted| counted != n) {
+            return Err(Error::shape(
                 "symmetries of moves",
                 [n as i64],
                 [counted as i64],
                 "give those that `GraphEnv::move_symmetries` counts of the same graphs",
-            )),
+            ));
         }
+        Ok(())
     }
 
-    /// The changes of the slots of block `k`, which has this many logits.
+    /// Returns block `k`, which must have this number of logits, and the changes of its slots.
     pub(crate) fn of_block(&self, k: usize, logits: usize) -> Result<(&Block, &[f64])> {
         match self.blocks.get(k).zip(self.of_slots.get(k)).filter(|(_, changes)| changes.len() == logits) {
             Some((block, changes)) => Ok((block, changes)),
@@ -64,42 +69,42 @@ impl MoveSymmetries {
         }
     }
 
-    /// Given the masks.
+    /// Counts the symmetries of states and of their moves, given the masks of the states.
     pub(crate) fn of(env: &GraphEnv, count: SymmetryCount, masks: &Masks, states: &GraphStates) -> Result<Self> {
         let classes = env.label_classes();
         let log_automorphisms = |graph: &GraphState| match count {
             SymmetryCount::Exact => env.log_automorphisms(graph),
             SymmetryCount::Refined => Ok(log_refined(graph, env.initial_of(graph), &classes)),
         };
-        let of_row = |row: usize| {
+        let count_row = |row: usize| {
             let graph = &states.graphs()[row];
-            let own = log_automorphisms(graph)?;
+            let of_graph = log_automorphisms(graph)?;
             let mut slots = vec![0.0; masks.slot_ptr[row + 1] - masks.slot_ptr[row]];
             for slot in masks.legal_slots(row) {
-                if let Some(child) = after(env, masks.direction, graph, slot)? {
-                    slots[slot as usize] = log_automorphisms(&child)? - own;
+                if let Some(child) = apply_slot(env, masks.direction, graph, slot)? {
+                    slots[slot as usize] = log_automorphisms(&child)? - of_graph;
                 }
             }
-            Ok((own, slots))
+            Ok((of_graph, slots))
         };
-        let rows = parallel::try_map_range(states.len(), MIN_PER_THREAD, of_row)?;
+        let rows = parallel::try_map_range(states.len(), MIN_SEARCHES_PER_THREAD, count_row)?;
         let mut of_slots: Vec<Vec<f64>> =
             masks.blocks.iter().map(|block| Vec::with_capacity(block.rows() * block.width)).collect();
         for (row, (_, slots)) in rows.iter().enumerate() {
             let mut rest = slots.as_slice();
-            for (block, all) in masks.blocks.iter().zip(&mut of_slots) {
-                let (here, behind) = rest.split_at((block.row_ptr[row + 1] - block.row_ptr[row]) * block.width);
-                all.extend_from_slice(here);
-                rest = behind;
+            for (block, of_block) in masks.blocks.iter().zip(&mut of_slots) {
+                let (slots, later) = rest.split_at((block.row_ptr[row + 1] - block.row_ptr[row]) * block.width);
+                of_block.extend_from_slice(slots);
+                rest = later;
             }
         }
-        let of_graphs = rows.into_iter().map(|(own, _)| own).collect();
+        let of_graphs = rows.into_iter().map(|(of_graph, _)| of_graph).collect();
         Ok(Self { direction: masks.direction, of_graphs, blocks: masks.blocks.clone(), of_slots })
     }
 }
 
-/// The graph that a legal slot leads to; `None` for the exit.
-fn after(env: &GraphEnv, direction: Direction, graph: &GraphState, slot: u32) -> Result<Option<GraphState>> {
+/// Returns the graph to which a legal slot leads; `None` for the exit.
+fn apply_slot(env: &GraphEnv, direction: Direction, graph: &GraphState, slot: u32) -> Result<Option<GraphState>> {
     let (_, action_type, action) = env.actions().decode(direction, graph, slot)?;
     if action_type.is_exit() {
         return Ok(None);
@@ -110,15 +115,19 @@ fn after(env: &GraphEnv, direction: Direction, graph: &GraphState, slot: u32) ->
 }
 
 impl GraphEnv {
-    /// Counts the automorphisms of graphs and of what their legal moves lead to, for networks that
-    /// [see symmetry](crate::nn::GraphNetwork::sees_symmetry). [`GraphPolicy`](crate::policy::GraphPolicy) does it for them; by hand
-    /// it is [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries) that hands it over.
+    /// Counts the automorphisms of graphs and of the graphs to which their legal moves lead, for networks
+    /// that [see symmetry](crate::nn::GraphNetwork::sees_symmetry).
+    ///
+    /// [`GraphPolicy`](crate::policy::GraphPolicy) calls it for its network. If you call a network directly,
+    /// pass the result to [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries). It
+    /// takes a count for each graph and each legal move.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
     /// use gfn::graph::*;
-    /// // Three alike nodes, 3! automorphisms; any edge leaves 2 of them.
-    /// let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
+    /// // Three interchangeable nodes have 3! automorphisms, and any edge leaves 2 of them.
+    /// let actions = ActionSet::new(Semantics::UpToIsomorphism);
+    /// let actions = actions.with(AddNode::free(1, 3)).with(AddEdge::new(1));
     /// let kind = GraphKind::Undirected;
     /// let env = GraphEnv::new(Free, actions, GraphState::new(kind))?;
     /// let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
@@ -126,13 +135,14 @@ impl GraphEnv {
     /// assert!((counted.of_graphs[0] - 6_f64.ln()).abs() < 1e-12);
     /// let fewest = counted.of_slots.concat().into_iter().fold(0.0, f64::min);
     /// assert!((fewest - (2.0_f64 / 6.0).ln()).abs() < 1e-12);
-    /// let batch = GraphBatch::new(env.schema(), states.arrays(), None, tch::Device::Cpu)?.with_symmetries(counted)?;
+    /// let batch = GraphBatch::new(env.schema(), states.arrays(), None, tch::Device::Cpu)?;
+    /// let batch = batch.with_symmetries(counted)?;
     /// assert!(batch.symmetries(Direction::Forward).is_some());
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`log_automorphisms`](Self::log_automorphisms).
+    /// Returns the errors of [`log_automorphisms`](Self::log_automorphisms), if the count is exact.
     pub fn move_symmetries(
         &self,
         count: SymmetryCount,

@@ -1,9 +1,12 @@
-//! Symmetry that needs no search: pendant trees and twins are taken off a graph before what is left of it is searched.
+//! Symmetry that needs no search: pendant trees and twins are removed from a graph before the rest is
+//! searched.
 //!
-//! What hangs on a node by one link is folded into it (Aho, Hopcroft and Ullman's trees, leaves first), and nodes that could change
-//! places with each other alone (twins) become one. Either way the node that stays gets a new colour, which says what it took
-//! in: the automorphisms of the graph are those of what is left, times the factorials of what is interchangeable. Each round takes
-//! all leaves or all twins at once and numbers the new colours in sorted order, so that isomorphic graphs get the same.
+//! A leaf is folded into its only neighbour (the algorithm of Aho, Hopcroft and Ullman for trees, leaves
+//! first). Twins are nodes whose exchange is an automorphism that moves no other node, and they are merged
+//! into one. The node that absorbs others gets a new colour, which encodes what it absorbed. The number of
+//! automorphisms of the graph is that of the remaining graph, times the factorials of the numbers of
+//! interchangeable parts. Each round removes all leaves or all twins at once, and numbers the new colours in
+//! sorted order, so that isomorphic graphs get the same colours.
 
 #[cfg(test)]
 mod tests;
@@ -11,17 +14,22 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 
 use super::key::raw_edges;
-use super::search::Order;
+use super::search::GroupOrder;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
-/// Twins are looked for again while a round takes off one node in so many: rounds then cost no more than a few first ones.
-const MIN_SHARE: usize = 10;
+/// Rounds continue while a round removes more than one node in this number, so that all rounds together cost
+/// no more than a few first ones.
+const MAX_NODES_PER_REMOVED: usize = 10;
 
-/// What joins a node to another one: the weights of the edges there and back, by rank from 1; 0 where there is none.
+/// The edges between a node and a neighbour. Weights of edges are given by rank, from 1; 0 means that there
+/// is no edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
+    /// The neighbour.
     to: u32,
+    /// The weight of the edge to the neighbour.
     out: u32,
+    /// The weight of the edge from the neighbour.
     back: u32,
 }
 
@@ -31,96 +39,102 @@ impl Link {
     }
 }
 
-/// A number that looks like no other's.
+/// Scrambles the bits of a number.
 pub(super) fn mix(number: u64) -> u64 {
     let mixed = (number ^ number >> 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// A graph in sparse form, from which leaves and twins are taken.
+/// A graph in sparse form, from which leaves and twins are removed.
 pub(in crate::graph) struct Reduction {
-    /// Equal for nodes of one cell that took in the same.
+    /// The colour of each node, equal for nodes of one cell that absorbed the same.
     colour: Vec<u32>,
     n_colours: u32,
-    /// The neighbours of each node that is left, ascending.
+    /// The links of each remaining node, ascending.
     links: Vec<Vec<Link>>,
-    is_left: Vec<bool>,
-    /// What each node took in, in canonical order.
-    taken: Vec<Vec<u32>>,
-    /// The automorphisms that what was taken off has by itself.
-    pub(in crate::graph) order: Order,
+    /// The nodes that remain, as `true` per node.
+    is_remaining: Vec<bool>,
+    /// The nodes that each node absorbed, in canonical order.
+    absorbed: Vec<Vec<u32>>,
+    /// The number of automorphisms that exchange only removed nodes, or removed nodes and the node that
+    /// absorbed them.
+    pub(in crate::graph) group_order: GroupOrder,
 }
 
-/// A part of what is left of a graph.
+/// A connected part of the remaining graph.
 pub(in crate::graph) struct Core {
-    /// The part by itself, with colours for the weights of nodes.
+    /// The part as a graph, whose nodes have their colours as weights.
     pub(in crate::graph) graph: GraphState,
-    /// What its nodes are called in the whole graph.
+    /// The labels of its nodes in the whole graph.
     pub(in crate::graph) nodes: Vec<u32>,
 }
 
 impl Reduction {
-    /// Reduces a graph; `cells` number the nodes by weight, `weights` are the distinct weights of its edges, sorted.
-    pub(in crate::graph) fn of(graph: &GraphState, cells: Vec<u32>, weights: &[Edge]) -> Self {
+    /// Reduces a graph. `cells` has a number for the weight of each node, and `weights` the distinct weights
+    /// of edges, sorted.
+    pub(in crate::graph) fn new(graph: &GraphState, cells: Vec<u32>, weights: &[Edge]) -> Self {
         let n = graph.n_nodes();
         let mut out = Self {
             n_colours: n as u32,
             colour: cells,
-            links: links(graph, weights),
-            is_left: vec![true; n],
-            taken: vec![Vec::new(); n],
-            order: Order::ONE,
+            links: list_links(graph, weights),
+            is_remaining: vec![true; n],
+            absorbed: vec![Vec::new(); n],
+            group_order: GroupOrder::ONE,
         };
         out.fold_leaves();
         loop {
-            let before = out.left().count();
-            let n_taken = out.merge_twins();
+            let before = out.remaining_nodes().count();
+            let n_removed = out.merge_twins();
             out.fold_leaves();
-            if n_taken * MIN_SHARE <= before {
+            if n_removed * MAX_NODES_PER_REMOVED <= before {
                 return out;
             }
         }
     }
 
-    /// The nodes that are left.
-    fn left(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.is_left.len() as u32).filter(|&a| self.is_left[a as usize])
+    /// Returns the remaining nodes, ascending.
+    fn remaining_nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.is_remaining.len() as u32).filter(|&a| self.is_remaining[a as usize])
     }
 
-    /// Folds nodes with one neighbour into it, round by round, until there are none.
+    /// Folds nodes with one neighbour into that neighbour, round by round, until there are no such nodes.
     fn fold_leaves(&mut self) {
-        let mut leaves: Vec<u32> = self.left().collect();
+        let mut leaves: Vec<u32> = self.remaining_nodes().collect();
         loop {
             leaves.retain(|&a| self.links[a as usize].len() == 1);
-            let mut folds: Vec<_> = leaves.iter().filter_map(|&leaf| self.fold(leaf)).collect();
+            let mut folds: Vec<_> = leaves.iter().filter_map(|&leaf| self.find_fold(leaf)).collect();
             if folds.is_empty() {
                 return;
             }
-            // Leaves that hang on one node in the same way follow each other; which of them comes first makes no difference.
+            // After sorting, equal leaves of a node are consecutive. Their order among themselves doesn't
+            // matter.
             folds.sort_unstable();
             for (_, _, leaf) in &folds {
-                self.is_left[*leaf as usize] = false;
+                self.is_remaining[*leaf as usize] = false;
             }
-            let mut described = Vec::new();
-            for hanging in folds.chunk_by(|one, other| one.0 == other.0) {
-                let a = hanging[0].0;
-                for same in hanging.chunk_by(|one, other| one.1 == other.1) {
-                    self.order = self.order.permuting(same.len());
+            let mut descriptions = Vec::new();
+            for leaves_of_a in folds.chunk_by(|first, second| first.0 == second.0) {
+                let a = leaves_of_a[0].0;
+                for equal in leaves_of_a.chunk_by(|first, second| first.1 == second.1) {
+                    self.group_order = self.group_order.times_factorial(equal.len());
                 }
                 let mut description = vec![self.colour[a as usize]];
-                description.extend(hanging.iter().flat_map(|(_, way, _)| way));
-                described.push((description, a));
-                self.taken[a as usize].extend(hanging.iter().map(|(_, _, leaf)| leaf));
-                self.links[a as usize].retain(|link| self.is_left[link.to as usize]);
+                description.extend(leaves_of_a.iter().flat_map(|(_, attachment, _)| attachment));
+                descriptions.push((description, a));
+                self.absorbed[a as usize].extend(leaves_of_a.iter().map(|(_, _, leaf)| leaf));
+                self.links[a as usize].retain(|link| self.is_remaining[link.to as usize]);
             }
-            leaves = self.recolour(described);
+            leaves = self.recolour(descriptions);
         }
     }
 
-    /// What a leaf folds into, and how it hangs there: the ranks of the edges and its colour.
+    /// Returns the neighbour that absorbs a leaf, the leaf's attachment (the ranks of its edges and its
+    /// colour), and the leaf; `None` if the node isn't a leaf or doesn't fold.
     ///
-    /// Of two leaves that hang on each other only one folds; where neither is first, they are twins.
-    fn fold(&self, leaf: u32) -> Option<(u32, [u32; 3], u32)> {
+    /// Of two leaves that are joined to each other, only one folds. If they are equal, none folds, and they
+    /// are twins.
+    fn find_fold(&self, leaf: u32) -> Option<(u32, [u32; 3], u32)> {
         let [Link { to, out, back }] = self.links[leaf as usize][..] else {
             return None;
         };
@@ -129,88 +143,90 @@ impl Reduction {
         folds.then_some((to, [out, back, colour(leaf)], leaf))
     }
 
-    /// Makes one node of each set of twins; gives the number of nodes that this takes off.
+    /// Merges each set of twins into one node, and returns the number of nodes that were removed.
     fn merge_twins(&mut self) -> usize {
-        let mut seen: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
+        let mut candidates: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
         let mut merged: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for a in self.left() {
+        for a in self.remaining_nodes() {
             let links = &self.links[a as usize];
             let around = links.iter().fold(0_u64, |sum, link| sum.wrapping_add(link.hash()));
-            // Twins have the same neighbours but for each other: each is hashed as if it were its own neighbour, too.
-            let alike =
+            // Twins have the same neighbours except each other. If twins are joined, their hashes are equal
+            // once each is hashed as its own neighbour, too.
+            let is_possible_twin =
                 |link: &&Link| link.out == link.back && self.colour[link.to as usize] == self.colour[a as usize];
-            let mut ways: Vec<u32> = links.iter().filter(alike).map(|link| link.out).collect();
-            ways.sort_unstable();
-            ways.dedup();
-            let with_itself = ways.into_iter().map(|way| Link { to: a, out: way, back: way });
-            let hashes = with_itself.map(|link| around.wrapping_add(link.hash()));
+            let mut ranks: Vec<u32> = links.iter().filter(is_possible_twin).map(|link| link.out).collect();
+            ranks.sort_unstable();
+            ranks.dedup();
+            let to_itself = ranks.into_iter().map(|rank| Link { to: a, out: rank, back: rank });
+            let hashes = to_itself.map(|link| around.wrapping_add(link.hash()));
             for hash in std::iter::once(around).chain(hashes) {
-                let others = seen.entry((self.colour[a as usize], hash)).or_default();
-                match others.iter().find(|&&other| self.are_twins(other, a)) {
+                let earlier = candidates.entry((self.colour[a as usize], hash)).or_default();
+                match earlier.iter().find(|&&b| self.are_twins(b, a)) {
                     Some(&first) => {
                         merged.entry(first).or_default().push(a);
                         break;
                     }
-                    None => others.push(a),
+                    None => earlier.push(a),
                 }
             }
         }
-        let n_taken = merged.values().map(Vec::len).sum();
-        self.take_twins(merged);
-        n_taken
+        let n_removed = merged.values().map(Vec::len).sum();
+        self.remove_twins(merged);
+        n_removed
     }
 
-    /// `true` if two nodes of one colour change places in an automorphism that moves nothing else.
+    /// `true` if the exchange of two nodes of one colour is an automorphism that moves no other node.
     fn are_twins(&self, a: u32, b: u32) -> bool {
-        let others = |of: u32, but: u32| self.links[of as usize].iter().filter(move |link| link.to != but);
+        let links_except = |of: u32, except: u32| self.links[of as usize].iter().filter(move |link| link.to != except);
         let between = self.links[a as usize].iter().find(|link| link.to == b);
-        between.is_none_or(|link| link.out == link.back) && others(a, b).eq(others(b, a))
+        between.is_none_or(|link| link.out == link.back) && links_except(a, b).eq(links_except(b, a))
     }
 
-    /// Takes off all twins but the first of each set.
-    fn take_twins(&mut self, merged: BTreeMap<u32, Vec<u32>>) {
-        let mut described = Vec::with_capacity(merged.len());
+    /// Removes all twins except the first node of each set; `merged` maps it to the others.
+    fn remove_twins(&mut self, merged: BTreeMap<u32, Vec<u32>>) {
+        let mut descriptions = Vec::with_capacity(merged.len());
         for (a, twins) in merged {
-            self.order = self.order.permuting(1 + twins.len());
-            let way = self.links[a as usize].iter().find(|link| link.to == twins[0]).map_or(0, |link| link.out);
-            described.push((vec![self.colour[a as usize], way, twins.len() as u32], a));
+            self.group_order = self.group_order.times_factorial(1 + twins.len());
+            let rank = self.links[a as usize].iter().find(|link| link.to == twins[0]).map_or(0, |link| link.out);
+            descriptions.push((vec![self.colour[a as usize], rank, twins.len() as u32], a));
             for &twin in &twins {
-                self.is_left[twin as usize] = false;
+                self.is_remaining[twin as usize] = false;
             }
-            self.taken[a as usize].extend(twins);
+            self.absorbed[a as usize].extend(twins);
         }
         for links in &mut self.links {
-            links.retain(|link| self.is_left[link.to as usize]);
+            links.retain(|link| self.is_remaining[link.to as usize]);
         }
-        self.recolour(described);
+        self.recolour(descriptions);
     }
 
-    /// Gives nodes new colours by what is said of them; gives the nodes.
-    fn recolour(&mut self, mut described: Vec<(Vec<u32>, u32)>) -> Vec<u32> {
-        described.sort_unstable();
-        for same in described.chunk_by(|one, other| one.0 == other.0) {
-            for (_, a) in same {
+    /// Gives nodes new colours, equal for equal descriptions, and returns the nodes.
+    fn recolour(&mut self, mut descriptions: Vec<(Vec<u32>, u32)>) -> Vec<u32> {
+        descriptions.sort_unstable();
+        for equal in descriptions.chunk_by(|first, second| first.0 == second.0) {
+            for (_, a) in equal {
                 self.colour[*a as usize] = self.n_colours;
             }
             self.n_colours += 1;
         }
-        described.into_iter().map(|(_, a)| a).collect()
+        descriptions.into_iter().map(|(_, a)| a).collect()
     }
 
-    /// The connected parts of what is left. Equal weights of nodes in any two of them mean equal colours.
-    pub(in crate::graph) fn cores(&self, graph: &GraphState, weights: &[Edge]) -> Vec<Core> {
-        let mut colours: Vec<u32> = self.left().map(|a| self.colour[a as usize]).collect();
+    /// Returns the connected parts of the remaining graph. Nodes have equal weights if they have equal
+    /// colours, also in different parts.
+    pub(in crate::graph) fn list_cores(&self, graph: &GraphState, weights: &[Edge]) -> Vec<Core> {
+        let mut colours: Vec<u32> = self.remaining_nodes().map(|a| self.colour[a as usize]).collect();
         colours.sort_unstable();
         colours.dedup();
-        let weight = |&a: &u32| weight_of(colours.partition_point(|colour| *colour < self.colour[a as usize]));
+        let weight = |&a: &u32| weight_from_number(colours.partition_point(|colour| *colour < self.colour[a as usize]));
         let mut places = vec![None; self.links.len()];
         let mut out = Vec::new();
-        for start in self.left() {
+        for start in self.remaining_nodes() {
             if places[start as usize].is_some() {
                 continue;
             }
-            let nodes = self.part(start, &mut places);
-            let mut core = GraphState::of_nodes(graph.kind(), nodes.iter().map(weight));
+            let nodes = self.collect_part(start, &mut places);
+            let mut core = GraphState::from_nodes(graph.kind(), nodes.iter().map(weight));
             for (a, link) in nodes.iter().flat_map(|&a| self.links[a as usize].iter().map(move |link| (a, link))) {
                 let edge = (link.out as usize).checked_sub(1).map(|k| weights.get(k).copied().unwrap_or_default());
                 if let (Some(a), Some(b), Some(edge)) = (places[a as usize], places[link.to as usize], edge)
@@ -224,8 +240,8 @@ impl Reduction {
         out
     }
 
-    /// The nodes that links lead to from `start`, and in `places` the place of each among them.
-    fn part(&self, start: u32, places: &mut [Option<u32>]) -> Vec<u32> {
+    /// Returns the nodes that are connected to `start`, and sets the index of each of them in `places`.
+    fn collect_part(&self, start: u32, places: &mut [Option<u32>]) -> Vec<u32> {
         let mut nodes = vec![start];
         places[start as usize] = Some(0);
         let mut next = 0;
@@ -241,7 +257,8 @@ impl Reduction {
         nodes
     }
 
-    /// All nodes, each followed by what it took in; `roots` are those that are left, and the first `fixed` nodes come first.
+    /// Returns all nodes in canonical order: the first `fixed` nodes, then the remaining nodes in the order
+    /// of `roots`, each followed by the nodes that it absorbed.
     pub(in crate::graph) fn order_from(&self, roots: impl DoubleEndedIterator<Item = u32>, fixed: usize) -> Vec<u32> {
         let n = self.links.len();
         let mut order: Vec<u32> = (0..fixed.min(n) as u32).collect();
@@ -250,14 +267,14 @@ impl Reduction {
             if a as usize >= fixed {
                 order.push(a);
             }
-            stack.extend(self.taken[a as usize].iter().rev());
+            stack.extend(self.absorbed[a as usize].iter().rev());
         }
         order
     }
 }
 
-/// The neighbours of each node, ascending.
-fn links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
+/// Returns the links of each node, ascending.
+fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     let mut out = vec![Vec::new(); graph.n_nodes()];
     for edge in raw_edges(graph) {
         let (a, b) = (edge.source().index(), edge.target().index());
@@ -268,20 +285,21 @@ fn links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     }
     for links in &mut out {
         links.sort_unstable();
-        // An edge and its opposite are one link.
+        // An edge and the edge in the opposite direction are one link.
         links.dedup_by(|later, first| {
-            let same = later.to == first.to;
-            if same {
-                (first.out, first.back) = (first.out + later.out, first.back + later.back);
+            let is_same = later.to == first.to;
+            if is_same {
+                first.out += later.out;
+                first.back += later.back;
             }
-            same
+            is_same
         });
     }
     out
 }
 
-/// A number as the weight of a node.
-fn weight_of(number: usize) -> Node {
+/// Encodes a number as the weight of a node.
+fn weight_from_number(number: usize) -> Node {
     let mut attributes = Attributes::default();
     for k in 0..2 {
         attributes.set(k, (number >> (16 + 8 * k)) as u8);

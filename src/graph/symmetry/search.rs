@@ -1,4 +1,4 @@
-//! The search of `canonaut` (nauty in Rust) on one graph: its input, buffers and results.
+//! The search of one graph by `canonaut` (nauty in Rust): its input, buffers and results.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -13,28 +13,30 @@ use super::key::raw_edges;
 use crate::graph::{Edge, GraphState, Node};
 use crate::{Error, Result};
 
-/// canonaut's status of a search that was asked to end.
-const ENDED: u32 = 5;
+/// The status of a canonaut search that ended because of a kill request.
+const STATUS_KILLED: u32 = 5;
 
-// Rows of 64 bits are handed over as machine words.
+// canonaut takes rows of machine words, which must have 64 bits.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
 
-/// A node's weight and its label in one number, so that sorting is cheap: a bit for nodes behind a scaffold whose nodes change
-/// places, 72 bits of weight, 32 of label.
+/// A node's weight and label in one number, so that sorting is cheap: 1 bit for nodes after a scaffold of
+/// interchangeable nodes, 72 bits of weight, 32 bits of label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) struct SortKey(u128);
 
 impl SortKey {
-    pub(in crate::graph) fn new(node: Node, label: u32, is_behind: bool) -> Self {
+    /// Creates the key of a node. `is_after_scaffold` is `true` for nodes after a scaffold of interchangeable
+    /// nodes.
+    pub(in crate::graph) fn new(node: Node, label: u32, is_after_scaffold: bool) -> Self {
         let values = node.attributes.values().iter();
-        let class = u128::from(is_behind) << 16 | u128::from(node.class);
+        let class = u128::from(is_after_scaffold) << 16 | u128::from(node.class);
         let weight = values.fold(class, |weight, &value| weight << 8 | u128::from(value));
         Self(weight << 32 | u128::from(label))
     }
 
-    /// Of a node of a directed graph, by its cell and its look in place of its weight.
-    pub(in crate::graph) fn of_look(cell: u32, look: u64, label: u32) -> Self {
-        Self(u128::from(cell) << 96 | u128::from(look) << 32 | u128::from(label))
+    /// Creates the key of a node of a directed graph, with its cell and its signature instead of its weight.
+    pub(in crate::graph) fn from_signature(cell: u32, signature: u64, label: u32) -> Self {
+        Self(u128::from(cell) << 96 | u128::from(signature) << 32 | u128::from(label))
     }
 
     pub(in crate::graph) fn label(self) -> u32 {
@@ -46,51 +48,53 @@ impl SortKey {
     }
 }
 
-/// |Aut|.
+/// The order of an automorphism group: |Aut|.
 #[derive(Clone, Copy)]
-pub(in crate::graph) struct Order {
-    /// `None` beyond `u64`.
+pub(in crate::graph) struct GroupOrder {
+    /// The exact number; `None` if it doesn't fit into `u64`.
     pub(in crate::graph) exact: Option<u64>,
-    /// In nats, as a sum.
+    /// The natural logarithm, as a sum of logarithms of factors.
     log: f64,
 }
 
-impl Order {
-    /// Of a graph without symmetry.
+impl GroupOrder {
+    /// The order of a graph without symmetry.
     pub(in crate::graph) const ONE: Self = Self { exact: Some(1), log: 0.0 };
 
+    /// Returns the product of two orders.
     pub(in crate::graph) fn times(self, other: Self) -> Self {
-        let product = |one: u64| other.exact.and_then(|other| one.checked_mul(other));
+        let product = |exact: u64| other.exact.and_then(|other| exact.checked_mul(other));
         Self { exact: self.exact.and_then(product), log: self.log + other.log }
     }
 
-    /// Times the number of orders of `n` things.
-    pub(in crate::graph) fn permuting(self, n: usize) -> Self {
+    /// Returns this order times `n!`.
+    pub(in crate::graph) fn times_factorial(self, n: usize) -> Self {
         (2..=n as u64).fold(self, |order, k| order.times(Self { exact: Some(k), log: (k as f64).ln() }))
     }
 
-    /// In nats.
+    /// Returns the natural logarithm, from the exact number if there is one.
     pub(in crate::graph) fn log(self) -> f64 {
         self.exact.map_or(self.log, |order| (order as f64).ln())
     }
 }
 
-/// How far a search may go.
+/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(in crate::graph) struct Budget {
-    /// The work that may still be done, in units of which a node of the search takes the square of the number of vertices: so much at most
-    /// does it cost to refine a partition.
+    /// The remaining work. Each node of the search costs the square of the number of vertices, the worst case
+    /// of one refinement.
     work: u64,
+    /// The largest depth of the search.
     depth: u32,
     pub(in crate::graph) is_exceeded: bool,
 }
 
 impl Budget {
     pub(in crate::graph) const UNLIMITED: Self = Self { work: u64::MAX, depth: u32::MAX, is_exceeded: false };
-    /// Some seconds of work, and a depth that the stack of a thread has room for (2 MiB).
+    /// The limit of some seconds of work, and of a depth for which the stack of a thread has room (2 MiB).
     pub(in crate::graph) const LIMITED: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
 
-    /// Refuses what a search of this graph found, if it went too far.
+    /// Returns an error if the search of this graph exceeded its budget. Its results are wrong then.
     pub(in crate::graph) fn check(self, graph: &GraphState) -> Result<()> {
         if self.is_exceeded {
             return Err(Error::SymmetryLimit { n_nodes: graph.n_nodes(), n_edges: graph.n_edges() });
@@ -99,22 +103,23 @@ impl Budget {
     }
 }
 
-/// The search in progress: canonaut's callbacks are plain functions.
+/// The state of this thread's search. It is thread-local, because canonaut's callbacks are plain functions.
 #[derive(Clone, Copy)]
-struct Progress {
-    /// |Aut| so far, `None` beyond `u64`: canonaut keeps it as a rounded number.
-    order: Option<u64>,
+struct SearchProgress {
+    /// The exact |Aut| so far; `None` if it doesn't fit into `u64`. canonaut itself keeps a rounded number.
+    group_order: Option<u64>,
     budget: Budget,
 }
 
 thread_local! {
-    static PROGRESS: Cell<Progress> = const { Cell::new(Progress { order: Some(1), budget: Budget::UNLIMITED }) };
+    static PROGRESS: Cell<SearchProgress> = const { Cell::new(SearchProgress { group_order: Some(1), budget: Budget::UNLIMITED }) };
 }
 
-/// Takes back, when a search is over or panics, that it asked canonaut to end: the searches of other threads would begin anew for ever.
-struct EndRequest;
+/// A guard that withdraws this search's kill request when the search ends or panics. Otherwise the searches
+/// of other threads would start anew forever.
+struct KillRequestGuard;
 
-impl Drop for EndRequest {
+impl Drop for KillRequestGuard {
     fn drop(&mut self) {
         if PROGRESS.get().budget.is_exceeded {
             KILL_REQUEST.fetch_sub(1, Ordering::Relaxed);
@@ -122,7 +127,7 @@ impl Drop for EndRequest {
     }
 }
 
-/// canonaut's callback at each level of the first path, where |Aut| is multiplied by `index`.
+/// Multiplies |Aut| by `index`. canonaut calls it at each level of the first path.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn multiply_order(
     _labelling: &mut [u32],
@@ -138,12 +143,14 @@ fn multiply_order(
     _n: u32,
 ) {
     let progress = PROGRESS.get();
-    PROGRESS.set(Progress { order: progress.order.and_then(|order| order.checked_mul(index.into())), ..progress });
+    let group_order = progress.group_order.and_then(|order| order.checked_mul(index.into()));
+    PROGRESS.set(SearchProgress { group_order, ..progress });
 }
 
-/// canonaut's callback at each node of its search: ends the search where its budget is spent.
+/// Ends the search if its budget is spent. canonaut calls it at each node of the search.
 ///
-/// canonaut is asked to end by a number that all threads share; a search of another thread that it ends begins anew.
+/// canonaut reads kill requests from a counter that all threads share. A search of another thread that ends
+/// because of it starts anew.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn spend_budget(
     _graph: &[usize],
@@ -166,24 +173,27 @@ fn spend_budget(
     PROGRESS.set(progress);
 }
 
-/// Says of no partition that its cells are known to be orbits.
+/// Returns `false`, so that canonaut assumes of no partition that its cells are orbits.
 ///
-/// With its own check, canonaut 1.0.0 prunes the first path by automorphisms that it then fails to count: of the graph on 7 nodes
-/// whose complement is a triangle and a square, |Aut| = 48, it finds 16, 32 or 48, by the labelling. (nauty leaves the
-/// first path alone.) Without the check, every automorphism is met as a leaf.
-fn never_cheap(_partition: &[u32], _level: u32, _directed: bool, _n: u32) -> bool {
+/// With its own check, canonaut 1.0.0 prunes the first path by automorphisms that it then doesn't count. An
+/// example is the graph of 7 nodes whose complement is a triangle and a square: |Aut| is 48, but it finds 16,
+/// 32 or 48, depending on the labelling. (nauty doesn't prune the first path.) Without the check, every
+/// automorphism is found as a leaf of the search.
+fn skip_cheap_check(_partition: &[u32], _level: u32, _directed: bool, _n: u32) -> bool {
     false
 }
 
-/// canonaut's input, output and working memory. Its own `CanonautManager` allocates for each coloured graph.
+/// The input, the output and the working memory of canonaut searches. canonaut's own `CanonautManager` would
+/// allocate for each coloured graph.
 pub(in crate::graph) struct Canonaut {
+    /// The number of words per row.
     words: usize,
-    /// Rows of `words` words, the most significant bit first.
+    /// The rows of `words` words each, most significant bit first.
     adjacency: Vec<usize>,
     canonical: Vec<usize>,
-    /// The vertices by cell; after the search, in canonical order.
+    /// The vertices by cell; in canonical order after the search.
     labelling: Vec<u32>,
-    /// Zero at the last vertex of each cell.
+    /// The ends of cells: 0 for each entry of `labelling` that is the last vertex of its cell.
     partition: Vec<u32>,
     orbits: Vec<u32>,
     options: CanonautOptions,
@@ -192,16 +202,18 @@ pub(in crate::graph) struct Canonaut {
 }
 
 impl Canonaut {
+    /// Creates the memory for searches of graphs with rows of `words` words.
     pub(in crate::graph) fn new(words: usize) -> Self {
         let mut options = CanonautOptions {
             default_partition: false,
-            // Not for |Aut| alone either: without it, canonaut 1.0.0 finds too few automorphisms (1 of two isolated nodes).
+            // It is needed even for |Aut| alone: without it, canonaut 1.0.0 finds too few automorphisms (1
+            // for two isolated nodes).
             get_canonical: true,
             user_level_procedure: Some(multiply_order),
             user_node_procedure: Some(spend_budget),
             ..CanonautOptions::default()
         };
-        options.dispatch.cheap_automorphism_check = Some(never_cheap);
+        options.dispatch.cheap_automorphism_check = Some(skip_cheap_check);
         Self {
             words,
             adjacency: Vec::new(),
@@ -215,15 +227,17 @@ impl Canonaut {
         }
     }
 
+    /// The number of words per row.
     pub(in crate::graph) fn words(&self) -> usize {
         self.words
     }
 
-    /// The vertices in canonical order, after a run.
+    /// Returns the vertices in canonical order, after a run.
     pub(in crate::graph) fn labelling(&self) -> &[u32] {
         &self.labelling
     }
 
+    /// Sets the graph of the next run, which has at most one weight of edges and is undirected.
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
         self.adjacency.resize(graph.n_nodes() * self.words, 0);
@@ -233,18 +247,22 @@ impl Canonaut {
                     let words = self.adjacency[a * self.words..].iter_mut();
                     words.zip(bits).for_each(|(word, bits)| *word = bits.reverse_bits() as usize);
                 }
-                None => graph.adjacency().ones(a).for_each(|b| self.set(a, b)),
+                None => graph.adjacency().ones(a).for_each(|b| self.set_bit(a, b)),
             }
         }
     }
 
-    /// Layer `l` has a copy of each node, at `l n + a`, and the edges whose colour has bit `l`; the copies of a node form
-    /// a path. Layers have cells of their own, so an automorphism does the same in each: those of the layers are
-    /// those of the graph.
+    /// Sets the graph of the next run as an undirected graph of layers, which encodes weights and directions
+    /// of edges.
     ///
-    /// The edges of a directed graph leave the first layer and arrive at layer `l + 1` where their colour has bit `l`: canonaut
-    /// refines by the edges that leave a vertex alone, and of a directed graph as it is it would try all orders of what only
-    /// arriving edges tell apart. Colours count from 2, as a node's own path leaves the first layer like an edge of colour 1.
+    /// Layer `l` has a copy of each node `a`, at `l n + a`, and the edges whose colour has bit `l`. The
+    /// copies of a node form a path. Different layers have different cells, so an automorphism permutes the
+    /// nodes of all layers in the same way: the automorphisms of the layered graph are those of the graph.
+    ///
+    /// Edges of a directed graph lead from the first layer to layer `l + 1` if their colour has bit `l`. The
+    /// reason is that canonaut refines by outgoing edges only. In the directed graph itself, it would try all
+    /// orders of nodes that differ only in incoming edges. Colours count from 2 there, because the path of a
+    /// node leaves the first layer like an edge of colour 1.
     pub(in crate::graph) fn set_layers(&mut self, graph: &GraphState, layers: usize, colours: &[Edge]) {
         let n = graph.n_nodes();
         self.adjacency.clear();
@@ -266,16 +284,17 @@ impl Canonaut {
         }
     }
 
+    /// Adds an undirected edge.
     fn join(&mut self, a: usize, b: usize) {
-        self.set(a, b);
-        self.set(b, a);
+        self.set_bit(a, b);
+        self.set_bit(b, a);
     }
 
-    fn set(&mut self, a: usize, b: usize) {
+    fn set_bit(&mut self, a: usize, b: usize) {
         self.adjacency[a * self.words + b / 64] |= 1 << (63 - b % 64);
     }
 
-    /// One cell per layer and weight, and per layer and fixed node.
+    /// Creates a cell for each weight and each fixed node of each layer.
     fn set_cells(&mut self, sorted: &[SortKey], fixed: usize, layers: usize) {
         let n = sorted.len();
         self.labelling.clear();
@@ -293,37 +312,41 @@ impl Canonaut {
         }
     }
 
-    /// Searches the graph that was set, of `layers` layers, whose nodes are `sorted` by weight.
+    /// Searches the graph that was set, and returns |Aut|. The graph has `layers` layers, `sorted` has its
+    /// nodes by weight, and the first `fixed` of them stay in place.
+    ///
+    /// # Panics
+    /// If canonaut refuses the graph.
     pub(in crate::graph) fn run(
         &mut self,
         sorted: &[SortKey],
         fixed: usize,
         layers: usize,
         budget: &mut Budget,
-    ) -> Order {
+    ) -> GroupOrder {
         let n = sorted.len() * layers;
         if n == 0 {
-            return Order::ONE;
+            return GroupOrder::ONE;
         }
         debug_assert_eq!(self.adjacency.len(), n * self.words, "rows of {n} vertices");
         self.orbits.resize(n, 0);
         self.canonical.resize(n * self.words, 0);
         loop {
             self.set_cells(sorted, fixed, layers);
-            PROGRESS.set(Progress { order: Some(1), budget: *budget });
-            let request = EndRequest;
+            PROGRESS.set(SearchProgress { group_order: Some(1), budget: *budget });
+            let guard = KillRequestGuard;
             self.canonicalize(n);
-            drop(request);
-            let Progress { order: exact, budget: left } = PROGRESS.get();
+            drop(guard);
+            let SearchProgress { group_order: exact, budget: remaining } = PROGRESS.get();
             let status = self.statistics.error_status_code;
-            if status == ENDED && !left.is_exceeded {
+            if status == STATUS_KILLED && !remaining.is_exceeded {
                 std::thread::yield_now();
                 continue;
             }
-            assert!(status == 0 || left.is_exceeded, "canonaut refuses {n} vertices with code {status}");
-            *budget = left;
+            assert!(status == 0 || remaining.is_exceeded, "canonaut refuses {n} vertices with code {status}");
+            *budget = remaining;
             let (mantissa, exponent) = (self.statistics.group_size1, self.statistics.group_size2);
-            return Order { exact, log: mantissa.ln() + f64::from(exponent) * std::f64::consts::LN_10 };
+            return GroupOrder { exact, log: mantissa.ln() + f64::from(exponent) * std::f64::consts::LN_10 };
         }
     }
 
@@ -351,16 +374,16 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "canonaut refuses 65 vertices with code 1")]
-    fn a_refusal_of_canonaut_is_never_taken_for_an_answer() {
+    fn a_refusal_of_canonaut_panics() {
         let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new(Node::default(), label, false)).collect();
-        // Rows of 64 bits, one vertex too many.
+        // Rows of one word have room for 64 vertices.
         let mut search = Canonaut::new(1);
         search.adjacency = vec![0; 65];
         let mut budget = Budget::UNLIMITED;
         search.run(&sorted, 0, 1, &mut budget);
     }
 
-    /// [`spend_budget`], and a bug of canonaut's once the budget is spent.
+    /// Calls [`spend_budget`], and panics like a bug of canonaut once the budget is spent.
     #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
     fn spend_and_panic(
         graph: &[usize],
@@ -378,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_panics_leaves_those_of_other_threads_alone() {
+    fn a_search_that_panics_does_not_affect_other_threads() {
         let search = |panics: bool, mut budget: Budget| {
             let sorted: Vec<SortKey> = (0..8).map(|label| SortKey::new(Node::default(), label, false)).collect();
             let mut search = Canonaut::new(1);

@@ -1,19 +1,19 @@
-//! Reduced graphs against whole ones, and what a reduction leaves.
+//! Tests that compare reduced graphs with whole ones, and tests of the remaining graphs.
 
 use super::*;
 use crate::Rng;
-use crate::graph::symmetry::canonizer::Held;
+use crate::graph::symmetry::canonizer::FixedNodes;
 use crate::graph::symmetry::search::Budget;
 use crate::graph::{CanonicalKey, Canonizer, GraphKind};
 
 const KINDS: [GraphKind; 2] = [GraphKind::Undirected, GraphKind::Directed];
 
-/// Canonical order and |Aut|, with and without a reduction.
-fn found(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, reduced: bool) -> (Vec<u32>, Order) {
+/// Returns the canonical order and |Aut|, with or without a reduction.
+fn search(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, is_reduced: bool) -> (Vec<u32>, GroupOrder) {
     let mut budget = Budget::UNLIMITED;
-    canonizer.sort(graph, Held::Each(fixed));
-    let cells = canonizer.cells(fixed);
-    let (order, count) = if reduced {
+    canonizer.sort_nodes(graph, FixedNodes::InPlace(fixed));
+    let cells = canonizer.number_cells(fixed);
+    let (order, count) = if is_reduced {
         canonizer.search_reduced(graph, cells, fixed, &mut budget)
     } else {
         canonizer.search_whole(graph, fixed, &mut budget)
@@ -21,7 +21,7 @@ fn found(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, reduced: b
     (order.to_vec(), count)
 }
 
-fn shuffled(graph: &GraphState, fixed: usize, rng: &mut Rng) -> GraphState {
+fn shuffle(graph: &GraphState, fixed: usize, rng: &mut Rng) -> GraphState {
     let mut order: Vec<u32> = (0..graph.n_nodes() as u32).collect();
     for k in (fixed + 1..order.len()).rev() {
         order.swap(k, fixed + rng.below(k + 1 - fixed));
@@ -29,7 +29,7 @@ fn shuffled(graph: &GraphState, fixed: usize, rng: &mut Rng) -> GraphState {
     graph.induced(&order)
 }
 
-/// Joins two nodes, one way or both, unless they are joined.
+/// Joins two nodes in one direction or in both, unless they are joined already.
 fn join(graph: &mut GraphState, a: u32, b: u32, rng: &mut Rng) {
     let both = graph.is_directed() && rng.below(2) == 0;
     let edge = Edge::of_class(rng.below(4) as u16 / 2);
@@ -39,7 +39,7 @@ fn join(graph: &mut GraphState, a: u32, b: u32, rng: &mut Rng) {
     }
 }
 
-/// A copy of node `a` beside it, with its edges.
+/// Adds a copy of node `a` with its edges.
 fn double(graph: &mut GraphState, a: u32) -> u32 {
     let twin = graph.add_node(graph.node(a).unwrap());
     for b in 0..twin {
@@ -53,7 +53,8 @@ fn double(graph: &mut GraphState, a: u32) -> u32 {
     twin
 }
 
-/// A graph of up to 12 nodes, grown by leaves, twins of both kinds, copies of all there is, and single edges.
+/// Builds a graph of up to 12 nodes from leaves, joined and unjoined twins, copies of the whole graph,
+/// isolated nodes and single edges.
 fn random_graph(rng: &mut Rng) -> GraphState {
     let mut graph = GraphState::with_nodes(KINDS[rng.below(2)], 1);
     let most = 1 + rng.below(12);
@@ -103,14 +104,14 @@ fn a_reduced_graph_has_the_symmetry_and_the_key_of_the_whole_one() {
         let graph = random_graph(&mut rng);
         let n = graph.n_nodes();
         let fixed = if rng.below(3) == 0 { rng.below(n + 2) } else { 0 };
-        let (order, count) = found(&mut canonizer, &graph, fixed, true);
-        let (whole_order, whole_count) = found(&mut plain, &graph, fixed, false);
+        let (order, count) = search(&mut canonizer, &graph, fixed, true);
+        let (whole_order, whole_count) = search(&mut plain, &graph, fixed, false);
         assert_eq!(count.exact, whole_count.exact, "{fixed} fixed: {graph:?}");
         assert_eq!(count.log(), whole_count.log());
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k), "{fixed} fixed: {order:?}");
         n_symmetric += usize::from(count.exact != Some(1));
 
-        let mut other = shuffled(&graph, fixed.min(n), &mut rng);
+        let mut other = shuffle(&graph, fixed.min(n), &mut rng);
         if rng.below(2) == 0 {
             let (a, b) = (rng.below(n) as u32, rng.below(n) as u32);
             if other.remove_edge(a, b).is_err() {
@@ -118,8 +119,8 @@ fn a_reduced_graph_has_the_symmetry_and_the_key_of_the_whole_one() {
             }
         }
         let key = |graph: &GraphState, order: &[u32]| CanonicalKey::encode(graph, |k| order[k]);
-        let same = key(&graph, &order) == key(&other, &found(&mut canonizer, &other, fixed, true).0);
-        let expected = key(&graph, &whole_order) == key(&other, &found(&mut plain, &other, fixed, false).0);
+        let same = key(&graph, &order) == key(&other, &search(&mut canonizer, &other, fixed, true).0);
+        let expected = key(&graph, &whole_order) == key(&other, &search(&mut plain, &other, fixed, false).0);
         assert_eq!(same, expected, "{fixed} fixed: {graph:?} {other:?}");
         n_same += usize::from(same);
     }
@@ -127,7 +128,7 @@ fn a_reduced_graph_has_the_symmetry_and_the_key_of_the_whole_one() {
 }
 
 #[test]
-fn copies_of_what_has_to_be_searched_change_places() {
+fn copies_of_searched_parts_are_interchangeable() {
     let mut rng = Rng::seeded(2);
     let mut canonizer = Canonizer::default();
     for (kind, n) in [(KINDS[0], 20), (KINDS[0], 40), (KINDS[1], 20), (KINDS[1], 40)] {
@@ -138,22 +139,22 @@ fn copies_of_what_has_to_be_searched_change_places() {
         for _ in 0..4 {
             double(&mut part, rng.below(n) as u32);
         }
-        // What holds the part together.
+        // This node keeps the part connected.
         let hub = part.add_node(Node::of_class(1));
         (0..hub).for_each(|a| part.add_edge(hub, a, Edge::default()).unwrap());
-        let (_, alone) = found(&mut canonizer, &part, 0, false);
+        let (_, alone) = search(&mut canonizer, &part, 0, false);
 
-        let of = part.n_nodes() as u32;
+        let n_part = part.n_nodes() as u32;
         let nodes: Vec<Node> = (0..3).flat_map(|_| part.nodes()).collect();
         let mut graph = GraphState::from_parts(kind, &nodes, &[]).unwrap();
-        for (copy, (a, b)) in (0..3).flat_map(|copy| part.edges().map(move |edge| (copy * of, edge))) {
+        for (copy, (a, b)) in (0..3).flat_map(|copy| part.edges().map(move |edge| (copy * n_part, edge))) {
             graph.add_edge(copy + a, copy + b, part.edge(a, b).unwrap()).unwrap();
         }
-        let expected = alone.times(alone).times(alone).permuting(3);
-        let (order, count) = found(&mut canonizer, &graph, 0, true);
+        let expected = alone.times(alone).times(alone).times_factorial(3);
+        let (order, count) = search(&mut canonizer, &graph, 0, true);
         assert!((count.log() - expected.log()).abs() < 1e-9, "{} {}", count.log(), expected.log());
-        let again = shuffled(&graph, 0, &mut rng);
-        let (order_again, _) = found(&mut canonizer, &again, 0, true);
+        let again = shuffle(&graph, 0, &mut rng);
+        let (order_again, _) = search(&mut canonizer, &again, 0, true);
         assert!(graph.induced(&order) == again.induced(&order_again));
     }
 }
@@ -168,33 +169,37 @@ fn trees_and_twins_leave_nothing_to_search() {
         graph
     };
     let graphs = [
-        ("isolated nodes", edges(30, &|_, _| false), Order::ONE.permuting(30)),
-        ("a star", edges(30, &|a, _| a == 0), Order::ONE.permuting(29)),
-        ("a complete graph", edges(30, &|_, _| true), Order::ONE.permuting(30)),
+        ("isolated nodes", edges(30, &|_, _| false), GroupOrder::ONE.times_factorial(30)),
+        ("a star", edges(30, &|a, _| a == 0), GroupOrder::ONE.times_factorial(29)),
+        ("a complete graph", edges(30, &|_, _| true), GroupOrder::ONE.times_factorial(30)),
         (
             "parts of three",
             edges(30, &|a, b| a / 3 != b / 3),
-            (0..10).fold(Order::ONE.permuting(10), |o, _| o.permuting(3)),
+            (0..10).fold(GroupOrder::ONE.times_factorial(10), |o, _| o.times_factorial(3)),
         ),
         (
             "single edges",
             edges(30, &|a, b| a / 2 == b / 2),
-            (0..15).fold(Order::ONE.permuting(15), |o, _| o.permuting(2)),
+            (0..15).fold(GroupOrder::ONE.times_factorial(15), |o, _| o.times_factorial(2)),
         ),
-        ("a path", edges(30, &|a, b| a + 1 == b), Order::ONE.permuting(2)),
-        ("a binary tree", edges(15, &|a, b| a == (b - 1) / 2), (0..7).fold(Order::ONE, |o, _| o.permuting(2))),
+        ("a path", edges(30, &|a, b| a + 1 == b), GroupOrder::ONE.times_factorial(2)),
+        (
+            "a binary tree",
+            edges(15, &|a, b| a == (b - 1) / 2),
+            (0..7).fold(GroupOrder::ONE, |o, _| o.times_factorial(2)),
+        ),
     ];
     for (name, graph, expected) in graphs {
-        let reduction = Reduction::of(&graph, vec![0; graph.n_nodes()], &[]);
-        let cores = reduction.cores(&graph, &[]);
+        let reduction = Reduction::new(&graph, vec![0; graph.n_nodes()], &[]);
+        let cores = reduction.list_cores(&graph, &[]);
         assert!(cores.len() == 1 && cores[0].nodes.len() == 1, "{name}");
-        assert_eq!(reduction.order.exact, expected.exact, "{name}");
-        assert!((reduction.order.log() - expected.log()).abs() < 1e-9, "{name}");
+        assert_eq!(reduction.group_order.exact, expected.exact, "{name}");
+        assert!((reduction.group_order.log() - expected.log()).abs() < 1e-9, "{name}");
     }
 }
 
 #[test]
 fn colours_beyond_a_class_are_told_apart() {
-    let weights = [0, 1, 0xffff, 0x1_0000, 0x1_0001, 0x100_0000].map(weight_of);
+    let weights = [0, 1, 0xffff, 0x1_0000, 0x1_0001, 0x100_0000].map(weight_from_number);
     assert!((0..6).all(|i| (0..i).all(|j| weights[i] != weights[j])));
 }

@@ -14,8 +14,8 @@ use std::thread::ThreadId;
 use batch_env::BatchEnvSettings;
 use declared::{GraphDeclaration, restrict_by_rules};
 use declared_vectors::VectorDeclaration;
-use gfn::graph::GraphState;
 use gfn::contract::{Budget, Coverage, WaysBack, check_env, check_graph_env};
+use gfn::graph::GraphState;
 use gfn::{Error, Rng};
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
@@ -268,9 +268,7 @@ impl Env {
         let look = || watch.look();
         let budget = Budget::thorough().with_walks(walks).with_watch(&look);
         let coverage = match &space {
-            ByKind::Graphs(Space { env, facts: GraphFacts::Structures(_), .. }) => {
-                check_env(env, budget, rng)
-            }
+            ByKind::Graphs(Space { env, facts: GraphFacts::Structures(_), .. }) => check_env(env, budget, rng),
             ByKind::Graphs(space) => check_graph_env(&space.env, budget, rng),
             ByKind::Vectors(space) => check_env(&space.env, budget, rng),
             ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => {

@@ -2,7 +2,7 @@
 
 use super::GraphEnv;
 use crate::graph::symmetry::{Budget, FixedNodes};
-use crate::graph::{Canonical, GraphState, with_canonizer};
+use crate::graph::{Canonical, GraphState, Semantics, with_canonizer};
 use crate::{Result, Rng};
 
 /// The treatment of the nodes of the initial graph (a scaffold), up to isomorphism.
@@ -18,6 +18,43 @@ pub enum Scaffold {
 }
 
 impl GraphEnv {
+    /// Returns the class of each label. A network can't distinguish labels of one class. Up to isomorphism,
+    /// all nodes after the initial ones share the last class.
+    pub(crate) fn label_classes(&self) -> Vec<u32> {
+        let fixed = self.n_fixed() as u32;
+        match (self.actions.semantics(), self.scaffold_symmetries.first()) {
+            (Semantics::Labelled, _) => (0..self.schema.max_nodes as u32).collect(),
+            (Semantics::UpToIsomorphism, _) if fixed == 0 => Vec::new(),
+            (Semantics::UpToIsomorphism, _) if self.has_interchangeable_scaffold => {
+                (0..=fixed).map(|a| u32::from(a == fixed)).take(self.schema.max_nodes).collect()
+            }
+            (Semantics::UpToIsomorphism, None) => (0..=fixed).take(self.schema.max_nodes).collect(),
+            // The class is the smallest label that a symmetry takes to this one.
+            (Semantics::UpToIsomorphism, Some(symmetries)) => {
+                let orbit = |a: usize| symmetries.iter().map(|order| order[a]).min().unwrap_or(a as u32);
+                (0..fixed as usize).map(orbit).chain([fixed]).collect()
+            }
+        }
+    }
+
+    /// Returns ln |Aut| of a graph, by which training corrects for symmetry up to isomorphism.
+    ///
+    /// It is [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) with the nodes of
+    /// the initial graph fixed. If these nodes are [alike](Scaffold::Alike), the ln of the number of their
+    /// symmetries that the graph has is added.
+    ///
+    /// # Errors
+    /// Returns the errors of the rules, and those of
+    /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical) if nodes are alike.
+    pub fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
+        Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph)?)
+    }
+
+    /// The number of nodes of the initial graph. They are the first nodes of each graph.
+    pub(crate) fn n_fixed(&self) -> usize {
+        self.initial[0].n_nodes()
+    }
+
     /// Finds the canonical form of a graph. Graphs with equal keys are the same object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
         let mut budget = Budget::UNLIMITED;

@@ -4,9 +4,10 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use super::group_order::GroupOrder;
 use super::key::{CanonicalKey, raw_edges};
 use super::reduce::{Core, Reduction};
-use super::search::{Budget, Canonaut, GroupOrder, SortKey};
+use super::search::{Budget, Canonaut, SortKey};
 use super::signatures::{count_duplicates, node_signatures};
 use crate::Result;
 use crate::graph::{Edge, GraphState};

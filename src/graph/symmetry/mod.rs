@@ -1,6 +1,7 @@
 //! Graphs up to isomorphism: canonical orders of nodes, and numbers of automorphisms.
 
 mod canonizer;
+mod group_order;
 mod key;
 mod moves;
 mod reduce;

@@ -13,8 +13,8 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::group_order::GroupOrder;
 use super::key::raw_edges;
-use super::search::GroupOrder;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
 /// Rounds continue while a round removes more than one node in this number, so that all rounds together cost

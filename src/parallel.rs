@@ -24,7 +24,7 @@ const TRIAL_CALLS: u32 = 32;
 /// Seconds of calls after which a trial ends early, and decides alone.
 const LONG_TRIAL: f64 = 0.5;
 /// A call of this many times the least number of rows per thread uses the pool without a trial.
-const LARGE_CALL: usize = 1_024;
+const LARGE_C usize = 1_024;
 /// Trials in a row that the pool must win before other calls use it; a trial of long calls counts as all of them. A single loss
 /// ends that.
 const NEEDED_WINS: u32 = 4;

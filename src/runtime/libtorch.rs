@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// The folder of the libtorch that this crate was linked against, as the build script reported it.
 const BUILT_WITH: Option<&str> = option_env!("GFN_LIBTORCH_LIB");
 
-const REINSTALL: &str = "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
+const REINST &str = "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
                          exported, it must name a PyTorch 2.13";
 
 /// The libtorch that this process runs with.

@@ -9,7 +9,7 @@ use crate::error::Warning;
 use crate::train::StepStats;
 
 /// The share of a batch that is nearly all of it.
-const NEARLY_ALL: f64 = 0.95;
+const NEARLY_ f64 = 0.95;
 /// Steps in a row before one object counts as a collapse.
 const ONE_OBJECT_STEPS: usize = 50;
 /// The same where nothing seen is as good: the target may be that peaked, or the others were never found.

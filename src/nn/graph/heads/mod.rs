@@ -24,7 +24,7 @@ pub(in crate::nn) use symmetry::{SymmetryLayer, counted};
 
 /// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
 /// their number; logits of node pairs grow with its square.
-const SMALL: f64 = 8.0;
+const SM f64 = 8.0;
 
 /// Factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close to the uniform
 /// one for graphs of any size.

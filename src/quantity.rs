@@ -1,7 +1,9 @@
-//! The quantities that an objective may ask for, sets of them, and tensors by quantity; exported by [`objective`](crate::objective).
+//! The quantities that an objective may need, sets of quantities, and tensors by quantity; exported by
+//! [`objective`](crate::objective).
 //!
-//! An objective says which [`Quantity`]s it needs; [`score`](crate::objective::score) asks the policy for those that are its to give,
-//! finds the others, and the objective reads them from its [`Scores`](crate::objective::Scores).
+//! An objective declares the [`Quantity`]s that it needs. [`score`](crate::objective::score) requests some of
+//! them from the policy and computes the others, and the objective reads them from the
+//! [`Scores`](crate::objective::Scores).
 
 use std::collections::BTreeMap;
 use std::ops::{BitOr, BitOrAssign};
@@ -10,11 +12,13 @@ use tch::Tensor;
 
 use crate::{Error, Result};
 
-/// Something that is known of each transition, state or trajectory of a batch.
+/// A quantity with one number for each transition, state or trajectory of a batch.
 ///
-/// A number of a state belongs to the state before each transition. All quantities are flat lists; [`per`](Self::per) says of what.
+/// A quantity "of each state" has a number for the state before each transition. All quantities are flat
+/// lists, with one number for each item of [`per`](Self::per).
 ///
-/// A policy may give quantities that the library doesn't know. Nothing but the name has to be agreed on:
+/// A policy may provide quantities that the library doesn't define. Policy and objective only have to use the
+/// same name:
 ///
 /// ```
 /// use gfn::objective::{Quantities, Quantity};
@@ -26,15 +30,17 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Quantity {
-    /// log P_F of each transition. Of a policy it asks for P_F itself.
+    /// log P_F of each transition. In a request to a policy it stands for the distribution P_F.
     LogPf,
-    /// log P_B of each transition, 0 for exits. Of a policy it asks for P_B itself.
+    /// log P_B of each transition, 0 for exits. In a request to a policy it stands for the distribution P_B.
     LogPb,
-    /// The same, and that it is learned: a fixed P_B would learn nothing.
+    /// log P_B of each transition, by a learned P_B. A policy with a fixed P_B is refused, because it would
+    /// learn nothing.
     LearnedLogPb,
-    /// log R of each finished object, corrected for symmetry where the environment asks for it.
+    /// log R of each finished object, for the environment's measure over states: corrected for symmetry if
+    /// the environment needs it.
     LogReward,
-    /// log R itself of each finished object.
+    /// log R of each finished object as returned by the reward, without correction.
     RawLogReward,
     /// log F of each state.
     LogFlow,
@@ -44,41 +50,44 @@ pub enum Quantity {
     LogExit,
     /// The entropy of P_F in each state, in nats, with gradient.
     Entropy,
-    /// log R of each state, finished or not, corrected as log R of finished objects is.
+    /// log R of each state, finished or not, corrected like log R of finished objects.
     StateLogReward,
-    /// log R(s') - log R(s) of each transition, corrected as log R is; 0 for exits. The difference is taken in f64: large log-rewards lose
-    /// nothing in it.
+    /// log R(s') - log R(s) of each transition, corrected like log R; 0 for exits. The difference is computed
+    /// in double precision, so large log-rewards don't cause rounding errors.
     LogRewardChange,
-    /// log-probability of each transition under a prior policy, without gradient.
+    /// The log-probability of each transition under a prior policy, without gradient.
     LogPrior,
-    /// log n(s) before each transition that isn't an exit: n paths lead to a state from the initial one, so that it is 0 there.
+    /// log n(s) of the state before each transition that isn't an exit. n(s) is the number of paths from the
+    /// initial state to s, so log n is 0 at the initial state.
     LogPaths,
-    /// log n(s') after each transition that isn't an exit.
+    /// log n(s') of the state after each transition that isn't an exit.
     NextLogPaths,
-    /// log of the sum of edge flows into each visited state but the initial ones.
+    /// The log of the sum of edge flows into each visited state, except initial states.
     LogInflow,
-    /// log of the sum of edge flows out of the same states.
+    /// The log of the sum of edge flows out of each visited state, except initial states.
     LogOutflow,
-    /// log of the flow out of each trajectory's initial state: log Z.
+    /// The log of the flow out of each trajectory's initial state, an estimate of log Z.
     LogInitialFlow,
-    /// log of the flow behind each trajectory's end: along the exit, or into a terminal state that has none.
+    /// The log of the flow through the end of each trajectory: along the exit, or into the terminal state if
+    /// there is no exit.
     LogTerminalFlow,
-    /// A reward for novelty of each transition, not negative, without gradient; 0 for exits, which lead to no new state. A trainer gives it
-    /// (`Intrinsic` in the package `gfn-extras`).
+    /// An intrinsic reward of each transition, for novelty. It is not negative and has no gradient; it is 0
+    /// for exits, which lead to no new state. A companion of the trainer provides it (`Intrinsic` in the
+    /// package `gfn-extras`).
     IntrinsicEdge,
-    /// The same of each finished object.
+    /// An intrinsic reward of each finished object, not negative and without gradient.
     IntrinsicTerminal,
-    /// log F of each state by a target network: an older copy of the policy, without gradient. A trainer gives it
-    /// ([`Trainer::with_target_network`](crate::train::Trainer::with_target_network)).
+    /// log F of each state by a target network, which is an older copy of the policy, without gradient. A
+    /// trainer provides it ([`Trainer::with_target_network`](crate::train::Trainer::with_target_network)).
     TargetLogFlow,
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,
-    /// A quantity of one's own by its name, one number per state, which a policy gives in
+    /// A custom quantity with this name, one number per state. A policy provides it in
     /// [`Evaluation::values`](crate::policy::Evaluation::values).
     Own(&'static str),
 }
 
-/// The things that a quantity has a number for.
+/// The items that a quantity has one number for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Per {
@@ -86,14 +95,15 @@ pub enum Per {
     Transition,
     /// Each transition that isn't an exit, `[inner]`.
     InnerTransition,
-    /// Each visited state that flows must balance in: all but the initial ones, trajectory by trajectory.
+    /// Each visited state except the initial one, trajectory by trajectory: the states in which flows must
+    /// balance.
     BalancedState,
     /// Each trajectory, `[n]`.
     Trajectory,
 }
 
 impl Quantity {
-    /// The things that there is a number for.
+    /// Returns the items that the quantity has one number for.
     #[must_use]
     pub fn per(self) -> Per {
         match self {
@@ -105,7 +115,8 @@ impl Quantity {
         }
     }
 
-    /// The error of an objective, or of whoever else asked for it, that finds none: it names both, and the setting that gives it.
+    /// Returns the error for a quantity that `needed_by`, an objective for example, requires and that isn't
+    /// there. Its message names both, and the setting that provides the quantity.
     ///
     /// ```
     /// use gfn::objective::Quantity;
@@ -165,19 +176,21 @@ impl Quantity {
         Error::missing(needed_by, missing, remedy)
     }
 
-    /// `true` if a loss is differentiated by it: rewards, priors and target networks are constants to what is trained.
+    /// Returns `true` if the gradient of a loss flows through the quantity. Rewards, priors and target
+    /// networks are constants.
     pub(crate) fn is_differentiated(self) -> bool {
-        let of_reward = [Self::LogReward, Self::RawLogReward, Self::StateLogReward, Self::LogRewardChange];
-        let lent =
+        let rewards = [Self::LogReward, Self::RawLogReward, Self::StateLogReward, Self::LogRewardChange];
+        let constants =
             [Self::LogPrior, Self::IntrinsicEdge, Self::IntrinsicTerminal, Self::TargetLogFlow, Self::TargetLogExit];
-        !of_reward.contains(&self) && !lent.contains(&self)
+        !rewards.contains(&self) && !constants.contains(&self)
     }
 }
 
-/// The most quantities that a set holds.
-const MAX_HELD: usize = 16;
+/// The maximum number of quantities in a set.
+const MAX_QUANTITIES: usize = 16;
 
-/// A set of at most 16 quantities: those that an objective needs, or that a caller wants of a policy.
+/// A set of at most 16 quantities, for example the quantities that an objective needs or that a caller
+/// requests from a policy.
 ///
 /// ```
 /// use gfn::objective::{Quantities, Quantity};
@@ -187,50 +200,50 @@ const MAX_HELD: usize = 16;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quantities {
-    held: [Option<Quantity>; MAX_HELD],
-    /// `true` if there were more than it can hold.
-    overfull: bool,
+    items: [Option<Quantity>; MAX_QUANTITIES],
+    /// `true` if a quantity was added to a full set. [`check`](Self::check) returns an error then.
+    is_overfull: bool,
 }
 
 impl Quantities {
-    /// The forward policy alone.
-    pub const PF: Self = Self::one(Quantity::LogPf);
-    /// The backward policy alone.
-    pub const PB: Self = Self::one(Quantity::LogPb);
-    /// Nothing.
-    pub const NONE: Self = Self { held: [None; MAX_HELD], overfull: false };
+    /// The set of the forward policy alone.
+    pub const PF: Self = Self::single(Quantity::LogPf);
+    /// The set of the backward policy alone.
+    pub const PB: Self = Self::single(Quantity::LogPb);
+    /// The empty set.
+    pub const NONE: Self = Self { items: [None; MAX_QUANTITIES], is_overfull: false };
 
-    const fn one(quantity: Quantity) -> Self {
-        let mut held = [None; MAX_HELD];
-        held[0] = Some(quantity);
-        Self { held, overfull: false }
+    const fn single(quantity: Quantity) -> Self {
+        let mut items = [None; MAX_QUANTITIES];
+        items[0] = Some(quantity);
+        Self { items, is_overfull: false }
     }
 
-    /// `true` if a quantity is in it.
+    /// Returns `true` if a quantity is in the set.
     #[must_use]
     pub fn has(self, quantity: Quantity) -> bool {
-        self.iter().any(|held| held == quantity)
+        self.iter().any(|item| item == quantity)
     }
 
-    /// `true` if any of these is in it.
+    /// Returns `true` if any of these quantities is in the set.
     #[must_use]
-    pub fn has_any(self, of: &[Quantity]) -> bool {
-        of.iter().any(|&quantity| self.has(quantity))
+    pub fn has_any(self, quantities: &[Quantity]) -> bool {
+        quantities.iter().any(|&quantity| self.has(quantity))
     }
 
-    /// Those that are in it, in the order in which they came.
+    /// Iterates over the quantities of the set, in the order in which they were added.
     fn iter(self) -> impl Iterator<Item = Quantity> {
-        self.held.into_iter().flatten()
+        self.items.into_iter().flatten()
     }
 
-    /// Those that aren't the library's.
-    pub(crate) fn own(self) -> impl Iterator<Item = Quantity> {
+    /// Iterates over the custom quantities of the set.
+    pub(crate) fn custom(self) -> impl Iterator<Item = Quantity> {
         self.iter().filter(|quantity| matches!(quantity, Quantity::Own(_)))
     }
 
-    /// Refuses a set that couldn't hold all that it was to.
+    /// Checks that no more than [`MAX_QUANTITIES`] quantities were added.
     pub(crate) fn check(self) -> Result<()> {
-        if self.overfull {
+        if self.is_overfull {
             return Err(Error::config("the quantities that an objective needs", "more than 16", "at most 16"));
         }
         Ok(())
@@ -238,7 +251,7 @@ impl Quantities {
 }
 
 impl PartialEq for Quantities {
-    /// The order in which quantities came plays no part.
+    /// Compares two sets. The order of quantities doesn't matter.
     fn eq(&self, other: &Self) -> bool {
         self.iter().all(|quantity| other.has(quantity)) && self.iter().count() == other.iter().count()
     }
@@ -248,7 +261,7 @@ impl Eq for Quantities {}
 
 impl From<Quantity> for Quantities {
     fn from(quantity: Quantity) -> Self {
-        Self::one(quantity)
+        Self::single(quantity)
     }
 }
 
@@ -264,12 +277,12 @@ impl<Q: Into<Self>> BitOr<Q> for Quantities {
 impl<Q: Into<Self>> BitOrAssign<Q> for Quantities {
     fn bitor_assign(&mut self, other: Q) {
         let other: Self = other.into();
-        self.overfull |= other.overfull;
+        self.is_overfull |= other.is_overfull;
         for quantity in other.iter() {
             if !self.has(quantity) {
-                match self.held.iter_mut().find(|place| place.is_none()) {
-                    Some(place) => *place = Some(quantity),
-                    None => self.overfull = true,
+                match self.items.iter_mut().find(|item| item.is_none()) {
+                    Some(item) => *item = Some(quantity),
+                    None => self.is_overfull = true,
                 }
             }
         }
@@ -284,7 +297,7 @@ impl<Q: Into<Quantities>> BitOr<Q> for Quantity {
     }
 }
 
-/// Tensors by quantity.
+/// A map from quantities to tensors.
 ///
 /// ```
 /// use gfn::objective::{Quantity, Values};
@@ -298,43 +311,45 @@ impl<Q: Into<Quantities>> BitOr<Q> for Quantity {
 pub struct Values(BTreeMap<Quantity, Tensor>);
 
 impl Values {
-    /// The same with one more, in place of any before it.
+    /// Adds the tensor of a quantity, replaces an earlier tensor, and returns the map.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, tensor: Tensor) -> Self {
         self.insert(quantity, tensor);
         self
     }
 
-    /// Puts one in, in place of any before it.
+    /// Adds the tensor of a quantity, and replaces an earlier tensor.
     pub fn insert(&mut self, quantity: Quantity, tensor: Tensor) {
         self.0.insert(quantity, tensor);
     }
 
-    /// The tensor of a quantity, if there is one.
+    /// Returns the tensor of a quantity; `None` if it isn't there.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<&Tensor> {
         self.0.get(&quantity)
     }
 
-    /// The same for an objective that can't do without.
+    /// Returns the tensor of a quantity that an objective requires. `needed_by` names the objective in the
+    /// error.
     ///
     /// # Errors
-    /// [`Error::Missing`], which names objective, quantity and what gives it.
+    /// [`Error::Missing`] if the quantity isn't there; the error names the objective, the quantity and the
+    /// setting that provides it.
     pub fn need(&self, quantity: Quantity, needed_by: &'static str) -> Result<&Tensor> {
         self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
     }
 
-    /// Takes one out.
+    /// Removes a quantity and returns its tensor; `None` if it isn't there.
     pub fn remove(&mut self, quantity: Quantity) -> Option<Tensor> {
         self.0.remove(&quantity)
     }
 
-    /// Takes out one that there must be: a flat list of `n` numbers.
+    /// Removes a required quantity and returns its tensor, which must be a flat list of `n` numbers.
     pub(crate) fn take_flat(&mut self, quantity: Quantity, n: usize, needed_by: &'static str) -> Result<Tensor> {
         flat(quantity, self.remove(quantity).ok_or_else(|| quantity.missing(needed_by))?, n)
     }
 
-    /// All quantities with their tensors.
+    /// Iterates over all quantities and their tensors.
     pub fn iter(&self) -> impl Iterator<Item = (Quantity, &Tensor)> {
         self.0.iter().map(|(&quantity, tensor)| (quantity, tensor))
     }
@@ -355,7 +370,8 @@ impl IntoIterator for Values {
     }
 }
 
-/// A tensor that must be a flat list: a column would be broadcast against others without a word.
+/// Checks that a tensor is a flat list of `n` numbers, and returns it. A column would silently be broadcast
+/// against other tensors.
 pub(crate) fn flat(quantity: Quantity, tensor: Tensor, n: usize) -> Result<Tensor> {
     if tensor.size()[..] == [n as i64] {
         return Ok(tensor);
@@ -373,21 +389,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_holds_what_was_put_in_and_nothing_else() {
+    fn a_set_has_exactly_the_added_quantities() {
         let set = Quantity::LogZ | Quantity::Own("a") | Quantity::LogZ;
         assert!(set.has(Quantity::LogZ) && set.has(Quantity::Own("a")));
         assert!(!set.has(Quantity::Own("b")) && !set.has(Quantity::LogFlow));
         assert_eq!(set, Quantity::Own("a") | Quantity::LogZ);
         assert_ne!(set, Quantities::from(Quantity::LogZ));
         assert_ne!(set, Quantity::Own("b") | Quantity::LogZ);
-        assert_eq!(set.own().collect::<Vec<_>>(), [Quantity::Own("a")]);
+        assert_eq!(set.custom().collect::<Vec<_>>(), [Quantity::Own("a")]);
     }
 
     #[test]
     fn a_set_that_is_too_large_is_refused() {
         const NAMES: [&str; 17] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
-        let of = |names: &[&'static str]| names.iter().fold(Quantities::NONE, |set, &name| set | Quantity::Own(name));
-        assert!(of(&NAMES[..16]).check().is_ok());
-        assert!(of(&NAMES).check().is_err());
+        let set_of =
+            |names: &[&'static str]| names.iter().fold(Quantities::NONE, |set, &name| set | Quantity::Own(name));
+        assert!(set_of(&NAMES[..16]).check().is_ok());
+        assert!(set_of(&NAMES).check().is_err());
     }
 }

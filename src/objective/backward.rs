@@ -9,14 +9,15 @@ use crate::objective::{Balance, Objective, Origin, Residuals, Scores, mean_weigh
 use crate::quantity::{Quantities, Quantity};
 use crate::tensor::index_tensor;
 
-/// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via Trajectory
-/// Likelihood Maximization*, 2025): P_B learns the paths that P_F takes.
+/// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via
+/// Trajectory Likelihood Maximization*, 2025): P_B learns the paths that P_F samples.
 ///
-/// Loss `-mean over trajectories of sum log P_B`. It trains P_B alone, on trajectories of P_F. On trajectories from a
-/// replay buffer it is the pessimistic backward policy (Jang et al., *Pessimistic Backward Policy for GFlowNets*,
-/// 2024), which moves flow to observed paths: replay with [`ReplayPath::Stored`](crate::train::ReplayPath). A trainer
-/// refuses paths drawn by uniform backward steps ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), because
-/// P_B would only learn to be uniform.
+/// Loss `-mean over trajectories of sum log P_B`. It trains P_B alone, on trajectories of P_F. On
+/// trajectories from a replay buffer it trains the pessimistic backward policy (Jang et al., *Pessimistic
+/// Backward Policy for GFlowNets*, 2024), which moves flow to observed paths; use
+/// [`ReplayPath::Stored`](crate::train::ReplayPath) for that. A trainer refuses paths sampled by uniform
+/// backward steps ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), because P_B would only learn
+/// to be uniform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrajectoryLikelihood;
 
@@ -35,12 +36,12 @@ impl Objective for TrajectoryLikelihood {
     }
 }
 
-/// The maximum-entropy backward policy (Mohammadpour et al., *Maximum Entropy GFlowNets with Soft Q-Learning*, 2024):
-/// all paths to an object are equally likely, `P_B(s | s') = n(s) / n(s')` with `n` the number of paths from the
-/// initial state.
+/// The maximum-entropy backward policy (Mohammadpour et al., *Maximum Entropy GFlowNets with Soft
+/// Q-Learning*, 2024): all paths to an object are equally likely, `P_B(s | s') = n(s) / n(s')` with `n` the
+/// number of paths from the initial state.
 ///
-/// Residual per transition but exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. Needs a policy with an
-/// estimator of log n ([`Quantity::LogPaths`]).
+/// Residual per transition, except exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. It
+/// needs a policy with an estimator of log n ([`Quantity::LogPaths`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumEntropyBackward;
 
@@ -60,7 +61,8 @@ impl Balance for MaximumEntropyBackward {
     }
 }
 
-/// One objective for P_F and one for P_B on the same trajectories. P_B is a constant in the first.
+/// A pair of objectives: the first trains P_F and the second P_B, on the same trajectories. P_B is a constant
+/// in the first objective. The loss is the sum of both losses.
 ///
 /// ```
 /// use gfn::objective::{Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
@@ -75,7 +77,7 @@ pub struct WithBackward {
 }
 
 impl WithBackward {
-    /// Trains P_F by `forward` and P_B by `backward`.
+    /// Returns an objective that trains P_F by `forward` and P_B by `backward`.
     #[must_use]
     pub fn new(forward: impl Objective + 'static, backward: impl Objective + 'static) -> Self {
         Self::boxed(Box::new(forward), Box::new(backward))
@@ -111,8 +113,9 @@ impl Objective for WithBackward {
         self.forward.reward_exponent()
     }
     fn settings(&self) -> Value {
-        let of = |objective: &dyn Objective| json!({ "name": objective.name(), "settings": objective.settings() });
-        json!({ "forward": of(self.forward.as_ref()), "backward": of(self.backward.as_ref()) })
+        let describe =
+            |objective: &dyn Objective| json!({ "name": objective.name(), "settings": objective.settings() });
+        json!({ "forward": describe(self.forward.as_ref()), "backward": describe(self.backward.as_ref()) })
     }
     fn check(&self) -> Result<()> {
         self.forward.check()?;
@@ -130,9 +133,9 @@ mod tests {
     use crate::objective::TrajectoryBalance;
     use crate::tensor::to_host;
 
-    /// The objective of P_F takes P_B for a constant: each has an objective of its own.
+    /// P_F gets the gradient of the first objective only, and P_B the gradient of the second only.
     #[test]
-    fn only_its_own_objective_moves_the_backward_policy() {
+    fn each_policy_is_trained_by_its_objective_only() {
         let [log_pf, log_pb] =
             [[-1.0, -2.0], [-0.5, 0.0]].map(|values| Tensor::from_slice(&values).set_requires_grad(true));
         let mut scores =

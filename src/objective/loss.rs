@@ -6,7 +6,8 @@ use crate::{Error, Result};
 
 /// The loss of a residual: a non-negative function that is 0 only at 0.
 ///
-/// The choice decides the bias of an imperfect policy (Hu et al., *Beyond Squared Error*, 2024).
+/// The choice decides which errors an imperfect policy makes (Hu et al., *Beyond Squared Error*, 2024). The
+/// default is [`Squared`](Self::Squared).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum RegressionLoss {
     /// `t^2`.
@@ -16,14 +17,15 @@ pub enum RegressionLoss {
     HalfSquared,
     /// `exp(t) + exp(-t) - 2`.
     ShiftedCosh,
-    /// `(exp(alpha t) - alpha t - 1) / alpha^2`; `alpha` isn't 0.
+    /// `(exp(alpha t) - alpha t - 1) / alpha^2`.
     Linex {
-        /// If positive, large positive residuals cost most; if negative, large negative ones.
+        /// The asymmetry: a finite number other than 0. If it is positive, large positive residuals cost
+        /// most; if it is negative, large negative residuals do.
         alpha: f64,
     },
-    /// `t^2 / 2` up to `delta`, linear with slope `delta` beyond.
+    /// `t^2 / 2` for residuals up to `delta` in size, linear with slope `delta` for larger ones.
     Huber {
-        /// The residual at which it turns linear.
+        /// The size of the residual at which the loss becomes linear; positive and finite.
         delta: f64,
     },
     /// `|t|`.
@@ -34,7 +36,8 @@ impl RegressionLoss {
     /// Checks the loss's parameter.
     ///
     /// # Errors
-    /// [`Error::Config`] for a linex with `alpha` 0 and a Huber loss whose `delta` isn't positive.
+    /// [`Error::Config`] for a linex loss whose `alpha` is 0 or not finite, and for a Huber loss whose
+    /// `delta` isn't positive and finite.
     pub fn check(self) -> Result<()> {
         match self {
             Self::Linex { alpha } if alpha == 0.0 || !alpha.is_finite() => {
@@ -45,7 +48,7 @@ impl RegressionLoss {
         }
     }
 
-    /// The loss of each residual.
+    /// Returns the loss of each residual, in the shape of `residuals`, with gradient.
     ///
     /// ```
     /// use gfn::objective::RegressionLoss;
@@ -71,8 +74,8 @@ impl RegressionLoss {
         }
     }
 
-    /// The loss of one residual and its derivative: the host form of [`apply`](Self::apply), for residuals that are too
-    /// many for a tensor.
+    /// Returns the loss of one residual and its derivative. It computes the same as [`apply`](Self::apply),
+    /// for residuals that are too many for a tensor.
     pub(super) fn cost(self, t: f64) -> (f64, f64) {
         match self {
             Self::Squared => (t * t, 2.0 * t),

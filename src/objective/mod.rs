@@ -1,4 +1,4 @@
-//! Objectives: losses that are least if the policy samples in proportion to the reward.
+//! Objectives: losses that are minimal if the policy samples in proportion to the reward.
 //!
 //! | objective | one residual or term per | needs besides log P_F, log P_B, log R | defined for | trajectories |
 //! |---|---|---|---|---|
@@ -19,13 +19,14 @@
 //! | [`MaximumEntropyBackward`] (trains P_B) | transition | a learned P_B, log n | all | any |
 //! | [`MaximumLikelihood`] | trajectory | nothing (P_B and rewards aren't used) | all | given ones |
 //!
-//! [`WithBackward`] trains P_F by one objective and P_B by another. Objectives see [`Scores`] and nothing else, so they
-//! work for every environment and can be tested by hand. Combining an objective with an environment, reward or policy
-//! that it isn't defined for is an error that says what is missing.
+//! [`WithBackward`] trains P_F by one objective and P_B by another. An objective's only input is [`Scores`],
+//! so it works for every environment and can be tested by hand. An environment, reward or policy that lacks
+//! something that the objective needs is refused, with an error that names what is missing.
 //!
-//! Objectives that accept *any* trajectories have a residual that vanishes on each one: the trajectories may come from
-//! exploration, a buffer or a file, as long as they cover the objects to be learned. Policy gradients are means under
-//! the policy itself, so exploration and replay are refused.
+//! Objectives that accept *any* trajectories have residuals that vanish on each trajectory if the policy is
+//! exact. Such trajectories may come from exploration, a buffer or a file, as long as they cover the objects
+//! to be learned. Policy gradients are expectations under the policy itself, so a trainer refuses exploration
+//! and replay for them.
 
 mod backward;
 mod balance;
@@ -62,8 +63,8 @@ pub struct Residuals {
 }
 
 impl Residuals {
-    /// Checks that both are flat lists of one length. A column would be broadcast to a table and turn a mean into a
-    /// sum.
+    /// Checks that values and weights are flat lists of the same length. A column times a row would be
+    /// broadcast to a table, and the loss would no longer be a mean.
     fn check(&self, objective: &str) -> Result<()> {
         let (values, weights) = (self.values.size(), self.weights.size());
         let refuse = |what: String, expected, got| {
@@ -89,64 +90,69 @@ pub enum Origin {
     Any,
     /// The policy itself, without exploration or replay.
     OnPolicy,
-    /// Given data, never the policy itself.
+    /// External data, never the policy itself.
     Given,
 }
 
 impl Origin {
-    /// The origin that satisfies both. If they exclude each other, the first.
+    /// Returns the origin that satisfies both. If they exclude each other, it is the first.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Any { other } else { self }
     }
 }
 
-/// A training objective: a loss that is least if the policy samples in proportion to the reward.
+/// A training objective: a loss that is minimal if the policy samples in proportion to the reward.
 ///
-/// An objective made of residuals implements [`Balance`], which gives it this trait.
+/// An objective made of residuals implements [`Balance`] instead; every [`Balance`] implements this trait.
 pub trait Objective: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// The quantities that it needs besides log-probabilities and rewards.
+    /// The quantities that the objective needs besides log-probabilities and rewards.
     fn needs(&self) -> Quantities;
 
-    /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
+    /// The minimum number of trajectories in a batch. It is 2 if trajectories are compared with the batch's
+    /// mean. Defaults to 1.
     fn smallest_batch(&self) -> usize {
         1
     }
 
-    /// `true` if it learns from the way to an object, so that P_B would become uniform on paths drawn by uniform steps back.
+    /// `true` if the objective trains P_B to follow the paths of the batch. It must not get paths sampled by
+    /// uniform backward steps then, because P_B would become uniform. Defaults to `false`.
     fn needs_taken_paths(&self) -> bool {
         false
     }
 
-    /// The origin of the trajectories that it may learn from.
+    /// The origin of the trajectories that the objective may learn from. Defaults to [`Origin::Any`].
     fn origin(&self) -> Origin {
         Origin::Any
     }
 
-    /// Updates per batch of trajectories. From the second on, [`Scores::old`] holds the log-probabilities of the first.
+    /// The number of updates per batch of trajectories. From the second update on, [`Scores::old`] holds the
+    /// quantities of the first. Defaults to 1.
     fn epochs(&self) -> usize {
         1
     }
 
-    /// `true` if it can learn from [single transitions](score_transitions): each of its residuals is of one.
+    /// `true` if the objective can learn from [single transitions](score_transitions): each residual depends
+    /// on a single transition. Defaults to `false`.
     fn learns_from_transitions(&self) -> bool {
         false
     }
 
-    /// The exponent beta of R in the target, for an objective that is relative to a prior.
+    /// The exponent beta of R in the target, for an objective that is relative to a prior. Defaults to 1.
     fn reward_exponent(&self) -> f64 {
         1.0
     }
 
-    /// Settings that distinguish it from others of its name, for checkpoints: a run resumes only with equal settings.
-    /// The default is the `Debug` form; override it if the `Debug` form changes during training.
+    /// The settings that distinguish objectives with the same name. They are stored in checkpoints, and a run
+    /// resumes only with equal settings. The default is the `Debug` text; override it if that text changes
+    /// during training.
     fn settings(&self) -> Value {
         Value::String(format!("{self:?}"))
     }
 
-    /// Checks its settings. A trainer calls this before it starts.
+    /// Checks the settings. A trainer calls this before it starts. Accepts everything by default.
     ///
     /// # Errors
     /// [`Error::Config`] for invalid settings.
@@ -154,12 +160,13 @@ pub trait Objective: Send + std::fmt::Debug {
         Ok(())
     }
 
-    /// The loss of a batch, a scalar with gradient. A trainer refuses any other shape.
+    /// Returns the loss of a batch, a scalar with gradient. A trainer refuses any other shape.
     ///
-    /// Operations of `tch` panic where shapes don't match; their `f_` twins return an error (`a.f_sub(&b)?` for `&a - &b`).
+    /// Operations of `tch` panic if shapes don't match; their `f_` variants return an error (`a.f_sub(&b)?`
+    /// for `&a - &b`).
     ///
     /// # Errors
-    /// [`Error::Missing`] for scores without what the objective needs.
+    /// [`Error::Missing`] for scores without a quantity that the objective needs.
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor>;
 }
 
@@ -169,49 +176,51 @@ impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
     }
 }
 
-/// An objective made of residuals. All of them vanish, on any trajectories, if the policy samples in proportion to the
-/// reward.
+/// An objective made of residuals. All residuals vanish, on any trajectories, if the policy samples in
+/// proportion to the reward.
 pub trait Balance: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// The quantities that it needs besides log-probabilities and rewards.
+    /// The quantities that the objective needs besides log-probabilities and rewards.
     fn needs(&self) -> Quantities;
 
-    /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
+    /// The minimum number of trajectories in a batch. It is 2 if trajectories are compared with the batch's
+    /// mean. Defaults to 1.
     fn smallest_batch(&self) -> usize {
         1
     }
 
-    /// `true` if it can learn from [single transitions](score_transitions): each residual is of one, and weights are
-    /// [`Scores::mean_weights`].
+    /// `true` if the objective can learn from [single transitions](score_transitions): each residual depends
+    /// on a single transition, and the weights are [`Scores::mean_weights`]. Defaults to `false`.
     fn learns_from_transitions(&self) -> bool {
         false
     }
 
-    /// The exponent beta of R in the target, for an objective that is relative to a prior.
+    /// The exponent beta of R in the target, for an objective that is relative to a prior. Defaults to 1.
     fn reward_exponent(&self) -> f64 {
         1.0
     }
 
-    /// Settings that distinguish it from others of its name, for checkpoints: a run resumes only with equal settings.
-    /// The default is the `Debug` form; override it if the `Debug` form changes during training.
+    /// The settings that distinguish objectives with the same name. They are stored in checkpoints, and a run
+    /// resumes only with equal settings. The default is the `Debug` text; override it if that text changes
+    /// during training.
     fn settings(&self) -> Value {
         Value::String(format!("{self:?}"))
     }
 
-    /// The residuals of a batch and their weights.
+    /// Returns the residuals of a batch and their weights.
     ///
     /// # Errors
-    /// [`Error::Missing`] for scores without what the objective needs.
+    /// [`Error::Missing`] for scores without a quantity that the objective needs.
     fn residuals(&self, scores: &Scores) -> Result<Residuals>;
 
-    /// The weighted sum of the residuals' losses, a scalar with gradient. Override it if there are too many residuals
-    /// to store.
+    /// Returns the weighted sum of the residuals' losses, a scalar with gradient. Override it if there are
+    /// too many residuals to store.
     ///
     /// # Errors
-    /// Those of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't flat lists of
-    /// one length.
+    /// The errors of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't
+    /// flat lists of the same length.
     fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let residuals = self.residuals(scores)?;
         residuals.check(self.name())?;
@@ -243,18 +252,18 @@ impl<B: Balance> Objective for B {
     }
 }
 
-/// The settings of an objective as JSON.
+/// Converts the settings of an objective to JSON.
 fn as_json(settings: &impl Serialize) -> Value {
     // Settings are numbers and enums of numbers, which JSON can always represent.
     serde_json::to_value(settings).unwrap_or_default()
 }
 
-/// A setting that must be a positive number.
+/// Returns a setting that must be a positive, finite number.
 fn positive(setting: &'static str, value: f64) -> Result<f64> {
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::config(setting, value, "a positive number")) }
 }
 
-/// Equal weights that sum to 1.
+/// Returns equal weights that sum to 1, `[values]`.
 pub(crate) fn mean_weights(values: &Tensor) -> Tensor {
     let n = values.numel().max(1) as f64;
     Tensor::full_like(values, 1.0 / n).detach()

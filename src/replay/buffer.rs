@@ -18,10 +18,10 @@ use crate::{Error, Result};
 
 /// A replay buffer: finished objects with their log-rewards and the walks that led to them.
 ///
-/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was; or only its
-/// object is used, and another path to it is drawn backwards with
-/// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is stored with
-/// it; equal objects under different conditions are different entries.
+/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was; or
+/// only its object is used, and another path to it is drawn backwards with
+/// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is
+/// stored with it; equal objects under different conditions are different entries.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
@@ -79,7 +79,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// An empty buffer that accepts every walk.
     ///
     /// # Errors
-    /// [`Error::Config`] for a capacity of 0, an exponent that isn't finite, and a negative one for draws by rank.
+    /// [`Error::Config`] for a capacity of 0, an exponent that isn't finite, and a negative one for draws by
+    /// rank.
     pub fn new(config: ReplayConfig) -> Result<Self> {
         if config.draw == Draw::Own {
             return Err(Error::missing("a buffer that draws by a rule of one's own", "the rule", "use `by_priority`"));
@@ -124,9 +125,10 @@ impl<E: Env> ReplayBuffer<E> {
         Self { distinct: Some((identity, HashSet::new())), ..self }
     }
 
-    /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones, including
-    /// earlier ones of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates of a
-    /// batch are taken in descending order of reward, so that of several close ones the best is kept.
+    /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones,
+    /// including earlier ones of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward)
+    /// the candidates of a batch are taken in descending order of reward, so that of several close ones the
+    /// best is kept.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E::States>) -> Self {
         let mut neighbours = Neighbours::default();
@@ -139,9 +141,9 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Gives terminal states only, without actions: paths to drawn objects must then be drawn backwards, and objects without a path can be
-    /// added. Up to isomorphism the buffer stores some path to each object all the same, because checkpoints need it to give nodes their
-    /// labels again.
+    /// Gives terminal states only, without actions: paths to drawn objects must then be drawn backwards, and
+    /// objects without a path can be added. Up to isomorphism the buffer stores some path to each object all
+    /// the same, because checkpoints need it to give nodes their labels again.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
@@ -310,9 +312,10 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// Adds walks with their raw log-rewards, and returns how many of them are in the buffer afterwards.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of the stored ones;
-    /// [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for walks without
-    /// actions if paths are stored, and if only some walks have conditions. Nothing is added then.
+    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of the stored
+    /// ones; [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for
+    /// walks without actions if paths are stored, and if only some walks have conditions. Nothing is added
+    /// then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         check_log_rewards(log_rewards, walks.len())?;
         if self.keeps_paths && !walks.has_paths() {
@@ -325,7 +328,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         self.check_priorities(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
         self.choose_paths(env)?;
         let found = if self.stores_paths && !walks.has_paths() {
-            Some(Walks { conditions: walks.conditions.clone(), ..Walks::first_to(env, &walks.terminal)? })
+            Some(Walks { conditions: walks.conditions.clone(), ..Walks::default_paths(env, &walks.terminal)? })
         } else {
             None
         };
@@ -343,7 +346,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// Finds out whether actions are stored: for draws, or because only these give nodes their labels when a file is read.
+    /// Finds out whether actions are stored: for draws, or because only these give nodes their labels when a
+    /// file is read.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());
         self.stores_paths =

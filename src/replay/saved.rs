@@ -14,8 +14,9 @@ use crate::{Error, Result};
 const UNKNOWN: f64 = -1.0;
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// The buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`, `serials`,
-    /// `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if there are any.
+    /// The buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`,
+    /// `serials`, `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if
+    /// there are any.
     ///
     /// For an object without actions the first legal path to it is saved.
     ///
@@ -23,12 +24,12 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let mut held = if self.is_empty() {
-            Walks::first_to(env, &env.initial(&[]))?
+            Walks::default_paths(env, &env.initial(&[]))?
         } else {
             self.gather(self.entries.values(), true)?
         };
         if !held.has_paths() {
-            let found = Walks::first_to(env, &held.terminal)?;
+            let found = Walks::default_paths(env, &held.terminal)?;
             (held.actions, held.offsets) = (found.actions, found.offsets);
         }
         let mut tensors =
@@ -45,11 +46,13 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(tensors)
     }
 
-    /// Replaces the contents of the buffer by those that [`state`](Self::state) gave. Every action is checked.
+    /// Replaces the contents of the buffer by those that [`state`](Self::state) gave. Every action is
+    /// checked.
     ///
     /// # Errors
-    /// [`Error::Contract`] for tensors that aren't a buffer's and for objects that these settings wouldn't store; those
-    /// of [`Trajectories::replay`] for actions of another environment. The buffer is unchanged then.
+    /// [`Error::Contract`] for tensors that aren't a buffer's and for objects that these settings wouldn't
+    /// store; those of [`Trajectories::replay`] for actions of another environment. The buffer is unchanged
+    /// then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         let named = &Named(state);
         let log_rewards = named.floats("log_rewards")?;

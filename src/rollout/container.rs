@@ -3,27 +3,31 @@ use tch::{Device, Tensor};
 use crate::condition::Conditions;
 use crate::{Error, Result, Rng};
 
-/// The operations behind [`Container`]. They are private, so that every index from outside is checked.
+/// The operations that [`Container`] is built from. They are private because they don't check indices.
 pub(crate) mod parts {
     use crate::condition::Conditions;
 
+    /// A container or a view of a container.
     pub trait Parts: Sized {
+        /// Returns the number of elements.
         fn count(&self) -> usize;
-        /// The elements at these indices, all of which are below `count`.
+        /// Returns the elements at these indices, all of which are below `count`.
         fn pick(&self, indices: &[usize]) -> Self;
     }
 
-    /// A container with elements of its own.
+    /// A container that owns its elements.
     pub trait Owned: Parts {
-        /// Appends all but the conditions.
+        /// Appends the elements of `other` without their conditions.
         fn join(&mut self, other: Self);
+        /// Returns the conditions.
         fn vectors(&mut self) -> &mut Option<Conditions>;
     }
 }
 
-/// A batch of elements that can be selected from, sampled from and joined: [`Trajectories`](super::Trajectories) and
-/// [`Walks`](super::Walks). Views of trajectories, [`Transitions`](super::Transitions) and
-/// [`StatesContainer`](super::StatesContainer), can be selected and sampled from.
+/// A batch of elements that can be selected from, sampled from and joined:
+/// [`Trajectories`](super::Trajectories) and [`Walks`](super::Walks). Views of trajectories,
+/// [`Transitions`](super::Transitions) and [`StatesContainer`](super::StatesContainer), can be selected and
+/// sampled from.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::Chain, Rng};
@@ -37,7 +41,8 @@ pub(crate) mod parts {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Container: parts::Parts {
-    /// The elements at these indices, in their order and with repetitions: a range, a list, or what passes a filter.
+    /// Returns the elements at these indices, in this order and with repetitions. `indices` may be a range, a
+    /// list or a filtered iterator.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for an index that isn't below the number of elements.
@@ -47,10 +52,11 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&indices.into_iter().map(below).collect::<Result<Vec<_>>>()?))
     }
 
-    /// `n` different elements, uniformly, in a random order.
+    /// Returns `n` different elements, drawn uniformly without replacement, in random order. Takes time
+    /// linear in the number of elements.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than there are.
+    /// [`Error::Config`] if `n` is larger than the number of elements.
     fn sample(&self, n: usize, rng: &mut Rng) -> Result<Self> {
         let len = self.count();
         if n > len {
@@ -68,10 +74,10 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&indices[..n]))
     }
 
-    /// `n` elements, drawn uniformly and independently: one may occur several times.
+    /// Returns `n` elements, drawn uniformly with replacement.
     ///
     /// # Errors
-    /// [`Error::Config`] from an empty container.
+    /// [`Error::Config`] if the container is empty and `n` isn't 0.
     fn sample_with_replacement(&self, n: usize, rng: &mut Rng) -> Result<Self> {
         let len = self.count();
         if len == 0 && n > 0 {
@@ -81,17 +87,19 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&(0..n).map(|_| rng.below(len)).collect::<Vec<_>>()))
     }
 
-    /// Appends the elements of another container. Recorded log-rewards are kept if both have them.
+    /// Appends the elements of another container. Recorded log-rewards are kept if both containers have them.
     ///
     /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
-    /// appended then.
+    /// [`Error::Missing`] if only one of the containers has conditions, [`Error::Shape`] if the widths of
+    /// conditions differ. In both cases nothing is appended.
     fn append(&mut self, mut other: Self) -> Result<()>
     where
         Self: parts::Owned,
     {
-        let (n, m, theirs) = (self.count(), other.count(), other.vectors().take());
-        let joined = Conditions::join((self.vectors().as_ref(), n), (theirs.as_ref(), m))?;
+        let n = self.count();
+        let n_other = other.count();
+        let added = other.vectors().take();
+        let joined = Conditions::join((self.vectors().as_ref(), n), (added.as_ref(), n_other))?;
         self.join(other);
         *self.vectors() = joined;
         Ok(())
@@ -100,7 +108,7 @@ pub trait Container: parts::Parts {
     /// Appends the elements of other containers, one container after another.
     ///
     /// # Errors
-    /// Those of [`append`](Self::append). Containers before the failing one stay appended.
+    /// The errors of [`append`](Self::append). Containers before the failing one stay appended.
     fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()>
     where
         Self: parts::Owned,
@@ -108,7 +116,7 @@ pub trait Container: parts::Parts {
         others.into_iter().try_for_each(|other| self.append(other))
     }
 
-    /// Sets a condition vector for each element, `[n, C]`, and replaces earlier ones.
+    /// Sets a condition vector for each element, `[n, C]`, and replaces earlier conditions.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
@@ -120,7 +128,7 @@ pub trait Container: parts::Parts {
         Ok(self)
     }
 
-    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
+    /// Moves the conditions, which are the only tensor, to a device. States and actions stay on the host.
     ///
     /// # Errors
     /// [`Error::Torch`] for a device that can't be used.
@@ -137,7 +145,7 @@ pub trait Container: parts::Parts {
 
 impl<C: parts::Parts> Container for C {}
 
-/// The values at these rows.
+/// Returns the values at these rows.
 pub(super) fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row]).collect()
 }

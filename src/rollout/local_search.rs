@@ -9,37 +9,39 @@ use crate::{Error, Result, Rng};
 /// The rule by which a local search accepts proposals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Acceptance {
-    /// Accepts a proposal with a larger reward: hill climbing.
+    /// Accepts a proposal if its reward is larger: hill climbing.
     Greedy,
-    /// The Metropolis-Hastings rule, which keeps objects distributed in proportion to the reward if they already are.
+    /// The Metropolis-Hastings rule, which keeps objects distributed in proportion to the reward if they
+    /// already are.
     MetropolisHastings,
 }
 
-/// Local search (Kim et al., *Local Search GFlowNets*, 2024): goes some steps back from an object by P_B, and forwards
-/// again by P_F to another object.
+/// Local search (Kim et al., *Local Search GFlowNets*, 2024). A proposal takes some backward steps from an
+/// object by P_B, and continues forwards by P_F to another object.
 ///
-/// The number of backward steps is drawn from `1..=max_back`; the walk also turns round at the initial state. Let x be
-/// the object, s the state at which the walk turns round, and the paths those taken between s and both objects. A
-/// proposal x' is accepted with probability
-/// `min(1, R(x') P_B(x' -> s) P_F(s -> x) q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`, where k and k' count the
-/// steps between s and each object and q is the probability of turning round there. Peers leave q out, or fix the
-/// number of steps. That is wrong if trajectories differ in length, because x might not be reachable from x' in the
+/// The number of backward steps is drawn uniformly from `1..=max_back`; backward steps also stop at the
+/// initial state. Let x be the object and s the turning state, at which the backward steps stop. By
+/// Metropolis-Hastings a proposal x' is accepted with probability
+/// `min(1, R(x') P_B(x' -> s) P_F(s -> x) q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`. Probabilities are
+/// those of the paths taken, k and k' are the numbers of steps between s and both objects, and q(k) is the
+/// probability to turn at s after k backward steps. Other implementations leave q out, or fix the number of
+/// steps. That is wrong if trajectories differ in length, because x might not be reachable from x' in the
 /// same number of steps.
 ///
-/// Local search changes which objects are seen, but not the training target: objectives that take any trajectories can
-/// learn from its objects, on paths drawn backwards.
+/// Local search changes which objects are sampled, but not the training target: objectives that accept any
+/// trajectories can learn from its objects, on paths sampled backwards.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LocalSearch {
-    /// Number of proposals per object, one after another.
+    /// The number of successive proposals per object, at least 1.
     pub rounds: usize,
-    /// Largest number of backward steps.
+    /// The maximum number of backward steps, at least 1.
     pub max_back: usize,
     /// The rule by which proposals are accepted.
     pub acceptance: Acceptance,
 }
 
 impl LocalSearch {
-    /// Checks the settings.
+    /// Checks that both numbers are positive.
     ///
     /// # Errors
     /// [`Error::Config`] for a search without backward steps or without proposals.
@@ -52,35 +54,38 @@ impl LocalSearch {
         }
     }
 
-    /// The log of the probability that a walk turns round after `steps` steps. At the initial state it turns round for
-    /// certain, elsewhere only after the number of steps that was drawn.
-    fn log_turn(self, steps: usize, initial: bool) -> f64 {
+    /// Returns the log of the probability that backward steps end after `steps` steps. They end at the
+    /// initial state in any case, and at another state only after the number of steps that was drawn.
+    fn log_turn(self, steps: usize, is_initial: bool) -> f64 {
         let max = self.max_back;
-        let ways = match steps {
-            // The initial state has no parent, so a walk from there has no steps for certain.
-            0 => return if initial { 0.0 } else { f64::NEG_INFINITY },
+        // The number of values of `1..=max` that lead to `steps` steps.
+        let n_draws = match steps {
+            // The initial state has no parent, so no step is taken from there.
+            0 => return if is_initial { 0.0 } else { f64::NEG_INFINITY },
             k if k > max => 0,
-            k if initial => max - k + 1,
+            k if is_initial => max - k + 1,
             _ => 1,
         };
-        (ways as f64 / max as f64).ln()
+        (n_draws as f64 / max as f64).ln()
     }
 }
 
-/// The steps of one walk between an object and the turning state, and the log-probabilities of its path.
+/// The number of steps of a path between an object and the turning state, and the path's log-probabilities.
 #[derive(Clone, Copy, Default)]
-struct WalkLogs {
+struct PathLogs {
     steps: usize,
-    /// In the direction in which it was walked.
-    along: f64,
-    /// In the other direction.
-    against: f64,
+    /// The log-probability in the direction of sampling.
+    log_prob: f64,
+    /// The log-probability in the opposite direction.
+    reverse_log_prob: f64,
 }
 
 impl<E: Env> Sampler<'_, E> {
-    /// Runs a local search from each of these objects; returns the resulting objects and their log-rewards.
+    /// Runs a local search from each of these objects, and returns the resulting objects and their
+    /// log-rewards.
     ///
-    /// Acceptance uses rewards by the environment's measure over states, as in training ([`Symmetry::log_symmetry`](crate::env::Symmetry::log_symmetry),
+    /// Proposals are accepted by rewards for the environment's measure over states, as in training
+    /// ([`Symmetry::log_symmetry`](crate::env::Symmetry::log_symmetry),
     /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     ///
     /// ```
@@ -98,7 +103,8 @@ impl<E: Env> Sampler<'_, E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a search without backward steps; those of policy, reward and environment.
+    /// [`Error::Config`] for a search without backward steps or without proposals; the errors of policy,
+    /// reward and environment.
     pub fn local_search(
         &self,
         search: LocalSearch,
@@ -107,15 +113,16 @@ impl<E: Env> Sampler<'_, E> {
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
-        let known = log_rewards(reward, objects, None)?;
-        self.local_search_from(search, objects, &known, reward, rng)
+        let log_reward = log_rewards(reward, objects, None)?;
+        self.local_search_from(search, objects, &log_reward, reward, rng)
     }
 
-    /// Same as [`local_search`](Self::local_search), for objects whose log-rewards are known: the reward is evaluated
-    /// only for proposals, `rounds` for each object.
+    /// Same as [`local_search`](Self::local_search), for objects with the log-rewards `known`: the reward is
+    /// evaluated only for proposals, `rounds` per object.
     ///
     /// # Errors
-    /// As for [`local_search`](Self::local_search), and [`Error::Shape`] unless there is one log-reward per object.
+    /// As for [`local_search`](Self::local_search), and [`Error::Shape`] unless there is one log-reward per
+    /// object.
     pub fn local_search_from(
         &self,
         search: LocalSearch,
@@ -126,65 +133,68 @@ impl<E: Env> Sampler<'_, E> {
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
         check_log_rewards(known, objects.len())?;
-        let raw = |objects: &E::States| log_rewards(reward, objects, None);
         let corrected = |objects: &E::States, raw: &[f64]| training_log_rewards(self.env, objects, raw.to_vec());
-        let mut held = objects.clone();
+        let mut current = objects.clone();
         let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {
-            let (proposed, log_ratio) = tch::no_grad(|| self.propose(search, &held, rng))?;
-            let new_log_reward = raw(&proposed)?;
+            let (proposed, log_ratio) = tch::no_grad(|| self.propose(search, &current, rng))?;
+            let new_log_reward = log_rewards(reward, &proposed, None)?;
             let gain: Vec<f64> = corrected(&proposed, &new_log_reward)?
                 .iter()
-                .zip(corrected(&held, &log_reward)?)
+                .zip(corrected(&current, &log_reward)?)
                 .map(|(new, old)| new - old)
                 .collect();
-            let n = held.len();
-            let keep: Vec<bool> = (0..n)
+            let n = current.len();
+            let is_accepted: Vec<bool> = (0..n)
                 .map(|i| match search.acceptance {
                     Acceptance::Greedy => gain[i] > 0.0,
                     Acceptance::MetropolisHastings => rng.uniform().ln() < gain[i] + log_ratio[i],
                 })
                 .collect();
-            held.append(proposed);
-            let rows: Vec<usize> = (0..n).map(|i| if keep[i] { n + i } else { i }).collect();
-            held = held.select(&rows);
-            log_reward = (0..n).map(|i| if keep[i] { new_log_reward[i] } else { log_reward[i] }).collect();
+            current.append(proposed);
+            let rows: Vec<usize> = (0..n).map(|i| if is_accepted[i] { n + i } else { i }).collect();
+            current = current.select(&rows);
+            log_reward = (0..n).map(|i| if is_accepted[i] { new_log_reward[i] } else { log_reward[i] }).collect();
         }
-        Ok((held, log_reward))
+        Ok((current, log_reward))
     }
 
-    /// A proposal for each object, and the log of the probability of the reverse proposal minus that of the proposal.
+    /// Returns a proposal for each object, and the log-probability of the reverse proposal minus the
+    /// log-probability of the proposal.
     fn propose(&self, search: LocalSearch, objects: &E::States, rng: &mut Rng) -> Result<(E::States, Vec<f64>)> {
         let n = objects.len();
         let back: Vec<usize> = (0..n).map(|_| 1 + rng.below(search.max_back)).collect();
         let mut states = objects.clone();
-        let mut down = self.walk(Direction::Backward, &mut states, &back, rng)?;
+        let mut down = self.take_steps(Direction::Backward, &mut states, &back, rng)?;
         if let Some(exits) = self.env.exit_actions(objects) {
             let log_pf = self.log_probs(Direction::Forward, objects, &exits)?;
-            down.iter_mut().zip(log_pf).for_each(|(walk, p)| walk.against += p);
+            down.iter_mut().zip(log_pf).for_each(|(path, log_prob)| path.reverse_log_prob += log_prob);
         }
-        let turned_at_start = self.env.is_initial(&states);
-        let up = self.walk(Direction::Forward, &mut states, &vec![self.max_steps; n], rng)?;
+        let is_initial = self.env.is_initial(&states);
+        let up = self.take_steps(Direction::Forward, &mut states, &vec![self.max_steps; n], rng)?;
         let log_ratio = (0..n).map(|i| {
-            let turn = |walk: &WalkLogs| search.log_turn(walk.steps, turned_at_start[i]);
-            let there = down[i].along + up[i].along + turn(&down[i]);
-            up[i].against + down[i].against + turn(&up[i]) - there
+            let turn = |path: &PathLogs| search.log_turn(path.steps, is_initial[i]);
+            let log_forth = down[i].log_prob + up[i].log_prob + turn(&down[i]);
+            let log_back = up[i].reverse_log_prob + down[i].reverse_log_prob + turn(&up[i]);
+            log_back - log_forth
         });
         Ok((states, log_ratio.collect()))
     }
 
-    /// Walks from each state by at most so many steps: backwards no further than the initial state, forwards to a finished object, which
-    /// must be reached. The exit isn't counted as a step.
-    fn walk(
+    /// Samples steps from each state, at most `limits[i]` from state `i`, and replaces the states by the
+    /// states reached. Backward steps stop at the initial state. Forward steps must reach a finished object
+    /// within the limit. The exit isn't counted as a step.
+    fn take_steps(
         &self,
         direction: Direction,
         states: &mut E::States,
         limits: &[usize],
         rng: &mut Rng,
-    ) -> Result<Vec<WalkLogs>> {
-        let (n, forward) = (states.len(), direction == Direction::Forward);
-        let mut walks = vec![WalkLogs::default(); n];
-        let mut done = if forward { vec![false; n] } else { self.env.is_initial(states) };
+    ) -> Result<Vec<PathLogs>> {
+        let n = states.len();
+        let is_forward = direction == Direction::Forward;
+        let mut paths = vec![PathLogs::default(); n];
+        let mut done = if is_forward { vec![false; n] } else { self.env.is_initial(states) };
         for step in 0.. {
             let live: Vec<usize> = (0..n).filter(|&i| !done[i] && step < limits[i]).collect();
             if live.is_empty() {
@@ -194,38 +204,38 @@ impl<E: Env> Sampler<'_, E> {
             let rows: Vec<usize> = (0..live.len()).collect();
             let dist = self.evaluate(direction, &moved, &live, None)?;
             let actions = dist.sample(&rows, &Exploration::none(), rng)?;
-            let along = to_host(&dist.log_prob(&rows, &actions)?);
+            let log_probs = to_host(&dist.log_prob(&rows, &actions)?);
             let taken = self.env.step(direction, &mut moved, &actions)?;
             for (k, &i) in live.iter().enumerate() {
-                walks[i].along += along[k];
+                paths[i].log_prob += log_probs[k];
                 done[i] = taken.done[k];
             }
             let inner: Vec<usize> = rows.into_iter().filter(|&k| !taken.exit[k]).collect();
             if !inner.is_empty() {
                 let (after, undo) = (moved.select(&inner), taken.reverse.select(&inner));
-                for (&k, p) in inner.iter().zip(self.log_probs(direction.opposite(), &after, &undo)?) {
-                    walks[live[k]].steps += 1;
-                    walks[live[k]].against += p;
+                for (&k, log_prob) in inner.iter().zip(self.log_probs(direction.opposite(), &after, &undo)?) {
+                    paths[live[k]].steps += 1;
+                    paths[live[k]].reverse_log_prob += log_prob;
                 }
             }
-            put(states, &live, moved);
+            replace_rows(states, &live, moved);
         }
         let live = done.iter().filter(|done| !**done).count();
-        if forward && live > 0 {
+        if is_forward && live > 0 {
             return Err(Error::StepLimit { direction, limit: self.max_steps, live, n });
         }
-        Ok(walks)
+        Ok(paths)
     }
 
-    /// The log-probability of an action of each state.
+    /// Returns the log-probability of one action for each state.
     fn log_probs(&self, direction: Direction, states: &E::States, actions: &E::Actions) -> Result<Vec<f64>> {
         let rows: Vec<usize> = (0..states.len()).collect();
         Ok(to_host(&self.evaluate(direction, states, &[], None)?.log_prob(&rows, actions)?))
     }
 }
 
-/// Replaces the rows at these indices by new ones.
-fn put<S: Rows>(states: &mut S, rows: &[usize], new: S) {
+/// Replaces the rows at these indices by `new` rows.
+fn replace_rows<S: Rows>(states: &mut S, rows: &[usize], new: S) {
     let n = states.len();
     let mut order: Vec<usize> = (0..n).collect();
     rows.iter().enumerate().for_each(|(k, &row)| order[row] = n + k);

@@ -1,8 +1,8 @@
-//! Roll-outs: the [`Sampler`] goes forwards from the initial state, backwards from finished objects, and by
-//! [`LocalSearch`] from one object to another. Containers hold the results.
+//! Roll-outs. The [`Sampler`] samples trajectories forwards from the initial state, backwards from finished
+//! objects, and by [`LocalSearch`] from one object to another. Containers hold the results.
 //!
-//! Containers are ragged: flat rows of (state, action) plus offsets, without padding, dummy actions or sink rows. Transitions and states
-//! are views of trajectories.
+//! Containers are ragged: flat rows of states and actions plus offsets, without padding, dummy actions or
+//! sink states. Transitions and states are views of trajectories.
 //!
 //! | container | holds | made by |
 //! |---|---|---|
@@ -11,35 +11,36 @@
 //! | [`Transitions`] | single steps | [`Trajectories::transitions`] |
 //! | [`StatesContainer`] | states, finished or not | [`Trajectories::visited_states`] |
 //!
-//! [`Container`] selects and samples elements of all of them, and joins trajectories and walks. They may hold a condition vector per
-//! element, which is their only tensor and the only part that `to_device` moves. Trajectories can be saved and loaded
-//! ([`Trajectories::save`]).
+//! [`Container`] selects and samples elements of all four containers, and joins trajectories and walks. A
+//! container may have a condition vector per element. This is its only tensor, and the only part that
+//! `to_device` moves. Trajectories can be saved and loaded ([`Trajectories::save`]).
 //!
 //! # Directions
 //!
 //! All trajectories are stored in forward order. [`Sampler::backward`](Sampler::backward) reverses the
-//! trajectories that it samples (in torchgfn this is a separate call, `reverse_backward_trajectories`, which can be
-//! forgotten). Row `t` then holds the state that the backward step led to, the forward action that leads out of it
-//! again, and the backward action that was taken. So P_F always scores [`actions`](Trajectories::actions) and P_B
-//! always scores [`reverse_actions`](Trajectories::reverse_actions), and trajectories of both origins can be joined.
+//! trajectories that it samples. (In torchgfn this is a separate call, `reverse_backward_trajectories`.) Row
+//! `t` then holds the state that the backward step led to, the forward action that undoes the step, and the
+//! backward action that was taken. P_F therefore always scores [`actions`](Trajectories::actions) and P_B
+//! always scores [`reverse_actions`](Trajectories::reverse_actions), and trajectories of both origins can be
+//! joined.
 
-mod alike;
 mod container;
 mod files;
 mod local_search;
 mod replay_env;
 mod run;
 mod sampler;
+mod state_groups;
 mod trajectories;
 mod views;
 mod walks;
 
-pub(crate) use alike::{Alike, alike};
 pub use container::Container;
 pub(crate) use files::{ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
 pub use local_search::{Acceptance, LocalSearch};
 pub use replay_env::ReplayEnv;
 pub use sampler::Sampler;
+pub(crate) use state_groups::{StateGroups, group_states};
 pub use trajectories::Trajectories;
 pub use views::{StatesContainer, Transitions};
 pub use walks::Walks;

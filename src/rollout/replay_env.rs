@@ -6,10 +6,11 @@ use crate::io::malformed;
 use crate::policy::{Policy, UniformPolicy};
 use crate::{Error, Result};
 
-/// An environment whose walks can be stored and replayed: in replay buffers, data sets and checkpoints.
+/// An environment whose trajectories can be stored in compact form ([`Walks`](super::Walks)) and replayed, as
+/// replay buffers, data sets and checkpoints do.
 ///
-/// Every [`DiscreteEnv`] is one. A continuous environment implements how its actions are written, read and checked, and
-/// can then be used with the trainer like any other.
+/// Every [`DiscreteEnv`] implements this trait. A continuous environment implements how its actions are
+/// written, read and checked, and can then be used with the trainer.
 ///
 /// ```
 /// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, examples::Chain};
@@ -20,49 +21,51 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait ReplayEnv: Env + Sized {
-    /// The untrained policy: [`UniformPolicy`], or the closest thing that a continuous environment has.
+    /// The untrained policy: [`UniformPolicy`] for discrete environments, a comparable policy for continuous
+    /// ones.
     type Uniform: Policy<Self>;
 
-    /// The policy that prefills buffers and draws the backward paths of
+    /// Returns the untrained policy. It prefills replay buffers and samples the backward paths of
     /// [`UniformBackward`](crate::train::ReplayPath::UniformBackward).
     fn uniform(&self) -> Self::Uniform;
 
-    /// Checks forward actions from outside before they are taken, one for each state.
+    /// Checks external forward actions, one for each state, before they are taken.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal one, with its row.
+    /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal action,
+    /// with its row.
     fn check_actions(&self, states: &Self::States, actions: &Self::Actions) -> Result<()>;
 
-    /// A backward action for each of these states, none of which is initial. It must be the same at every call, and
-    /// following these actions must reach the initial state.
+    /// Returns a backward action for each of these states, none of which is initial. The action must be the
+    /// same at every call, and following these actions must reach the initial state.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a backward action.
     fn way_back(&self, states: &Self::States) -> Result<Self::Actions>;
 
-    /// An empty batch of actions.
+    /// Returns an empty batch of actions.
     fn no_actions(&self) -> Self::Actions;
 
-    /// Actions as a tensor with one row each, of kind i64 or f64; [`read_actions`](Self::read_actions) restores them
-    /// bit for bit.
+    /// Converts actions to a tensor of kind i64 or f64, with one row per action.
+    /// [`read_actions`](Self::read_actions) restores them bit for bit.
     fn write_actions(&self, actions: &Self::Actions) -> Tensor;
 
-    /// Actions from a tensor of any origin. Only tensors that can't be actions at all are refused here;
+    /// Converts a tensor of any origin to actions. It only checks kind and shape;
     /// [`check_actions`](Self::check_actions) refuses illegal actions when they are taken.
     ///
     /// # Errors
-    /// [`Error::Contract`] for another kind or shape.
+    /// [`Error::Contract`] for a tensor of another kind or shape.
     fn read_actions(&self, tensor: &Tensor) -> Result<Self::Actions>;
 
-    /// A short text that differs between environments whose actions mean different things, to tell which environment a
-    /// file belongs to.
+    /// Returns a short text that identifies the environment of a file. It differs between environments whose
+    /// actions have different meanings.
     ///
     /// # Errors
-    /// Those of the environment.
+    /// The errors of the environment.
     fn fingerprint(&self) -> Result<String>;
 
-    /// A hash of the actions that are legal in these states, which shows a resumed run whether the environment is the same. 0, by
-    /// default: where actions can't be listed.
+    /// Returns a hash of the legal actions of these states. A resumed run compares it to detect a changed
+    /// environment. Defaults to 0, for environments whose actions can't be listed.
     fn allowed(&self, _states: &Self::States) -> u64 {
         0
     }
@@ -107,7 +110,8 @@ impl<E: DiscreteEnv> ReplayEnv for E {
             _ => None,
         };
         let slots = slots.ok_or_else(|| malformed("actions"))?;
-        // A number that can't be a slot becomes one that no state has, and is refused as illegal when it is taken.
+        // A number that doesn't fit is mapped to a slot that no state has, which is refused as illegal when
+        // it is taken.
         Ok(Slots(slots.into_iter().map(|slot| u32::try_from(slot).unwrap_or(Slots::NONE)).collect()))
     }
 

@@ -1,7 +1,7 @@
 use tch::Tensor;
 
-use super::alike::alike;
 use super::run::Rollout;
+use super::state_groups::group_states;
 use super::{Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
@@ -16,8 +16,9 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 
 /// Samples trajectories of an environment from a policy.
 ///
-/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same
-/// trajectories, bit for bit, whatever the number of rayon threads.
+/// Finished trajectories leave the batch. If the policy has parameters and there are no conditions, equal
+/// states are evaluated once per step. The same seed gives the same trajectories, bit for bit, with any
+/// number of rayon threads.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -43,46 +44,48 @@ impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
 }
 
 impl<'a, E: Env> Sampler<'a, E> {
-    /// A sampler of the policy without exploration.
+    /// Creates a sampler without exploration, limited to 100,000 steps.
     #[must_use]
     pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
         Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
     }
 
-    /// Sets exploration for forward sampling. It changes which actions are taken, but not the training target.
+    /// Sets the exploration of forward sampling; backward sampling has none. Exploration changes which
+    /// actions are sampled, but not the training target. Defaults to [`Exploration::none`].
     #[must_use]
     pub fn exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = exploration;
         self
     }
 
-    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`].
+    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`]. Defaults to 100,000.
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
         self.max_steps = max_steps;
         self
     }
 
-    /// Samples `n` trajectories from the initial state; where the environment has several
-    /// [instances](Env::n_instances), each from one that is drawn uniformly.
+    /// Samples `n` trajectories from the initial state. If the environment has several
+    /// [instances](Env::n_instances), each trajectory starts in an instance that is drawn uniformly.
     ///
     /// # Errors
-    /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and those of the policy.
+    /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and the errors of the policy.
     pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
-    /// Samples one trajectory of each of these instances.
+    /// Samples a trajectory of each of these instances.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`] for an instance that the environment doesn't have.
+    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`] for an instance that the environment
+    /// doesn't have.
     pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
         check_instances(self.env, instances)?;
         self.forward_from(instances, None, rng)
     }
 
-    /// Samples one trajectory for each row of `conditions`, `[n, C]`.
+    /// Samples a trajectory for each row of `conditions`, `[n, C]`.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
@@ -95,7 +98,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.rollout(Direction::Forward, self.env.initial(instances), conditions, true, rng)
     }
 
-    /// Samples `n` walks from the initial state, without the states in between, which is cheaper.
+    /// Samples `n` walks from the initial state: trajectories without the states in between. This needs less
+    /// time and memory than [`forward`](Self::forward).
     ///
     /// # Errors
     /// As for [`forward`](Self::forward).
@@ -103,7 +107,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.walks_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
-    /// Samples one walk for each row of `conditions`, `[n, C]`.
+    /// Samples a walk for each row of `conditions`, `[n, C]`.
     ///
     /// # Errors
     /// As for [`forward_conditional`](Self::forward_conditional).
@@ -118,7 +122,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         Ok(Walks { actions, offsets, terminal, conditions })
     }
 
-    /// Samples one backward trajectory from each of these finished objects by P_B; the result is in forward order.
+    /// Samples a backward trajectory from each of these finished objects by P_B, without exploration. The
+    /// result is in forward order.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward).
@@ -127,7 +132,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.rollout(Direction::Backward, terminal.clone(), None, true, rng)
     }
 
-    /// Same as [`backward`](Self::backward), under conditions: one row of `[n, C]` for each object.
+    /// Same as [`backward`](Self::backward), under conditions, `[n, C]`, with one row for each object.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
@@ -151,30 +156,29 @@ impl<'a, E: Env> Sampler<'a, E> {
     ) -> Result<Trajectories<E>> {
         let checked = conditions.map(|c| Conditions::checked(c.shallow_clone(), start.len())).transpose()?;
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
-        // Equal states can't be merged under different conditions, and needn't be without a network.
+        // Equal states may have different conditions, and without a network merging them saves nothing.
         let merges = conditions.is_none() && self.policy.parameters().is_some();
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         let exploration = match direction {
             Direction::Forward => self.exploration,
             Direction::Backward => Exploration::none(),
         };
-        // Without gradients: `score` evaluates the samples again where gradients are needed.
+        // Sampling needs no gradients, because `score` evaluates the samples again.
         let sampled = tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {
-                let alike = alike(self.env, states, merges);
+                let groups = group_states(self.env, states, merges);
                 let dist = match &on_host {
-                    Some(on_host) => on_host.distribution(self.env, alike.distinct(states))?,
-                    None => self.evaluate(direction, alike.distinct(states), live, conditions)?,
+                    Some(on_host) => on_host.distribution(self.env, groups.distinct(states))?,
+                    None => self.evaluate(direction, groups.distinct(states), live, conditions)?,
                 };
-                let chosen = dist.sample(&alike.grouping.of, &exploration, rng)?;
-                let rows: Vec<usize> = (0..states.len()).collect();
-                alike.named(self.env, direction, states, &rows, chosen, true)
+                let actions = dist.sample(&groups.grouping.of, &exploration, rng)?;
+                groups.rename_from_representative(self.env, direction, states, actions)
             })
         })?;
         Ok(Trajectories { conditions: checked, ..sampled })
     }
 
-    /// P_F or P_B of each state; `live` holds the row of each state's condition.
+    /// Evaluates P_F or P_B of each state. `live` holds the row of each state's condition.
     pub(super) fn evaluate(
         &self,
         direction: Direction,

@@ -10,12 +10,13 @@ use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.
 ///
-/// The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Row `t` holds the state before its action,
-/// the forward action, and the backward action that undoes it, in the labels of the state after it. Trajectories that
-/// were sampled backwards are converted to this form.
+/// The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Row `t` holds a state, the forward
+/// action taken there, and the backward action that undoes it, in the labels of the next state. Trajectories
+/// that were sampled backwards are converted to this form.
 ///
-/// Up to isomorphism, if the trajectory was sampled backwards, the state after row `t` and the state of row `t + 1` may
-/// differ in their labels. `reverse` then uses the labels of the latter.
+/// In an environment up to isomorphism, if a trajectory was sampled backwards, the state reached by row `t`
+/// and the state of row `t + 1` may be labelled differently. The backward action then uses the labels of row
+/// `t + 1`.
 pub struct Trajectories<E: Env> {
     pub(crate) states: E::States,
     pub(crate) actions: E::Actions,
@@ -27,7 +28,7 @@ pub struct Trajectories<E: Env> {
     pub(crate) log_rewards: Option<Vec<f64>>,
 }
 
-// Deriving it would ask for an environment that can be cloned.
+// Written by hand, because a derived implementation would require `E: Clone`.
 impl<E: Env> Clone for Trajectories<E> {
     fn clone(&self) -> Self {
         self.pick(&(0..self.len()).collect::<Vec<_>>())
@@ -47,7 +48,7 @@ impl<E: Env> Trajectories<E> {
         self.offsets.len() - 1
     }
 
-    /// `true` if there is no trajectory.
+    /// Returns `true` if there is no trajectory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -59,26 +60,27 @@ impl<E: Env> Trajectories<E> {
         self.exit.len()
     }
 
-    /// The first row of each trajectory, and the number of rows, `[n + 1]`.
+    /// The first row of each trajectory, followed by the number of rows, `[n + 1]`.
     #[must_use]
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// The states before each action, trajectory by trajectory: every visited state except terminal ones without an
-    /// exit.
+    /// The state before each action, trajectory by trajectory: every visited state except terminal states
+    /// without an exit.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
     }
 
-    /// The forward actions.
+    /// The forward action of each transition.
     #[must_use]
     pub fn actions(&self) -> &E::Actions {
         &self.actions
     }
 
-    /// The backward action of each transition, in the labels of the state that it led to; meaningless for exits.
+    /// The backward action that undoes each transition, in the labels of the state after the transition;
+    /// meaningless for exits.
     #[must_use]
     pub fn reverse_actions(&self) -> &E::Actions {
         &self.reverse
@@ -102,7 +104,7 @@ impl<E: Env> Trajectories<E> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// The mean number of actions, exits included.
+    /// The mean number of actions per trajectory, exits included; 0 without trajectories.
     #[must_use]
     pub fn mean_len(&self) -> f64 {
         self.n_transitions() as f64 / self.len().max(1) as f64
@@ -111,7 +113,8 @@ impl<E: Env> Trajectories<E> {
     /// Sets recorded log-rewards, one per trajectory. They are saved with the trajectories.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of them; [`Error::NonFinite`] for one that isn't finite.
+    /// [`Error::Shape`] for another number of log-rewards; [`Error::NonFinite`] for a log-reward that isn't
+    /// finite.
     pub fn with_log_rewards(mut self, log_rewards: Vec<f64>) -> Result<Self> {
         check_log_rewards(&log_rewards, self.len())?;
         self.log_rewards = Some(log_rewards);
@@ -124,21 +127,21 @@ impl<E: Env> Trajectories<E> {
         self.log_rewards.as_deref()
     }
 
-    /// log R of each finished object, evaluated by a reward.
+    /// Evaluates a reward, and returns log R of each finished object.
     ///
     /// # Errors
-    /// Those of [`log_rewards`].
+    /// The errors of [`log_rewards`].
     pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<f64>> {
         log_rewards(reward, &self.terminal, self.conditions())
     }
 
-    /// Terminal states and actions: the form in a replay buffer, from which [`replay`](Self::replay) restores
-    /// trajectories.
+    /// Returns terminal states and actions, the form stored in a replay buffer. [`replay`](Self::replay)
+    /// restores trajectories from it.
     ///
-    /// Up to isomorphism both use labels in the order of insertion.
+    /// In an environment up to isomorphism both use labels in the order of insertion.
     ///
     /// # Errors
-    /// Those of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
+    /// The errors of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
         let renamed = env.symmetry().to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
         let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
@@ -146,7 +149,7 @@ impl<E: Env> Trajectories<E> {
     }
 }
 
-/// The rows of these walks, and the start of each walk among them.
+/// Returns the rows of these walks, and the offsets that divide the rows into walks.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let (mut rows, mut starts) = (Vec::new(), vec![0]);
     for &i in walks {
@@ -178,10 +181,10 @@ impl<E: Env> Parts for Trajectories<E> {
 impl<E: Env> Owned for Trajectories<E> {
     fn join(&mut self, other: Self) {
         self.log_rewards = match (self.log_rewards.take(), other.log_rewards) {
-            (Some(mine), Some(theirs)) => Some([mine, theirs].concat()),
-            (some, None) if other.exit.is_empty() => some,
-            (None, some) if self.exit.is_empty() => some,
-            // One side has elements without recorded values.
+            (Some(first), Some(second)) => Some([first, second].concat()),
+            (recorded, None) if other.exit.is_empty() => recorded,
+            (None, recorded) if self.exit.is_empty() => recorded,
+            // The elements of one side have no recorded values.
             _ => None,
         };
         let shift = self.exit.len();
@@ -198,14 +201,16 @@ impl<E: Env> Owned for Trajectories<E> {
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// Replays recorded walks, or walks from outside, step by step from the initial state. Every action is checked.
+    /// Replays stored or external walks step by step from the initial state, and returns the trajectories.
+    /// Every action is checked.
     ///
-    /// Up to isomorphism the terminal states are those of the replay, labelled in the order of insertion.
+    /// In an environment up to isomorphism the states are labelled in the order of insertion.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`] (continuous: [`Error::IllegalStep`]) for an action that isn't legal in its state, with
-    /// the trajectory as its row; [`Error::Contract`] for a walk that continues after its end or stops before it, and
-    /// for offsets that don't divide the actions into walks; [`Error::Config`] for an environment of several instances.
+    /// [`Error::IllegalAction`] (in continuous environments [`Error::IllegalStep`]) for an action that isn't
+    /// legal in its state, with the index of the trajectory as row; [`Error::Contract`] for a walk that
+    /// continues after a terminal state or stops before it, and for offsets that don't divide the actions
+    /// into walks; [`Error::Config`] for an environment of several instances.
     pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         check_one_instance(env, "one; `Trajectories::replay_of` takes the instance of each walk")?;
         Self::replay_of(env, &vec![0; offsets.len().saturating_sub(1)], actions, offsets)
@@ -214,8 +219,8 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// Same as [`replay`](Self::replay), for walks of these instances of the environment.
     ///
     /// # Errors
-    /// As for [`replay`](Self::replay); [`Error::OutOfRange`] for an instance that the environment doesn't have,
-    /// [`Error::Shape`] unless there is one for each walk.
+    /// As for [`replay`](Self::replay); [`Error::OutOfRange`] for an instance that the environment doesn't
+    /// have, [`Error::Shape`] unless there is an instance for each walk.
     pub fn replay_of(env: &E, instances: &[u32], actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
         if instances.len() != n {
@@ -223,7 +228,8 @@ impl<E: ReplayEnv> Trajectories<E> {
             return Err(Error::shape("instances", [n as i64], [instances.len() as i64], remedy));
         }
         check_instances(env, instances)?;
-        let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+        let first = offsets.first().copied().unwrap_or(0);
+        let last = offsets.last().copied().unwrap_or(0);
         if first != 0 || last != actions.len() || !offsets.is_sorted() {
             return Err(Error::contract(
                 "the offsets of walks ascend from 0 to the number of actions",
@@ -233,14 +239,17 @@ impl<E: ReplayEnv> Trajectories<E> {
         let longest = offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
         let rollout = Rollout { direction: Direction::Forward, max_steps: longest + 1, keep_states: true };
         let out = rollout.run(env, env.initial(instances), |states, live, lengths| {
-            let places = live.iter().map(|&i| {
-                let place = offsets[i] + lengths[i];
-                let goes_on = place < offsets[i + 1];
-                goes_on.then_some(place).ok_or_else(|| walk_end("a walk ends in a terminal state", i, lengths[i]))
-            });
-            let taken = actions.select(&places.collect::<Result<Vec<_>>>()?);
-            env.check_actions(states, &taken).map_err(|error| in_trajectory(error, live))?;
-            Ok(taken)
+            let mut rows = Vec::with_capacity(live.len());
+            for &i in live {
+                let row = offsets[i] + lengths[i];
+                if row >= offsets[i + 1] {
+                    return Err(walk_end("a walk ends in a terminal state", i, lengths[i]));
+                }
+                rows.push(row);
+            }
+            let next_actions = actions.select(&rows);
+            env.check_actions(states, &next_actions).map_err(|error| in_trajectory(error, live))?;
+            Ok(next_actions)
         })?;
         if let Some(i) = (0..n).find(|&i| out.offsets[i + 1] - out.offsets[i] != offsets[i + 1] - offsets[i]) {
             let steps = out.offsets[i + 1] - out.offsets[i];
@@ -249,9 +258,10 @@ impl<E: ReplayEnv> Trajectories<E> {
         Ok(out)
     }
 
-    /// A walk backwards from each of these finished objects, the first that is legal, in forward order. If there is an exit action, it is
-    /// its last.
-    pub(super) fn first_ways(env: &E, terminal: &E::States) -> Result<Self> {
+    /// Returns a trajectory to each of these finished objects, along the backward actions of
+    /// [`ReplayEnv::way_back`], in forward order. Its last action is the exit, if the environment has an
+    /// exit.
+    pub(super) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         if terminal.is_empty() {
             return Ok(Self {
                 states: env.initial(&[]),
@@ -269,14 +279,15 @@ impl<E: ReplayEnv> Trajectories<E> {
     }
 }
 
-/// Number of steps after which the search for a backward path stops.
+/// Maximum number of steps of a default path.
 const MAX_STEPS_BACK: usize = 1_000_000;
 
+/// Returns the error for a walk that ends too early or too late.
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
     Error::contract(check, format!("trajectory {trajectory} after {steps} steps"))
 }
 
-/// Converts the error of a live row to that of its trajectory.
+/// Replaces the row in an error, an index into `live`, by the index of the trajectory.
 fn in_trajectory(error: Error, live: &[usize]) -> Error {
     match error {
         Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {

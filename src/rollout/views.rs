@@ -1,4 +1,4 @@
-//! Transitions and states of trajectories, as views.
+//! Views of the transitions and states of trajectories.
 
 use tch::Tensor;
 
@@ -8,8 +8,9 @@ use crate::Result;
 use crate::condition::Conditions;
 use crate::env::{Env, Reward, Rows, log_rewards};
 
-/// Single transitions of [`Trajectories`], for training on transitions. [`Container`](super::Container) selects and samples them; to join
-/// those of several batches, join the trajectories.
+/// A view of single transitions of [`Trajectories`], for training on transitions.
+/// [`Container`](super::Container) selects and samples transitions. To join transitions of several batches,
+/// join the trajectories.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::Chain, Rng};
@@ -21,12 +22,13 @@ use crate::env::{Env, Reward, Rows, log_rewards};
 /// ```
 #[derive(Debug)]
 pub struct Transitions<'a, E: Env> {
-    of: &'a Trajectories<E>,
+    trajectories: &'a Trajectories<E>,
+    /// The rows of the transitions in the trajectories.
     rows: Vec<usize>,
 }
 
-/// States of [`Trajectories`], without the paths to them. Each is finished (a trajectory ended there) or was visited on the way.
-/// [`Container`](super::Container) selects and samples them.
+/// A view of states of [`Trajectories`], without the paths to them. A state is a finished object, or was
+/// visited before. [`Container`](super::Container) selects and samples states.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::{Chain, Positions}, Rng};
@@ -44,9 +46,9 @@ pub struct Transitions<'a, E: Env> {
 /// ```
 #[derive(Debug)]
 pub struct StatesContainer<'a, E: Env> {
-    of: &'a Trajectories<E>,
-    /// Places as [`Trajectories::at`] takes them.
-    places: Vec<usize>,
+    trajectories: &'a Trajectories<E>,
+    /// State indices, see [`Trajectories::at`].
+    indices: Vec<usize>,
 }
 
 impl<E: Env> Transitions<'_, E> {
@@ -56,105 +58,113 @@ impl<E: Env> Transitions<'_, E> {
         self.rows.len()
     }
 
-    /// `true` if there is no transition.
+    /// Returns `true` if there is no transition.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The states before.
+    /// The state before each transition.
     #[must_use]
     pub fn states(&self) -> E::States {
-        self.of.states.select(&self.rows)
+        self.trajectories.states.select(&self.rows)
     }
 
-    /// The forward actions.
+    /// The forward action of each transition.
     #[must_use]
     pub fn actions(&self) -> E::Actions {
-        self.of.actions.select(&self.rows)
+        self.trajectories.actions.select(&self.rows)
     }
 
-    /// The states after; for exits, the states before.
+    /// The state after each transition; for exits, the state before.
     #[must_use]
     pub fn next_states(&self) -> E::States {
-        self.of.at(&self.next_places())
+        self.trajectories.at(&self.next_indices())
     }
 
-    /// The backward actions that undo them, in the labels of the states after; meaningless for exits.
+    /// The backward action that undoes each transition, in the labels of the state after the transition;
+    /// meaningless for exits.
     #[must_use]
     pub fn reverse_actions(&self) -> E::Actions {
-        self.of.reverse.select(&self.rows)
+        self.trajectories.reverse.select(&self.rows)
     }
 
-    /// `true` for each action that ends its trajectory.
+    /// Returns `true` for each transition that ends its trajectory.
     #[must_use]
     pub fn is_last(&self) -> Vec<bool> {
-        self.of.are_ends(&self.next_places())
+        self.trajectories.are_terminal(&self.next_indices())
     }
 
-    /// `true` for each exit action.
+    /// Returns `true` for each exit action.
     #[must_use]
     pub fn is_exit(&self) -> Vec<bool> {
-        self.rows.iter().map(|&row| self.of.exit[row]).collect()
+        self.rows.iter().map(|&row| self.trajectories.exit[row]).collect()
     }
 
     /// The condition vector of each transition, `[n, C]`, if there are any.
     #[must_use]
     pub fn conditions(&self) -> Option<Tensor> {
-        self.of.conditions_at(&self.rows)
+        self.trajectories.conditions_at(&self.rows)
     }
 
-    /// log R of the object that each transition finishes; `None` if it finishes none. (torchgfn has minus infinity
-    /// there, which looks like a reward of zero.)
+    /// Returns log R of the object that each transition finishes; `None` for a transition that doesn't finish
+    /// an object. (torchgfn has minus infinity there, which can't be distinguished from a reward of zero.)
     ///
     /// # Errors
-    /// Those of [`log_rewards`](crate::env::log_rewards).
+    /// The errors of [`log_rewards`](crate::env::log_rewards).
     pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
-        self.of.log_rewards_at(&self.next_places(), reward)
+        self.trajectories.log_rewards_at(&self.next_indices(), reward)
     }
 
-    /// Each as a piece of a trajectory: itself, and, unless it finishes its object, the row behind it, which then ends the piece in place of an
-    /// exit. Whether a row is there for its state alone comes with it. Rewards that aren't known are asked for.
+    /// Converts each transition to a trajectory of its own. A transition that doesn't finish its object is
+    /// followed by the next row, which counts as an exit. The second result is `true` for each such added
+    /// row. Rewards of finished objects are evaluated unless they were recorded.
     pub(crate) fn cut_out(&self, reward: &dyn Reward<E::States>) -> Result<(Trajectories<E>, Vec<bool>)> {
-        let (next, of) = (self.of.next_rows(), self.of);
-        let (mut rows, mut offsets, mut ahead) = (Vec::new(), vec![0], Vec::new());
+        let trajectories = self.trajectories;
+        let next = trajectories.next_rows();
+        let mut rows = Vec::new();
+        let mut offsets = vec![0];
+        let mut ahead = Vec::new();
         for &row in &self.rows {
             rows.push(row);
             ahead.push(false);
-            if let Ok(behind) = next[row] {
-                rows.push(behind);
+            if let Ok(next_row) = next[row] {
+                rows.push(next_row);
                 ahead.push(true);
             }
             offsets.push(rows.len());
         }
-        let owner = |row: usize| of.offsets.partition_point(|&start| start <= row) - 1;
+        let owner = |row: usize| trajectories.offsets.partition_point(|&start| start <= row) - 1;
         let owners: Vec<usize> = self.rows.iter().map(|&row| owner(row)).collect();
         let ends: Vec<usize> =
-            self.rows.iter().map(|&row| next[row].unwrap_or_else(|i| of.n_transitions() + i)).collect();
+            self.rows.iter().map(|&row| next[row].unwrap_or_else(|i| trajectories.n_transitions() + i)).collect();
         let finished: Vec<usize> = (0..ends.len()).filter(|&k| next[self.rows[k]].is_err()).collect();
         let mut log_rewards = vec![0.0; ends.len()];
-        match &of.log_rewards {
-            Some(known) => finished.iter().for_each(|&k| log_rewards[k] = known[owners[k]]),
+        match &trajectories.log_rewards {
+            Some(recorded) => finished.iter().for_each(|&k| log_rewards[k] = recorded[owners[k]]),
             None => {
-                let asked = of.log_rewards_at(&ends, reward)?;
-                log_rewards.iter_mut().zip(asked).for_each(|(value, asked)| *value = asked.unwrap_or(0.0));
+                let evaluated = trajectories.log_rewards_at(&ends, reward)?;
+                log_rewards = evaluated.into_iter().map(|log_reward| log_reward.unwrap_or(0.0)).collect();
             }
         }
+        let exit = rows.iter().zip(&ahead).map(|(&row, &is_ahead)| is_ahead || trajectories.exit[row]);
         let pieces = Trajectories {
-            states: of.states.select(&rows),
-            actions: of.actions.select(&rows),
-            reverse: of.reverse.select(&rows),
-            exit: rows.iter().zip(&ahead).map(|(&row, &ahead)| ahead || of.exit[row]).collect(),
+            states: trajectories.states.select(&rows),
+            actions: trajectories.actions.select(&rows),
+            reverse: trajectories.reverse.select(&rows),
+            exit: exit.collect(),
             offsets,
-            terminal: of.at(&ends),
-            conditions: of.conditions.as_ref().map(|conditions| conditions.pick(&owners)),
+            terminal: trajectories.at(&ends),
+            conditions: trajectories.conditions.as_ref().map(|conditions| conditions.pick(&owners)),
             log_rewards: Some(log_rewards),
         };
         Ok((pieces, ahead))
     }
 
-    fn next_places(&self) -> Vec<usize> {
-        let (next, n) = (self.of.next_rows(), self.of.n_transitions());
+    /// The state index of the state after each transition.
+    fn next_indices(&self) -> Vec<usize> {
+        let next = self.trajectories.next_rows();
+        let n = self.trajectories.n_transitions();
         self.rows.iter().map(|&row| next[row].unwrap_or_else(|i| n + i)).collect()
     }
 }
@@ -163,39 +173,39 @@ impl<E: Env> StatesContainer<'_, E> {
     /// The number of states.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.indices.len()
     }
 
-    /// `true` if there is no state.
+    /// Returns `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.indices.is_empty()
     }
 
     /// The states.
     #[must_use]
     pub fn states(&self) -> E::States {
-        self.of.at(&self.places)
+        self.trajectories.at(&self.indices)
     }
 
-    /// `true` for each finished object.
+    /// Returns `true` for each finished object.
     #[must_use]
     pub fn finished(&self) -> Vec<bool> {
-        self.of.are_ends(&self.places)
+        self.trajectories.are_terminal(&self.indices)
     }
 
     /// The condition vector of each state, `[n, C]`, if there are any.
     #[must_use]
     pub fn conditions(&self) -> Option<Tensor> {
-        self.of.conditions_at(&self.places)
+        self.trajectories.conditions_at(&self.indices)
     }
 
-    /// log R of each finished state, evaluated by a reward; `None` for others.
+    /// Evaluates a reward, and returns log R of each finished object; `None` for other states.
     ///
     /// # Errors
-    /// Those of [`log_rewards`](crate::env::log_rewards).
+    /// The errors of [`log_rewards`](crate::env::log_rewards).
     pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
-        self.of.log_rewards_at(&self.places, reward)
+        self.trajectories.log_rewards_at(&self.indices, reward)
     }
 }
 
@@ -204,7 +214,7 @@ impl<E: Env> Parts for Transitions<'_, E> {
         self.len()
     }
     fn pick(&self, indices: &[usize]) -> Self {
-        Self { of: self.of, rows: super::container::pick(&self.rows, indices) }
+        Self { trajectories: self.trajectories, rows: super::container::pick(&self.rows, indices) }
     }
 }
 
@@ -213,67 +223,73 @@ impl<E: Env> Parts for StatesContainer<'_, E> {
         self.len()
     }
     fn pick(&self, indices: &[usize]) -> Self {
-        Self { of: self.of, places: super::container::pick(&self.places, indices) }
+        Self { trajectories: self.trajectories, indices: super::container::pick(&self.indices, indices) }
     }
 }
 
 impl<E: Env> Trajectories<E> {
-    /// For each row, the row of the state after its action: `Ok(row)` in [`states`](Trajectories::states), or `Err(i)`
-    /// for the terminal state of trajectory `i`.
+    /// Returns the position of the state after each transition: `Ok(row)` is a row of
+    /// [`states`](Trajectories::states), `Err(i)` the terminal state of trajectory `i`.
     pub fn next_rows(&self) -> Vec<std::result::Result<usize, usize>> {
         let ends = self.offsets.windows(2).enumerate();
         ends.flat_map(|(i, ends)| (ends[0] + 1..ends[1]).map(Ok).chain([Err(i)])).collect()
     }
 
-    /// Every transition as a single one, trajectory by trajectory.
+    /// A view of all transitions, trajectory by trajectory.
     #[must_use]
     pub fn transitions(&self) -> Transitions<'_, E> {
-        Transitions { of: self, rows: (0..self.n_transitions()).collect() }
+        Transitions { trajectories: self, rows: (0..self.n_transitions()).collect() }
     }
 
-    /// Every visited state once, trajectory by trajectory: those on the way, which aren't finished, then the terminal
-    /// one.
+    /// A view of all visited states, trajectory by trajectory: first the unfinished states, then the terminal
+    /// state.
     #[must_use]
     pub fn visited_states(&self) -> StatesContainer<'_, E> {
         let n = self.n_transitions();
-        // An exit leaves its state as it is: that state is the terminal one.
+        // The state before an exit is the terminal state, which is added after the rows.
         let inner = |row: &usize| !self.exit[*row];
         let ends = self.offsets.windows(2).enumerate();
-        let places = ends.flat_map(|(i, ends)| (ends[0]..ends[1]).filter(inner).chain([n + i])).collect();
-        StatesContainer { of: self, places }
+        let indices = ends.flat_map(|(i, ends)| (ends[0]..ends[1]).filter(inner).chain([n + i])).collect();
+        StatesContainer { trajectories: self, indices }
     }
 
-    /// The states at places: those of rows, and behind them all terminal states.
-    fn at(&self, places: &[usize]) -> E::States {
+    /// Returns the states with these state indices: index `t` is the state of row `t`, and
+    /// `n_transitions() + i` the terminal state of trajectory `i`.
+    fn at(&self, indices: &[usize]) -> E::States {
         let mut all = self.states.clone();
         all.append(self.terminal.clone());
-        all.select(places)
+        all.select(indices)
     }
 
-    /// `true` for each place of a terminal state.
-    fn are_ends(&self, places: &[usize]) -> Vec<bool> {
-        places.iter().map(|&place| place >= self.n_transitions()).collect()
+    /// Returns `true` for each state index of a terminal state.
+    fn are_terminal(&self, indices: &[usize]) -> Vec<bool> {
+        indices.iter().map(|&index| index >= self.n_transitions()).collect()
     }
 
-    /// The conditions of the trajectories that places belong to.
-    fn conditions_at(&self, places: &[usize]) -> Option<Tensor> {
+    /// Returns the condition of the trajectory that each state index belongs to.
+    fn conditions_at(&self, indices: &[usize]) -> Option<Tensor> {
         let n = self.n_transitions();
-        let owner = |&place: &usize| match place.checked_sub(n) {
+        let owner = |&index: &usize| match index.checked_sub(n) {
             Some(i) => i,
-            None => self.offsets.partition_point(|&start| start <= place) - 1,
+            None => self.offsets.partition_point(|&start| start <= index) - 1,
         };
-        let owners: Vec<usize> = places.iter().map(owner).collect();
+        let owners: Vec<usize> = indices.iter().map(owner).collect();
         self.conditions.as_ref().map(|conditions| conditions.pick(&owners).0)
     }
 
-    /// log R of terminal states among places.
-    fn log_rewards_at(&self, places: &[usize], reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
-        let ends: Vec<usize> = places.iter().filter_map(|place| place.checked_sub(self.n_transitions())).collect();
+    /// Evaluates a reward, and returns log R of each state index of a terminal state; `None` for other
+    /// states.
+    fn log_rewards_at(&self, indices: &[usize], reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
+        let ends: Vec<usize> = indices.iter().filter_map(|index| index.checked_sub(self.n_transitions())).collect();
         if ends.is_empty() {
-            return Ok(vec![None; places.len()]);
+            return Ok(vec![None; indices.len()]);
         }
         let conditions = self.conditions.as_ref().map(|conditions: &Conditions| conditions.pick(&ends).0);
         let mut values = log_rewards(reward, &self.terminal.select(&ends), conditions.as_ref())?.into_iter();
-        Ok(self.are_ends(places).into_iter().map(|end| if end { values.next() } else { None }).collect())
+        Ok(self
+            .are_terminal(indices)
+            .into_iter()
+            .map(|is_terminal| if is_terminal { values.next() } else { None })
+            .collect())
     }
 }

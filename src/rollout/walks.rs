@@ -7,26 +7,26 @@ use crate::condition::Conditions;
 use crate::env::{Env, Rows};
 use crate::{Error, Result};
 
-/// Trajectories in compact form: terminal states and the forward actions that lead to them, without the states in
-/// between.
+/// Trajectories in compact form: terminal states and the forward actions that lead to them, without
+/// intermediate states.
 ///
-/// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. Up to isomorphism they use labels in the
-/// order of insertion, and the state that they lead to is isomorphic to the terminal one. A buffer of terminal states
-/// alone gives walks without actions.
+/// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. In an environment up to
+/// isomorphism they use labels in the order of insertion, and lead to a state isomorphic to the terminal
+/// state. Walks from a buffer that stores only terminal states have no actions.
 ///
 /// [`Container`](super::Container) selects, samples and joins them.
 pub struct Walks<E: Env> {
     /// The forward actions, walk by walk.
     pub actions: E::Actions,
-    /// The first action of each walk, and the number of actions, `[n + 1]`.
+    /// The index of the first action of each walk, followed by the number of actions, `[n + 1]`.
     pub offsets: Vec<usize>,
-    /// The finished objects.
+    /// The finished objects, one per walk.
     pub terminal: E::States,
     /// The condition vector of each walk, `[n, C]`, if there are any.
     pub conditions: Option<Conditions>,
 }
 
-// Deriving it would ask for an environment that can be cloned.
+// Written by hand, because a derived implementation would require `E: Clone`.
 impl<E: Env> Clone for Walks<E> {
     fn clone(&self) -> Self {
         self.pick(&(0..self.len()).collect::<Vec<_>>())
@@ -46,7 +46,7 @@ impl<E: Env> Walks<E> {
         self.offsets.len() - 1
     }
 
-    /// `true` if there is no walk.
+    /// Returns `true` if there is no walk.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -58,7 +58,7 @@ impl<E: Env> Walks<E> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// `true` if every walk has its actions, not only its object.
+    /// Returns `true` if every walk has actions.
     #[must_use]
     pub fn has_paths(&self) -> bool {
         self.offsets.windows(2).all(|ends| ends[0] < ends[1])
@@ -93,16 +93,17 @@ impl<E: Env> Owned for Walks<E> {
 }
 
 impl<E: ReplayEnv> Walks<E> {
-    /// A walk to each of these finished objects: the first path that is legal backwards. Up to isomorphism the objects get labels in the
-    /// order of insertion.
-    pub(crate) fn first_to(env: &E, terminal: &E::States) -> Result<Self> {
-        Trajectories::first_ways(env, terminal)?.walks(env)
+    /// Returns a walk to each of these finished objects, along the backward actions of
+    /// [`ReplayEnv::way_back`]. In an environment up to isomorphism the objects get labels in the order of
+    /// insertion.
+    pub(crate) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
+        Trajectories::default_paths(env, terminal)?.walks(env)
     }
 
-    /// Replays these walks to trajectories, under their conditions.
+    /// Replays these walks step by step, and returns the trajectories, with the conditions of the walks.
     ///
     /// # Errors
-    /// [`Error::Missing`] for walks without actions, and those of [`Trajectories::replay`].
+    /// [`Error::Missing`] for walks without actions, and the errors of [`Trajectories::replay`].
     pub fn replay(&self, env: &E) -> Result<Trajectories<E>> {
         if !self.has_paths() {
             return Err(Error::missing(

@@ -6,19 +6,20 @@ use crate::Result;
 use crate::objective::{Balance, Residuals, Scores, mean_weights};
 use crate::quantity::{Quantities, Quantity};
 
-/// The terms that both objectives share.
-struct Augmented<'a> {
-    /// r of each transition, `[transitions]`.
+/// The terms that both augmented objectives share.
+struct AugmentedTerms<'a> {
+    /// The intrinsic reward r of each transition, `[transitions]`.
     edges: &'a Tensor,
     /// log F of the state before each transition, `[transitions]`.
     log_flow: &'a Tensor,
-    /// log(R(x) + r(x)), `[n]`.
+    /// log(R(x) + r(x)) of each trajectory, `[n]`.
     log_reward: Tensor,
-    /// log F of the state after each transition, `[transitions]`; log(R(x) + r(x)) after the last one of a trajectory.
+    /// log F of the state after each transition, `[transitions]`; log(R(x) + r(x)) after the last one of a
+    /// trajectory.
     next_flow: Tensor,
 }
 
-impl<'a> Augmented<'a> {
+impl<'a> AugmentedTerms<'a> {
     fn new(scores: &'a Scores, objective: &'static str) -> Result<Self> {
         let log_flow = scores.need(Quantity::LogFlow, objective)?;
         let edges = scores.need(Quantity::IntrinsicEdge, objective)?;
@@ -29,23 +30,24 @@ impl<'a> Augmented<'a> {
     }
 }
 
-/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; its edge-based
-/// form without rewards of terminal states).
+/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; the
+/// paper's edge-based form has no rewards of terminal states).
 ///
 /// Residual per trajectory:
-/// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, over the transitions s -> s'
-/// except the exit, whose P_B is 1. Needs log Z, log F and intrinsic rewards
-/// (`Intrinsic` in the package `gfn-extras`).
+/// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, with sums over the
+/// transitions s -> s'. The exit has P_B = 1. It needs log Z, log F and intrinsic rewards (`Intrinsic` in the
+/// package `gfn-extras`).
 ///
-/// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution than R /
-/// Z. It is that of the flows `F(s) = R(s) + r(s) [if s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. If
-/// all are 0 this equals [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
+/// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution
+/// than R / Z, namely the distribution of the flows
+/// `F(s) = R(s) + r(s) [if s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. If all intrinsic
+/// rewards are 0, this equals [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
 ///
-/// Each of the two kinds of intrinsic reward has a coefficient. In torchgfn's example they exclude each other, except
-/// for a reward of the terminal state that comes with those of edges. Without an exit action the last transition's F is
-/// known: `R(x) + r(x)`.
+/// Rewards of edges and rewards of terminal states have separate coefficients. In torchgfn's example the two
+/// kinds exclude each other, except for a reward of the terminal state that comes with the rewards of edges.
+/// If there is no exit action, the flow after the last transition is known: `R(x) + r(x)`.
 ///
-/// By hand, for one trajectory of one transition and an exit:
+/// This example computes the residual of one trajectory of one transition and an exit by hand:
 ///
 /// ```
 /// use gfn::objective::{AugmentedTrajectoryBalance, Balance, Scores};
@@ -74,7 +76,7 @@ impl Balance for AugmentedTrajectoryBalance {
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
-        let Augmented { edges, log_reward, next_flow, .. } = Augmented::new(scores, self.name())?;
+        let AugmentedTerms { edges, log_reward, next_flow, .. } = AugmentedTerms::new(scores, self.name())?;
         let backward = scores.log_pb.logaddexp(&(edges.log() - next_flow));
         let values = log_z + scores.sums(&(&scores.log_pf - backward)) - log_reward;
         Ok(Residuals { weights: mean_weights(&values), values })
@@ -83,11 +85,12 @@ impl Balance for AugmentedTrajectoryBalance {
 
 /// Detailed balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023).
 ///
-/// Residual per transition: `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x) + r(x)` for F(s')
-/// in the last one. Needs log F and intrinsic rewards; [`AugmentedTrajectoryBalance`] says how those change the target.
-/// If all are 0 this is [`DetailedBalance`](super::DetailedBalance).
+/// Residual per transition: `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x) + r(x)`
+/// for F(s') in the last transition. It needs log F and intrinsic rewards; [`AugmentedTrajectoryBalance`]
+/// explains how these change the target. If all intrinsic rewards are 0, this is
+/// [`DetailedBalance`](super::DetailedBalance).
 ///
-/// F is unique here; the trajectory form may balance with other F, too.
+/// Here the residuals determine F; those of the trajectory form may also vanish for other F.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AugmentedDetailedBalance;
 
@@ -99,7 +102,7 @@ impl Balance for AugmentedDetailedBalance {
         Quantity::LogFlow | Quantity::IntrinsicEdge | Quantity::IntrinsicTerminal
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let Augmented { edges, log_flow, next_flow, .. } = Augmented::new(scores, self.name())?;
+        let AugmentedTerms { edges, log_flow, next_flow, .. } = AugmentedTerms::new(scores, self.name())?;
         let backward = (next_flow + &scores.log_pb).logaddexp(&edges.log());
         let values = log_flow + &scores.log_pf - backward;
         Ok(Residuals { weights: mean_weights(&values), values })

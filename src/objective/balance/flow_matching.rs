@@ -6,27 +6,29 @@ use crate::Result;
 use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights, positive};
 use crate::quantity::{Quantities, Quantity};
 
-/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log
-/// edge flows.
+/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits
+/// are log edge flows.
 ///
-/// Residual per visited state except the initial one: `log (sum of edge flows in) - log (sum of edge flows out)`, and
-/// per trajectory `log F(x -> exit) - log R(x)`, weighted by `alpha` against the mean of the others. A state counts as
-/// often as it is visited. If trajectories end without an exit action, the terminal state's only residual is `log (sum
-/// of edge flows in) - log R(x)`. Needs edge flows: a discrete environment and a policy with logits. P_B isn't used.
+/// Residual per visited state except the initial one:
+/// `log (sum of edge flows in) - log (sum of edge flows out)`, and per trajectory
+/// `log F(x -> exit) - log R(x)`, The loss is the mean over the states plus `alpha` times the mean over the
+/// trajectories. A state counts as often as it is visited. If trajectories end without an exit action, the
+/// terminal state's only residual is `log (sum of edge flows in) - log R(x)`. It needs edge flows, that is, a
+/// discrete environment and a policy with logits. P_B isn't used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowMatching {
     alpha: f64,
 }
 
 impl Default for FlowMatching {
-    /// The default weight: terminal residuals count as much as the others.
+    /// Returns the objective with weight 1: the means of both kinds of residuals count the same.
     fn default() -> Self {
         Self { alpha: 1.0 }
     }
 }
 
 impl FlowMatching {
-    /// Sets the weight of terminal residuals.
+    /// Returns the objective with the weight `alpha` for terminal residuals.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `alpha` is positive and finite.
@@ -46,7 +48,7 @@ impl Balance for FlowMatching {
         as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let flow = |of| scores.need(of, Balance::name(self));
+        let flow = |quantity| scores.need(quantity, Balance::name(self));
         let states = flow(Quantity::LogInflow)? - flow(Quantity::LogOutflow)?;
         let ends = flow(Quantity::LogTerminalFlow)? - &scores.log_reward;
         let weights = Tensor::cat(&[mean_weights(&states), mean_weights(&ends) * self.alpha], 0);

@@ -8,9 +8,10 @@ use crate::quantity::Quantities;
 use crate::tensor::{from_host, index_tensor, to_host};
 use crate::{Error, Result};
 
-/// The weight of each sub-trajectory; `n` is its trajectory's number of transitions, `l` its own.
+/// The weight of each sub-trajectory. `n` is the number of transitions of the whole trajectory, `l` of the
+/// sub-trajectory.
 ///
-/// Weights sum to 1 over the batch of `N` trajectories, unless the docs of a variant say otherwise.
+/// Weights sum to 1 over the batch of `N` trajectories.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Weighting {
     /// Single transitions only, all equal: detailed balance.
@@ -23,14 +24,14 @@ pub enum Weighting {
     Equal,
     /// `2 / (n (n + 1) N)`: equal within each trajectory, and every trajectory has the same total.
     EqualWithin,
-    /// Proportional to `lambda^(l-1)` by length up to the longest of the batch, shared equally among all of that
-    /// length.
+    /// The sub-trajectories of length `l` have a total proportional to `lambda^(l-1)`, shared equally among
+    /// all of them in the batch. Lengths range from 1 to the longest trajectory's.
     Geometric {
         /// In `(0, 1]`; a small value favours short sub-trajectories.
         lambda: f64,
     },
-    /// Proportional to `lambda^(l-1)` within each trajectory, and every trajectory has the same total (Madan et al.
-    /// 2023, the default).
+    /// Proportional to `lambda^(l-1)` within each trajectory, and every trajectory has the same total (Madan
+    /// et al. 2023, the default).
     GeometricWithin {
         /// In `(0, 1]`; a small value favours short sub-trajectories.
         lambda: f64,
@@ -39,11 +40,11 @@ pub enum Weighting {
 
 /// Sub-trajectory balance (Madan et al., *Learning GFlowNets from Partial Episodes*, 2023, eq. 8).
 ///
-/// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`, with R(x)
-/// for F(s_j) after the last transition. Needs log F; the forward-looking form also needs rewards of partial states.
-/// States are evaluated once, and the loss visits all pairs of states without storing them: memory grows with the
-/// length of trajectories, time with its square. Second derivatives aren't available. [`residuals`](Balance::residuals)
-/// does store all pairs.
+/// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`,
+/// with R(x) for F(s_j) after the last transition. It needs log F; the forward-looking form also needs
+/// rewards of partial states. The loss visits all pairs of states of a trajectory without storing them:
+/// memory grows with the length of trajectories, time with its square. Second derivatives aren't available.
+/// [`residuals`](Balance::residuals) stores all pairs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SubTrajectoryBalance {
     weighting: Weighting,
@@ -51,7 +52,7 @@ pub struct SubTrajectoryBalance {
 }
 
 impl SubTrajectoryBalance {
-    /// Sub-trajectory balance with a weighting.
+    /// Returns sub-trajectory balance with this weighting.
     ///
     /// # Errors
     /// [`Error::Config`] for a lambda outside `(0, 1]`.
@@ -66,14 +67,14 @@ impl SubTrajectoryBalance {
         }
     }
 
-    /// Sets the meaning of the state-flow estimator.
+    /// Sets the meaning of the state-flow estimator. Defaults to [`StateFlow::Whole`].
     #[must_use]
     pub fn with_flow(self, flow: StateFlow) -> Self {
         Self { flow, ..self }
     }
 
-    /// The lengths of the sub-trajectories with a weight, in a trajectory of `n` transitions.
-    fn counted(&self, n: usize) -> std::ops::RangeInclusive<usize> {
+    /// Returns the lengths of the sub-trajectories that have a weight, in a trajectory of `n` transitions.
+    fn weighted_lengths(&self, n: usize) -> std::ops::RangeInclusive<usize> {
         match self.weighting {
             Weighting::Db | Weighting::ModifiedDb => 1..=n.min(1),
             Weighting::Tb => n..=n,
@@ -81,48 +82,53 @@ impl SubTrajectoryBalance {
         }
     }
 
-    /// The loss as a function of the [`potential`]s, and its derivative by each of them.
-    fn cost(&self, potential: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
+    /// Returns the loss as a function of the [potentials](compute_potentials), and its derivative with
+    /// respect to each of them. Time grows with the square of the lengths.
+    fn cost(&self, potentials: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
         let weight = self.weights(lengths);
-        let (mut loss, mut slopes, mut first) = (0.0, vec![0.0; potential.len()], 0);
+        let mut loss = 0.0;
+        let mut slopes = vec![0.0; potentials.len()];
+        let mut first = 0;
         for &n in lengths {
-            let (at, slopes) = (&potential[first..=first + n], &mut slopes[first..=first + n]);
-            for l in self.counted(n) {
+            let at = &potentials[first..=first + n];
+            let slopes = &mut slopes[first..=first + n];
+            for l in self.weighted_lengths(n) {
                 let weight = weight(n, l);
-                let mut of_length = 0.0;
+                let mut sum = 0.0;
                 for from in 0..n - l + 1 {
                     let (cost, slope) = regression.cost(at[from] - at[from + l]);
-                    of_length += cost;
+                    sum += cost;
                     slopes[from] += weight * slope;
                     slopes[from + l] -= weight * slope;
                 }
-                loss += weight * of_length;
+                loss += weight * sum;
             }
-            // A trajectory has one potential more than it has transitions.
+            // A trajectory of n transitions has n + 1 potentials.
             first += n + 1;
         }
         (loss, slopes)
     }
 
-    /// The weight of a sub-trajectory of length `l` in a trajectory of `n`, as a function of both.
+    /// Returns the function that maps `n` and `l` to the weight of a sub-trajectory of length `l` in a
+    /// trajectory of `n` transitions.
     fn weights(&self, lengths: &[usize]) -> impl Fn(usize, usize) -> f64 + use<> {
         let n_trajectories = lengths.len().max(1) as f64;
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let mut of_length = vec![0usize; longest + 1];
+        let mut n_of_length = vec![0usize; longest + 1];
         for &n in lengths {
-            (1..=n).for_each(|l| of_length[l] += n - l + 1);
+            (1..=n).for_each(|l| n_of_length[l] += n - l + 1);
         }
         let transitions: usize = lengths.iter().sum();
-        let pairs: usize = of_length.iter().sum();
+        let pairs: usize = n_of_length.iter().sum();
         let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
-        // These depend on the batch alone.
+        // The totals depend only on the batch, so they are computed once.
         let total = match self.weighting {
             Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
             _ => 1.0,
         };
         let within: Vec<f64> = match self.weighting {
             Weighting::GeometricWithin { lambda } => {
-                // sum over l of (n - l + 1) lambda^(l-1) = the sum over k <= n of the partial sums.
+                // The sum over l of (n - l + 1) lambda^(l-1) is the sum over k <= n of the partial sums.
                 let mut sums = vec![0.0; longest + 1];
                 let mut partial = 0.0;
                 for l in 1..=longest {
@@ -140,7 +146,7 @@ impl SubTrajectoryBalance {
             Weighting::Tb => 1.0 / n_trajectories,
             Weighting::Equal => 1.0 / pairs as f64,
             Weighting::EqualWithin => 2.0 / ((n * (n + 1)) as f64 * n_trajectories),
-            Weighting::Geometric { lambda } => power(lambda, l) / (total * of_length[l] as f64),
+            Weighting::Geometric { lambda } => power(lambda, l) / (total * n_of_length[l] as f64),
             Weighting::GeometricWithin { lambda } => power(lambda, l) / (within[n] * n_trajectories),
         }
     }
@@ -163,50 +169,51 @@ impl Balance for SubTrajectoryBalance {
     }
 
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_flow = self.flow.of(scores, Balance::name(self))?;
+        let log_flow = self.flow.log_flow(scores, Balance::name(self))?;
         let (kind, device) = (log_flow.kind(), log_flow.device());
-        let lengths = lengths(scores);
-        let potential = potential(scores, &log_flow, device);
+        let lengths = trajectory_lengths(scores);
+        let potentials = compute_potentials(scores, &log_flow, device);
         let weight = self.weights(&lengths);
         let (mut from_rows, mut to_rows, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         let mut first = 0;
         for &n in &lengths {
-            for l in self.counted(n) {
+            for l in self.weighted_lengths(n) {
                 from_rows.extend(first..=first + n - l);
                 to_rows.extend(first + l..=first + n);
                 weights.resize(from_rows.len(), weight(n, l));
             }
             first += n + 1;
         }
-        let values = potential.index_select(0, &index_tensor(&from_rows, device))
-            - potential.index_select(0, &index_tensor(&to_rows, device));
+        let values = potentials.index_select(0, &index_tensor(&from_rows, device))
+            - potentials.index_select(0, &index_tensor(&to_rows, device));
         let values = values.to_kind(kind);
         Ok(Residuals { values, weights: from_host(&weights, kind, device) })
     }
 
     fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let log_flow = self.flow.of(scores, Balance::name(self))?;
+        let log_flow = self.flow.log_flow(scores, Balance::name(self))?;
         let (kind, device) = (log_flow.kind(), log_flow.device());
-        let potential = potential(scores, &log_flow, device);
-        let (loss, slopes) = self.cost(&to_host(&potential), &lengths(scores), regression);
-        // Chain rule: the derivatives by the potentials are known, so autograd only records one product with them. In
-        // the value the first two terms cancel exactly.
-        let product = (&potential * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
+        let potentials = compute_potentials(scores, &log_flow, device);
+        let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression);
+        // The derivatives with respect to the potentials are known, so by the chain rule autograd records
+        // only one product with them. In the value the first two terms cancel exactly.
+        let product = (&potentials * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
         Ok((&product - product.detach() + loss).to_kind(kind))
     }
 }
 
-fn lengths(scores: &Scores) -> Vec<usize> {
+fn trajectory_lengths(scores: &Scores) -> Vec<usize> {
     scores.offsets.windows(2).map(|ends| ends[1] - ends[0]).collect()
 }
 
-/// The potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` at each state of each trajectory, `[transitions +
-/// n]`. The residual of a sub-trajectory is the difference of two potentials.
-fn potential(scores: &Scores, log_flow: &Tensor, device: Device) -> Tensor {
-    // In double precision: the sums of earlier trajectories are added and subtracted again, and must not leave a
-    // rounding error.
+/// Returns the potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` of each state of each
+/// trajectory, `[transitions + n]`. The residual of a sub-trajectory is the difference of two potentials.
+fn compute_potentials(scores: &Scores, log_flow: &Tensor, device: Device) -> Tensor {
+    // Double precision, because the sums of earlier trajectories are added and subtracted again, and must not
+    // leave a rounding error.
     let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
-    // Cumulative sums by trajectory: the sums over all rows, minus the sum before the trajectory.
+    // A trajectory's cumulative sums are the cumulative sums over all rows minus the sum before the
+    // trajectory.
     let zero = Tensor::zeros([1], (Kind::Double, device));
     let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
     let flows = Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);

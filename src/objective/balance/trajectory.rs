@@ -6,14 +6,14 @@ use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights, positi
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
-/// Sum over each trajectory of log P_F - log P_B, `[n]`.
+/// Returns the sum of log P_F - log P_B over each trajectory, `[n]`.
 fn log_ratio(scores: &Scores) -> Tensor {
     scores.sums(&(&scores.log_pf - &scores.log_pb))
 }
 
 /// Trajectory balance (Malkin et al., *Trajectory Balance*, 2022, eq. 14).
 ///
-/// Residual per trajectory: `log Z + sum log P_F - log R(x) - sum log P_B`. Needs log Z.
+/// Residual per trajectory: `log Z + sum log P_F - log R(x) - sum log P_B`. It needs log Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrajectoryBalance;
 
@@ -31,13 +31,13 @@ impl Balance for TrajectoryBalance {
     }
 }
 
-/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*,
-/// 2023).
+/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with
+/// GFlowNets*, 2023).
 ///
-/// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is `mean(v) - v`: the
-/// batch mean takes the place of log Z, with gradient. Needs nothing else, but at least two trajectories, because the
-/// residual of a single one is always 0. Batches with different conditions are refused, because each condition has a
-/// log Z of its own.
+/// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is
+/// `mean(v) - v`: the batch mean replaces log Z, with gradient. No further quantity is needed. A batch has at
+/// least two trajectories, because the residual of a single trajectory is always 0. Batches with different
+/// conditions are refused, because each condition has another log Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 
@@ -52,20 +52,21 @@ impl Balance for LogPartitionVariance {
         2
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        one_condition(scores, self.name())?;
+        check_one_condition(scores, self.name())?;
         let estimate = &scores.log_reward - log_ratio(scores);
         let values = estimate.mean(estimate.kind()) - estimate;
         Ok(Residuals { weights: mean_weights(&values), values })
     }
 }
 
-/// Sum over each trajectory of log P_F - log prior, `[n]`.
+/// Returns the sum of log P_F - log prior over each trajectory, `[n]`.
 fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tensor> {
     Ok(scores.sums(&(&scores.log_pf - scores.need(Quantity::LogPrior, objective)?)))
 }
 
-/// Refuses a batch of different instances or conditions: one mean can't be the log Z of each.
-fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
+/// Checks that all trajectories have the same instance and condition: a batch mean can't be the log Z of
+/// several.
+fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     if scores.instance.is_none() {
         let remedy = "sample a batch from one (`Sampler::forward_of`), or use an objective of state flows";
         return Err(Error::missing(objective, "one instance for the whole batch", remedy));
@@ -83,19 +84,19 @@ fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     }
 }
 
-/// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*, 2024, eq.
-/// 8): turns a frozen prior into the posterior proportional to `prior(x) R(x)^beta`.
+/// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*,
+/// 2024, eq. 8): trains the posterior proportional to `prior(x) R(x)^beta`, given a frozen prior.
 ///
-/// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does the
-/// symmetry correction of environments up to isomorphism, so R is the raw reward. Needs log Z and a prior
-/// ([`WithPrior`](crate::policy::WithPrior)).
+/// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does
+/// the symmetry correction of environments up to isomorphism, so R is the raw reward. It needs log Z and a
+/// prior ([`WithPrior`](crate::policy::WithPrior)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeTrajectoryBalance {
     beta: f64,
 }
 
 impl RelativeTrajectoryBalance {
-    /// Relative trajectory balance with the reward raised to `beta`.
+    /// Returns relative trajectory balance with the reward raised to `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
@@ -124,16 +125,17 @@ impl Balance for RelativeTrajectoryBalance {
     }
 }
 
-/// The variance form of [`RelativeTrajectoryBalance`]: the batch mean takes the place of log Z.
+/// The variance form of [`RelativeTrajectoryBalance`]: the batch mean replaces log Z.
 ///
-/// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. Needs a prior.
+/// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. It needs a
+/// prior and at least two trajectories.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeLogPartitionVariance {
     beta: f64,
 }
 
 impl RelativeLogPartitionVariance {
-    /// The variance form with the reward raised to `beta`.
+    /// Returns the variance form with the reward raised to `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
@@ -159,7 +161,7 @@ impl Balance for RelativeLogPartitionVariance {
         as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        one_condition(scores, self.name())?;
+        check_one_condition(scores, self.name())?;
         let score = log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
         let values = &score - score.mean(score.kind());
         Ok(Residuals { weights: mean_weights(&values), values })
@@ -169,16 +171,17 @@ impl Balance for RelativeLogPartitionVariance {
 /// Path consistency of KL-regularised reinforcement learning (Nachum et al., *Trust-PCL*, 2018) over whole
 /// trajectories.
 ///
-/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z`, and the trust region's reference
-/// policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This is `alpha` times
-/// that of [`RelativeTrajectoryBalance`], so the two have the same solution. Needs log Z and a prior.
+/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z`, and the trust region's
+/// reference policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This
+/// is `alpha` times the residual of [`RelativeTrajectoryBalance`], so both objectives have the same solution.
+/// It needs log Z and a prior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TrustPcl {
     alpha: f64,
 }
 
 impl TrustPcl {
-    /// Trust-PCL with the temperature `alpha`.
+    /// Returns Trust-PCL with the temperature `alpha`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `alpha` is positive and finite.
@@ -186,7 +189,7 @@ impl TrustPcl {
         Ok(Self { alpha: positive("alpha", alpha)? })
     }
 
-    /// The soft value of the initial state, `alpha log Z`, `[n]`.
+    /// Returns the soft value of the initial state, `alpha log Z`, `[n]`.
     ///
     /// # Errors
     /// [`Error::Missing`] for scores without log Z.

@@ -12,14 +12,15 @@ pub enum StateFlow {
     /// log F(s) itself.
     #[default]
     Whole,
-    /// Forward-looking: the part of log F beyond the state's own reward, `log F(s) = log R(s) + estimate` (Pan et al.,
-    /// *Better Training of GFlowNets with Local Credit and Incomplete Trajectories*, 2023). Needs rewards of partial
-    /// states ([`Reward::partial_log_reward`](crate::env::Reward::partial_log_reward)).
+    /// The part of log F beyond the state's own reward (forward-looking): `log F(s) = log R(s) + estimate`
+    /// (Pan et al., *Better Training of GFlowNets with Local Credit and Incomplete Trajectories*, 2023). It
+    /// needs rewards of partial states
+    /// ([`Reward::partial_log_reward`](crate::env::Reward::partial_log_reward)).
     ForwardLooking,
 }
 
 impl StateFlow {
-    /// What an objective with this parametrisation needs.
+    /// Returns the quantities that an objective with this parametrisation needs.
     pub(in crate::objective) fn needs(self) -> Quantities {
         match self {
             Self::Whole => Quantity::LogFlow.into(),
@@ -27,8 +28,8 @@ impl StateFlow {
         }
     }
 
-    /// log F of the state before each transition, `[transitions]`.
-    pub(in crate::objective) fn of(self, scores: &Scores, objective: &'static str) -> Result<Tensor> {
+    /// Returns log F of the state before each transition, `[transitions]`.
+    pub(in crate::objective) fn log_flow(self, scores: &Scores, objective: &'static str) -> Result<Tensor> {
         let estimate = scores.need(Quantity::LogFlow, objective)?;
         match self {
             Self::Whole => Ok(estimate.shallow_clone()),
@@ -39,8 +40,8 @@ impl StateFlow {
 
 /// Detailed balance (Bengio et al., *GFlowNet Foundations*, 2023, eq. 12).
 ///
-/// Residual per transition: `log F(s) + log P_F - log F(s') - log P_B`, with R(x) for F(s') in the last one. Needs log
-/// F; the forward-looking form also needs rewards of partial states.
+/// Residual per transition: `log F(s) + log P_F - log F(s') - log P_B`, with R(x) for F(s') in the last
+/// transition. It needs log F; the forward-looking form also needs rewards of partial states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DetailedBalance {
     /// The quantity that the state-flow estimator estimates.
@@ -61,7 +62,7 @@ impl Balance for DetailedBalance {
         true
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_flow = self.flow.of(scores, Balance::name(self))?;
+        let log_flow = self.flow.log_flow(scores, Balance::name(self))?;
         let values = &log_flow + &scores.log_pf - scores.behind(&log_flow, &scores.log_reward) - &scores.log_pb;
         Ok(Residuals { weights: scores.mean_weights(&values), values })
     }
@@ -71,9 +72,9 @@ impl Balance for DetailedBalance {
 /// environments in which every state can be terminal. It needs no state flows.
 ///
 /// Residual per transition from s to s', except exits:
-/// `log P_F(s' | s) + log P_F(exit | s') - log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. Needs the
-/// exit's log-probability in every state and the change of the reward in every step. A batch of exits alone has no
-/// residuals.
+/// `log P_F(s' | s) + log P_F(exit | s') - log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. It
+/// needs the exit's log-probability in every state and the change of the reward in every step. A batch that
+/// consists of exits alone has no residuals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModifiedDetailedBalance {
     /// The policy that gives P_F(exit | s').
@@ -86,7 +87,8 @@ pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
     Own,
-    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Both have the same solution.
+    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Both choices have
+    /// the same solution.
     TargetNetwork,
 }
 
@@ -132,7 +134,7 @@ mod tests {
 
     /// One trajectory of three steps, the last of which is its exit.
     #[test]
-    fn the_next_exit_is_of_the_network_that_is_asked() {
+    fn the_next_exit_comes_from_the_chosen_network() {
         let [log_pf, log_pb] = [[-1.0, -2.0, -0.5], [-0.25, -0.75, 0.0]].map(|values| Tensor::from_slice(&values));
         let mut scores = Scores::new(vec![0, 3], log_pf, log_pb, Tensor::from_slice(&[3.0]));
         let values = [
@@ -140,10 +142,10 @@ mod tests {
             (Quantity::TargetLogExit, [-7.0, -6.0, -5.0]),
             (Quantity::LogRewardChange, [1.0, 2.0, 0.0]),
         ];
-        values.into_iter().try_for_each(|(quantity, of)| scores.set(quantity, Tensor::from_slice(&of))).unwrap();
-        let of = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
+        values.into_iter().try_for_each(|(quantity, list)| scores.set(quantity, Tensor::from_slice(&list))).unwrap();
+        let residuals = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
         // log P_F + log exit' - log P_B - log exit - change of log R.
-        assert_eq!(of(NextExit::Own), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
-        assert_eq!(of(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
+        assert_eq!(residuals(NextExit::Own), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
+        assert_eq!(residuals(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
     }
 }

@@ -4,11 +4,12 @@ use crate::Result;
 use crate::objective::{Objective, Origin, RegressionLoss, Scores};
 use crate::quantity::Quantities;
 
-/// Maximum likelihood of given trajectories: behaviour cloning of P_F.
+/// Maximum likelihood of external trajectories: behaviour cloning of P_F.
 ///
-/// Loss `-mean over trajectories of sum log P_F`. On paths drawn backwards from data by a fixed P_B its minimum is the
-/// policy that samples the data's distribution (Zhang et al., *Generative Flow Networks for Discrete Probabilistic
-/// Modeling*, 2022, eq. 9). The policy's own trajectories are refused, because nothing can be learned from them.
+/// Loss `-mean over trajectories of sum log P_F`. On paths sampled backwards from data by a fixed P_B its
+/// minimum is the policy that samples the data's distribution (Zhang et al., *Generative Flow Networks for
+/// Discrete Probabilistic Modeling*, 2022, eq. 9). A trainer refuses the policy's own trajectories, because
+/// nothing can be learned from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumLikelihood;
 

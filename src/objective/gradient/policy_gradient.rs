@@ -1,9 +1,10 @@
-//! Policy gradients: sampling in proportion to a reward as entropy-regularised reinforcement learning.
+//! Policy gradients, which treat sampling in proportion to a reward as entropy-regularised reinforcement
+//! learning.
 //!
-//! The soft reward is `log P_B - log P_F` for each transition, plus `log R(x)` for the last, so the return of a
-//! trajectory is `log R(x) + sum log P_B - sum log P_F`. Its mean is largest, and equal to log Z, if P_F samples in
-//! proportion to R (Tiapkin et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet
-//! Training by Policy Gradients*, 2024).
+//! The soft reward is `log P_B - log P_F` for each transition, plus `log R(x)` for the last, so the return of
+//! a trajectory is `log R(x) + sum log P_B - sum log P_F`. Its mean is largest, and equal to log Z, if P_F
+//! samples in proportion to R (Tiapkin et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024;
+//! Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,22 +18,23 @@ use crate::{Error, Result};
 /// The advantage of a transition.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Advantage {
-    /// The return of the whole trajectory, minus the batch mean. Batches of one are refused, because their advantage
-    /// would be 0.
+    /// The return of the whole trajectory, minus the batch mean. A batch needs at least two trajectories,
+    /// because the advantage of a single trajectory would be 0.
     Total,
     /// The return from this transition on, minus the batch mean of whole trajectories.
     RewardToGo,
     /// The return from this transition on, minus log F(s), the soft value of the state.
     Baseline,
-    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal
-    /// differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
+    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the
+    /// temporal differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
     Gae {
-        /// Between 0 (one step) and 1 (the whole return).
+        /// The weight of later differences: between 0 (one step) and 1 (the whole return).
         lambda: f64,
     },
 }
 
 impl Advantage {
+    /// Checks the range of lambda and returns the advantage.
     fn checked(self) -> Result<Self> {
         match self {
             Self::Gae { lambda } if !(0.0..=1.0).contains(&lambda) => {
@@ -49,20 +51,21 @@ impl Advantage {
         }
     }
 
-    /// The mean of a batch of one is its own return.
+    /// Returns 2 for [`Total`](Self::Total): the mean return of a single trajectory is its return.
     fn smallest_batch(self) -> usize {
         if self == Self::Total { 2 } else { 1 }
     }
 }
 
-/// The constants of both methods, `[transitions]` each.
+/// The advantages and returns of both methods, `[transitions]` each, without gradient.
 struct Constants {
     advantages: Tensor,
     returns: Tensor,
 }
 
-/// Advantages and returns of the policy that sampled, computed on the host in one backward pass.
-fn constants_of(
+/// Computes the advantages and returns of the policy that sampled the batch, on the host, in one pass from
+/// the last transition to the first.
+fn compute_constants(
     advantage: Advantage,
     scores: &Scores,
     log_pf: &Tensor,
@@ -115,7 +118,7 @@ fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
     }
 }
 
-/// The mean regression loss of log F against the returns; `None` without log F.
+/// Returns the mean regression loss of log F against the returns; `None` without log F.
 fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss) -> Option<Tensor> {
     let log_flow = scores.get(Quantity::LogFlow)?;
     Some(regression.apply(&(log_flow - &constants.returns)).mean(log_flow.kind()))
@@ -123,8 +126,9 @@ fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss
 
 /// The policy gradient of the soft return (REINFORCE), with a critic if the advantage needs one.
 ///
-/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss
-/// of `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
+/// The loss is `-mean over trajectories of sum A_t log P_F` with constant advantages A_t, plus `value_weight`
+/// times the mean regression loss of `log F(s_t) - G_t`, where G_t is the return from transition t on. P_B is
+/// a part of the reward and isn't trained. The objective is on-policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     advantage: Advantage,
@@ -132,7 +136,7 @@ pub struct PolicyGradient {
 }
 
 impl PolicyGradient {
-    /// A policy gradient with this advantage; the weight of the critic's loss is 1/2.
+    /// Returns a policy gradient with this advantage; the weight of the critic's loss is 1/2.
     ///
     /// # Errors
     /// [`Error::Config`] for a lambda outside `[0, 1]`.
@@ -140,7 +144,7 @@ impl PolicyGradient {
         Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
     }
 
-    /// Sets the weight of the critic's loss.
+    /// Sets the weight of the critic's loss: 0 or a positive number. Defaults to 1/2.
     #[must_use]
     pub fn with_value_weight(self, value_weight: f64) -> Self {
         Self { value_weight, ..self }
@@ -167,7 +171,7 @@ impl Objective for PolicyGradient {
         check_weight("value_weight", self.value_weight)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let constants = constants_of(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
+        let constants = compute_constants(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
         let n = scores.len().max(1) as f64;
         let policy = -(&constants.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
         Ok(match value_loss(scores, &constants, regression) {
@@ -177,35 +181,37 @@ impl Objective for PolicyGradient {
     }
 }
 
-/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several updates on one
-/// batch, kept close to the policy that sampled it.
+/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several
+/// updates on one batch, kept close to the policy that sampled it.
 ///
 /// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
-/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the
-/// critic's as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is clamped to
-/// +-20. On-policy only.
+/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`,
+/// plus the loss of the critic as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without
+/// bias. log rho is clamped to +-20. The objective is on-policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
     /// The advantage of a transition.
     pub advantage: Advantage,
-    /// The clipping range: moving `rho` further from 1 than this gains nothing; infinity for no clipping.
+    /// The clipping range: moving `rho` further from 1 than `clip` gains nothing. Infinity turns clipping
+    /// off.
     pub clip: f64,
-    /// The weight of the divergence from the old policy.
+    /// The weight of the divergence from the old policy: 0 or a positive number.
     pub kl: f64,
-    /// The weight of the critic's loss.
+    /// The weight of the critic's loss: 0 or a positive number.
     pub value_weight: f64,
-    /// Updates per batch.
+    /// The number of updates per batch, at least 1.
     pub epochs: usize,
 }
 
 impl Default for ProximalPolicy {
-    /// torchgfn's: GAE with lambda 0.7, clip 0.2, four epochs; no divergence term.
+    /// Returns torchgfn's settings: GAE with lambda 0.7, `clip` 0.2, four epochs, no divergence term;
+    /// `value_weight` is 1/2.
     fn default() -> Self {
         Self { advantage: Advantage::Gae { lambda: 0.7 }, clip: 0.2, kl: 0.0, value_weight: 0.5, epochs: 4 }
     }
 }
 
-/// Bound on log rho, which keeps its exponential finite.
+/// Bound on the size of log rho, which keeps its exponential finite.
 const LARGEST_LOG_RATIO: f64 = 20.0;
 
 impl Objective for ProximalPolicy {
@@ -246,7 +252,7 @@ impl Objective for ProximalPolicy {
             }
             None => (scores.log_pf.detach(), scores.get(Quantity::LogFlow).map(Tensor::detach)),
         };
-        let constants = constants_of(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
+        let constants = compute_constants(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
         let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
         let rho = log_rho.exp();
         let clipped =
@@ -272,7 +278,7 @@ mod tests {
         Tensor::from_slice(values)
     }
 
-    /// Two trajectories, of two steps and of one; log F is 0.5, -0.25 and 1.
+    /// Returns the scores of two trajectories, of two steps and of one; log F is 0.5, -0.25 and 1.
     fn scores(log_pf: &Tensor) -> Scores {
         let log_pb = numbers(&[-0.5, 0.0, 0.0]);
         let mut scores = Scores::new(vec![0, 2, 3], log_pf.shallow_clone(), log_pb, numbers(&[2.0, -1.0]));
@@ -280,9 +286,9 @@ mod tests {
         scores
     }
 
-    /// The slope of log P_F is minus the advantage, over the number of trajectories.
+    /// The derivative with respect to log P_F is minus the advantage divided by the number of trajectories.
     #[test]
-    fn advantages_are_those_by_hand() {
+    fn advantages_equal_hand_computed_ones() {
         // Rewards: -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
         let returns = [4.5, 4.0, -0.5];
         let gae = 4.0 + 0.25;
@@ -301,15 +307,15 @@ mod tests {
         }
     }
 
-    /// Gains are clipped where that makes them smaller, advantages are those of the policy that drew.
+    /// Gains are clipped if that makes them smaller, and advantages come from the policy that sampled.
     #[test]
-    fn clipped_gains_are_those_by_hand() {
+    fn clipped_gains_equal_hand_computed_ones() {
         let (ratios, flows) = ([1.5, 0.5, 1.5, 0.5], [0.0, 0.0, 2.0, 2.0]);
         let old = numbers(&[-1.0; 4]);
         let zeros = numbers(&[0.0; 4]);
         let mut scores =
             Scores::new((0..=4).collect(), &old + numbers(&ratios).log(), zeros.shallow_clone(), zeros.shallow_clone());
-        // Returns of 1 beside log F of 0 and of 2: advantages of 1 and -1.
+        // Returns are 1 and log F is 0 or 2, so advantages are 1 or -1.
         scores.set(Quantity::LogFlow, zeros).unwrap();
         scores.old = Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));
         let objective =

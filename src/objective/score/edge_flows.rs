@@ -1,4 +1,4 @@
-//! The flows along all edges of visited states, for flow matching.
+//! Sums of the edge flows at visited states, for flow matching.
 
 use tch::Tensor;
 
@@ -11,11 +11,12 @@ use crate::rollout::Trajectories;
 use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
 use crate::{Error, Result};
 
-/// What is found together, whichever of it is asked for.
+/// The quantities that [`edge_flows`] computes, always all of them.
 pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
     [Quantity::LogInflow, Quantity::LogOutflow, Quantity::LogInitialFlow, Quantity::LogTerminalFlow];
 
-/// The edge flows around each visited state. Parents that were visited themselves aren't evaluated again.
+/// Computes the log-sums of edge flows into and out of the visited states. Parents that are visited states
+/// themselves aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -25,8 +26,9 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
     let (inner, after) = visited.inner();
-    // The states to balance are those after a transition: all visited ones except the initial one.
-    let mut children = visited.groups(after);
+    // Flows must balance in each state after a transition, that is, in all visited states except the initial
+    // one.
+    let mut children = visited.group_of(after);
     children.sort_unstable();
     children.dedup();
     let (offsets, undo) = pb.support(&children)?;
@@ -41,9 +43,9 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let inflow = logsumexp(&weights, &offsets);
 
     let device = inflow.device();
-    let place = |group: usize| {
-        let place = children.binary_search(&group);
-        place.map_err(|_| {
+    let position = |group: usize| {
+        let position = children.binary_search(&group);
+        position.map_err(|_| {
             Error::contract(
                 "a terminal state is reached by a transition",
                 "a trajectory ends in its initial state without an exit",
@@ -52,19 +54,20 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     };
     let balanced: Vec<usize> =
         inner.iter().zip(after).map(|(_, &row)| row).filter(|&row| row < visited.n_rows).collect();
-    let groups = visited.groups(&balanced);
-    let places: Vec<usize> = groups.iter().map(|&group| place(group)).collect::<Result<_>>()?;
-    let log_inflow = inflow.index_select(0, &index_tensor(&places, device));
+    let groups = visited.group_of(&balanced);
+    let positions: Vec<usize> = groups.iter().map(|&group| position(group)).collect::<Result<_>>()?;
+    let log_inflow = inflow.index_select(0, &index_tensor(&positions, device));
     let outflow = pf.log_total()?;
     let log_outflow = outflow.index_select(0, &index_tensor(&groups, device));
-    let starts = visited.groups(&trajectories.offsets()[..trajectories.len()]);
+    let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = outflow.index_select(0, &index_tensor(&starts, device));
 
-    // The outgoing flows along exits, followed by the incoming flows of terminal states without one.
+    // `sources` are indices into the flows along exits, followed by the flows into all balanced states: a
+    // terminal state without an exit takes the flow into it.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
-    let taken = visited.named(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
-    let out = pf.log_weights(&visited.groups(&exits), &taken)?;
+    let taken = visited.rename(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
+    let out = pf.log_weights(&visited.group_of(&exits), &taken)?;
     let mut n_exits = 0;
     let mut sources = Vec::with_capacity(last.len());
     for (&row, &terminal) in last.iter().zip(&visited.terminal) {
@@ -72,14 +75,15 @@ pub(in crate::objective) fn edge_flows<E: Env>(
             sources.push(n_exits);
             n_exits += 1;
         } else {
-            sources.push(exits.len() + place(visited.alike.grouping.of[terminal])?);
+            sources.push(exits.len() + position(visited.groups.grouping.of[terminal])?);
         }
     }
     let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
     Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
 }
 
-/// The log flow of each parent's forward action, `[parents]`.
+/// Returns the log flow of the forward action from each parent to its child, `[parents]`. `children` holds
+/// the distinct state that each parent belongs to.
 fn parent_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -90,32 +94,35 @@ fn parent_weights<E: Env>(
     forward: &E::Actions,
 ) -> Result<Tensor> {
     let mut states = visited.distinct().clone();
-    let known = states.len();
+    let n_distinct = states.len();
     states.append(parents.clone());
     // Equal states under different conditions differ, so every parent is evaluated.
-    let (of, unvisited) = match &visited.conditions {
-        Some(_) => ((known..states.len()).collect::<Vec<_>>(), (known..states.len()).collect::<Vec<_>>()),
+    // The row in `states` of the first state equal to each parent, and the rows to evaluate.
+    let (first_rows, unvisited) = match &visited.conditions {
+        Some(_) => ((n_distinct..states.len()).collect::<Vec<_>>(), (n_distinct..states.len()).collect::<Vec<_>>()),
         None => {
             let grouping = states.group();
-            let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= known).collect();
-            (grouping.of[known..].iter().map(|&group| grouping.first[group]).collect(), unvisited)
+            let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
+            (grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect(), unvisited)
         }
     };
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> =
-            unvisited.iter().map(|&row| visited.alike.grouping.first[children[row - known]]).collect();
+            unvisited.iter().map(|&row| visited.groups.grouping.first[children[row - n_distinct]]).collect();
         c.index_select(0, &index_tensor(&rows, c.device()))
     });
-    let (mut at_known, mut at_unvisited) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
-    let mut order = Vec::with_capacity(of.len());
-    for (k, &row) in of.iter().enumerate() {
-        let side = if row < known { &mut at_known } else { &mut at_unvisited };
-        order.push((row >= known, side.0.len()));
+    // The indices of parents, and the row of each of them in the evaluated states.
+    let mut at_visited = (Vec::new(), Vec::new());
+    let mut at_unvisited = (Vec::new(), Vec::new());
+    let mut order = Vec::with_capacity(first_rows.len());
+    for (k, &row) in first_rows.iter().enumerate() {
+        let side = if row < n_distinct { &mut at_visited } else { &mut at_unvisited };
+        order.push((row >= n_distinct, side.0.len()));
         side.0.push(k);
-        // `unvisited` ascends.
-        side.1.push(if row < known { row } else { unvisited.partition_point(|&f| f < row) });
+        // `unvisited` is in ascending order.
+        side.1.push(if row < n_distinct { row } else { unvisited.partition_point(|&f| f < row) });
     }
-    let weights = pf.log_weights(&at_known.1, &forward.select(&at_known.0))?;
+    let weights = pf.log_weights(&at_visited.1, &forward.select(&at_visited.0))?;
     if unvisited.is_empty() {
         return Ok(weights);
     }
@@ -123,11 +130,11 @@ fn parent_weights<E: Env>(
     let new = new.ok_or_else(super::no_pf)?;
     let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
     let order: Vec<usize> =
-        order.iter().map(|&(unvisited, k)| if unvisited { at_known.0.len() + k } else { k }).collect();
+        order.iter().map(|&(is_unvisited, k)| if is_unvisited { at_visited.0.len() + k } else { k }).collect();
     Ok(Tensor::cat(&[&weights, &unvisited_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
 }
 
-/// The log-sum-exp of each segment, `[segments]`; no segment may be empty.
+/// Returns the log-sum-exp of each segment, `[segments]`; no segment may be empty.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
     let max = segment_max(values, offsets);

@@ -1,21 +1,25 @@
-//! Figures of each trajectory on the host, in double precision: what is reported, and what drawing by loss and teaching go by.
+//! Estimates per trajectory on the host, in double precision. They are reported, and replay priorities and
+//! teachers use them.
 
 use super::Scores;
 use crate::quantity::Quantity;
 use crate::tensor::to_host;
 
 impl Scores {
-    /// The estimate of log Z that the scores hold for each trajectory: its parameter, log F(s0), the flow out of s0, or the batch's mean
-    /// log importance weight, with R to the power `beta` where that is relative to a prior.
+    /// Returns an estimate of log Z for each trajectory: the policy's log Z; without it, log F(s0); without
+    /// it, the log flow out of s0; and otherwise the batch's mean log importance weight, with R to the power
+    /// `beta` if the scores have a prior.
     pub(crate) fn log_z_estimates(&self, beta: f64) -> Vec<f64> {
         if let Some(log_z) = self.get(Quantity::LogZ) {
             return to_host(log_z);
         }
         let starts = &self.offsets[..self.len()];
         if let Some(log_flow) = self.get(Quantity::LogFlow) {
-            let ahead = self.get(Quantity::StateLogReward).map(to_host);
             let log_flow = to_host(log_flow);
-            return starts.iter().map(|&row| log_flow[row] + ahead.as_ref().map_or(0.0, |ahead| ahead[row])).collect();
+            // A forward-looking estimator leaves out the state's reward.
+            let rewards = self.get(Quantity::StateLogReward).map(to_host);
+            let reward_at = |row: usize| rewards.as_ref().map_or(0.0, |rewards| rewards[row]);
+            return starts.iter().map(|&row| log_flow[row] + reward_at(row)).collect();
         }
         if let Some(flows) = self.get(Quantity::LogInitialFlow) {
             return to_host(flows);
@@ -24,9 +28,9 @@ impl Scores {
         vec![sum / self.len().max(1) as f64; self.len()]
     }
 
-    /// Returns the imbalance of each trajectory, for any objective: the estimate of log Z minus the log importance weight,
-    /// which is `log Z + sum log P_F - log R - sum log P_B`; if the
-    /// scores hold a prior, it is `log Z + sum log P_F - beta log R - sum log prior`.
+    /// Returns the imbalance of each trajectory, for any objective: the estimate of log Z minus the log
+    /// importance weight, which is `log Z + sum log P_F - log R - sum log P_B`. If the scores have a prior,
+    /// it is `log Z + sum log P_F - beta log R - sum log prior`.
     pub fn imbalances(&self, beta: f64) -> Vec<f64> {
         self.log_z_estimates(beta)
             .into_iter()
@@ -42,9 +46,9 @@ mod tests {
 
     use super::*;
 
-    /// What is relative to a prior goes by log R as it is, everything else by log R |Aut|.
+    /// Imbalances relative to a prior use the raw log R; all others use the corrected log R.
     #[test]
-    fn imbalances_are_of_the_reward_that_is_trained_on() {
+    fn imbalances_use_the_reward_of_training() {
         let [log_pf, log_pb, log_reward] =
             [[-1.0, -2.0], [-0.5, 0.0], [3.0, 1.0]].map(|values| Tensor::from_slice(&values));
         let mut scores = Scores::new(vec![0, 1, 2], log_pf, log_pb, log_reward);

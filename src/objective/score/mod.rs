@@ -1,4 +1,4 @@
-//! Scores: all quantities that objectives need, evaluated from environment, reward and policy.
+//! Scores: the quantities that objectives need, computed from environment, reward and policy.
 
 mod edge_flows;
 mod estimates;
@@ -19,20 +19,23 @@ use edge_flows::EDGE_FLOWS;
 use quantities::{EvaluatedBatch, exits_of, log_exits, no_pf};
 use visited::Visited;
 
-/// The name of the caller in error messages, unless it gives another one.
+/// The name of the caller in error messages about missing quantities.
 pub(crate) const SCORING: &str = "scoring";
 
-/// Evaluates everything that `needs` asks for on a batch of trajectories, each distinct state once, with gradients. Intrinsic rewards and
-/// what target networks say ([`score_target`]) are a trainer's to add.
+/// Computes the scores of a batch of trajectories: log-probabilities, log-rewards and the quantities in
+/// `needs`, with gradients. The policy evaluates each distinct state once. Intrinsic rewards and the
+/// quantities of target networks ([`score_target`]) aren't computed here; a trainer adds them.
 ///
-/// Scores have the precision of the policy's log-probabilities. If a log-reward of the batch is larger than 16,384,
-/// those of trajectories and transitions are in double precision, because single precision would round by more than the
-/// error of a good policy.
+/// Scores have the precision of the policy's log-probabilities. If the size of a log-reward in the batch is
+/// 16,384 or more, scores per trajectory and per transition are in double precision, because the rounding of
+/// single precision would be larger than the error of a good policy.
 ///
 /// # Errors
-/// Those of policy and reward; [`Error::IllegalAction`](crate::Error::IllegalAction) for an action that has no probability under the policy;
-/// [`Error::Missing`](crate::Error::Missing) if the policy lacks a needed quantity; [`Error::Shape`](crate::Error::Shape) if it gives anything but a flat list of
-/// one number per action, state or trajectory; and [`Error::Contract`](crate::Error::Contract) for changes of log R that don't add up to log R.
+/// The errors of policy and reward; [`Error::IllegalAction`](crate::Error::IllegalAction) for an action that
+/// has no probability under the policy; [`Error::Missing`](crate::Error::Missing) if the policy lacks a
+/// needed quantity; [`Error::Shape`](crate::Error::Shape) if the policy returns anything but a flat list of
+/// one number per action, state or trajectory; and [`Error::Contract`](crate::Error::Contract) for changes of
+/// log R that don't add up to log R.
 pub fn score<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -43,9 +46,10 @@ pub fn score<E: Env>(
     score_as(env, reward, policy, trajectories, &Scoring::of(needs))
 }
 
-/// The same of single transitions, from whatever trajectories: for an objective that
-/// [learns from them](crate::objective::Objective::learns_from_transitions). A transition that doesn't finish its object is scored as two rows, itself and
-/// the one behind it, whose state has the flow that the first one leads to, and which has no weight ([`Scores::mean_weights`]).
+/// Computes the scores of single transitions, for an objective that [learns from
+/// them](crate::objective::Objective::learns_from_transitions). Each transition becomes a trajectory. A
+/// transition that doesn't finish its object gets a second row, the transition after it. Objectives read the
+/// next state's flow from the second row, and the row has no weight in the loss ([`Scores::mean_weights`]).
 ///
 /// ```
 /// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
@@ -65,7 +69,7 @@ pub fn score<E: Env>(
 /// ```
 ///
 /// # Errors
-/// Those of [`score`].
+/// The errors of [`score`].
 pub fn score_transitions<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -77,25 +81,26 @@ pub fn score_transitions<E: Env>(
     score_as(env, reward, policy, &trajectories, &Scoring { ahead: Some(&ahead), ..Scoring::of(needs) })
 }
 
-/// What is scored of trajectories, and how.
+/// The settings of scoring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scoring<'a> {
-    /// The quantities.
+    /// The quantities to compute besides log-probabilities and log-rewards.
     pub(crate) needs: Quantities,
-    /// Factor of log R ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
+    /// The factor of log R
+    /// ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
     pub(crate) exponent: f64,
-    /// [`Scores::ahead`].
+    /// The value of [`Scores::ahead`].
     pub(crate) ahead: Option<&'a [bool]>,
 }
 
 impl Scoring<'_> {
-    /// These quantities of whole trajectories, by R itself.
+    /// Returns the settings to compute these quantities for whole trajectories, with R to the power 1.
     pub(crate) fn of(needs: Quantities) -> Self {
         Self { needs, exponent: 1.0, ahead: None }
     }
 }
 
-/// Scores a batch with the settings of a trainer ([`score`]).
+/// Computes the scores of a batch with these settings; see [`score`].
 pub(crate) fn score_as<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -112,7 +117,7 @@ pub(crate) fn score_as<E: Env>(
             scores.set(quantity, compute(&mut batch)?)?;
         }
     }
-    for quantity in needs.own() {
+    for quantity in needs.custom() {
         scores.set(quantity, batch.per_state(quantity)?)?;
     }
     if needs.has_any(&EDGE_FLOWS) {
@@ -121,42 +126,45 @@ pub(crate) fn score_as<E: Env>(
     Ok(scores)
 }
 
-/// The quantities of a target network that `needs` has, without gradient, by the policy as it is now: [`Quantity::TargetLogFlow`] and
-/// [`Quantity::TargetLogExit`]. To be called while the parameters are the target network's
-/// ([`Average::with`](crate::optim::Average::with)); a trainer does so.
+/// Computes the quantities of a target network that are in `needs`, without gradient:
+/// [`Quantity::TargetLogFlow`] and [`Quantity::TargetLogExit`]. It uses the policy's current parameters, so
+/// call it while the policy has the parameters of the target network
+/// ([`Average::with`](crate::optim::Average::with)), as a trainer does.
 ///
 /// # Errors
-/// [`Error::Missing`](crate::Error::Missing) for a policy without state flows and where some state has no exit; [`Error::Shape`](crate::Error::Shape) for state flows that aren't a
-/// flat list; those of the policy.
+/// [`Error::Missing`](crate::Error::Missing) for a policy without state flows and for a state without an
+/// exit; [`Error::Shape`](crate::Error::Shape) for state flows that aren't a flat list; the errors of the
+/// policy.
 pub fn score_target<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
     trajectories: &Trajectories<E>,
     needs: Quantities,
 ) -> Result<Values> {
-    let mut found = Values::default();
-    let (flow, exit) = (needs.has(Quantity::TargetLogFlow), needs.has(Quantity::TargetLogExit));
-    if !flow && !exit {
-        return Ok(found);
+    let mut target = Values::default();
+    let needs_flow = needs.has(Quantity::TargetLogFlow);
+    let needs_exit = needs.has(Quantity::TargetLogExit);
+    if !needs_flow && !needs_exit {
+        return Ok(target);
     }
     tch::no_grad(|| {
         let visited = Visited::new(env, trajectories);
-        let mut wants = if exit { Quantities::PF } else { Quantities::NONE };
-        if flow {
+        let mut wants = if needs_exit { Quantities::PF } else { Quantities::NONE };
+        if needs_flow {
             wants |= Quantity::LogFlow;
         }
         let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
-        if flow {
-            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.alike.grouping.first.len(), SCORING)?;
-            let rows = index_tensor(&visited.alike.grouping.of[..visited.n_rows], flows.device());
-            found.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
+        if needs_flow {
+            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.groups.grouping.first.len(), SCORING)?;
+            let rows = index_tensor(&visited.groups.grouping.of[..visited.n_rows], flows.device());
+            target.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
         }
-        if exit {
+        if needs_exit {
             let pf = evaluation.pf.ok_or_else(no_pf)?;
-            let rows = &visited.alike.grouping.of[..visited.n_rows];
+            let rows = &visited.groups.grouping.of[..visited.n_rows];
             let exits = exits_of(env, &visited, trajectories)?;
-            found.insert(Quantity::TargetLogExit, log_exits(&pf, rows, &exits)?);
+            target.insert(Quantity::TargetLogExit, log_exits(&pf, rows, &exits)?);
         }
-        Ok(found)
+        Ok(target)
     })
 }

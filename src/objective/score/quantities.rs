@@ -1,4 +1,4 @@
-//! The quantities of a batch, one function each.
+//! Functions that compute the quantities of a batch.
 
 use tch::{Device, Kind, Tensor};
 
@@ -14,10 +14,11 @@ use crate::rollout::Trajectories;
 use crate::tensor::{from_host, index_tensor};
 use crate::{Error, Result};
 
-/// From this size on, log-rewards in single precision have gaps of 2^-9 or more.
-const WIDE_FROM: f64 = 16_384.0;
+/// Size of log-rewards from which scores need double precision. In single precision, adjacent numbers of this
+/// size differ by 2^-9 or more.
+const MIN_SIZE_FOR_DOUBLE: f64 = 16_384.0;
 
-/// A batch whose distinct states the policy has evaluated.
+/// A batch of trajectories with the policy's evaluation of its distinct states.
 pub(super) struct EvaluatedBatch<'a, E: Env> {
     env: &'a E,
     reward: &'a dyn Reward<E::States>,
@@ -25,25 +26,26 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
     scoring: Scoring<'a>,
     visited: Visited<'a, E>,
-    /// The actions of all transitions, in the labels of the distinct states.
+    /// The forward actions of all transitions, in the labels of the distinct states.
     actions: E::Actions,
     pf: E::Dist,
     pb: E::Dist,
     prior: Option<E::Dist>,
+    /// Further estimates of the policy, one number per distinct state.
     values: Values,
     raw_log_reward: Vec<f64>,
     log_reward: Vec<f64>,
-    /// log P_F of each transition. All scores have its kind and device.
+    /// log P_F of each transition. All scores have the kind and device of this tensor.
     log_pf: Tensor,
     /// `true` if the log-rewards need double precision.
     is_wide: bool,
 }
 
-/// Computes a quantity.
+/// A function that computes a quantity.
 type Compute<'a, E> = fn(&mut EvaluatedBatch<'a, E>) -> Result<Tensor>;
 
 impl<'a, E: Env> EvaluatedBatch<'a, E> {
-    /// The quantities that an objective may need beside those of every objective, and their functions.
+    /// The optional quantities and the functions that compute them.
     pub(super) const QUANTITIES: [(Quantity, Compute<'a, E>); 9] = [
         (Quantity::LogFlow, |batch| batch.per_state(Quantity::LogFlow)),
         (Quantity::Entropy, Self::entropy),
@@ -56,7 +58,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         (Quantity::NextLogPaths, Self::next_log_paths),
     ];
 
-    /// Evaluates the policy in each distinct state of the trajectories.
+    /// Evaluates the policy in each distinct state of the trajectories, and the reward of each finished
+    /// object.
     pub(super) fn new(
         env: &'a E,
         reward: &'a dyn Reward<E::States>,
@@ -67,14 +70,14 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
         let visited = Visited::new(env, trajectories);
         let all: Vec<usize> = (0..visited.n_rows).collect();
-        let actions = visited.named(Direction::Forward, &all, trajectories.actions().clone())?;
+        let actions = visited.rename(Direction::Forward, &all, trajectories.actions().clone())?;
         let wants = scoring.needs | Quantities::PF | Quantities::PB;
         let Evaluation { pf, pb, prior, values } =
             policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
         let pf = pf.ok_or_else(no_pf)?;
         let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
-        let is_wide = log_reward.iter().any(|value| value.abs() >= WIDE_FROM);
-        let rows = &visited.alike.grouping.of[..visited.n_rows];
+        let is_wide = log_reward.iter().any(|value| value.abs() >= MIN_SIZE_FOR_DOUBLE);
+        let rows = &visited.groups.grouping.of[..visited.n_rows];
         let log_pf = flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?;
         let log_pf = if is_wide { log_pf.to_kind(Kind::Double) } else { log_pf };
         Ok(Self {
@@ -96,13 +99,14 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         })
     }
 
-    /// Returns the scores that every objective may read: log-probabilities, log-rewards and the shape of the batch.
+    /// Returns the scores that every objective may read: log-probabilities, log-rewards and the shape of the
+    /// batch.
     pub(super) fn base_scores(&self) -> Result<Scores> {
         let Self { visited, trajectories, .. } = self;
         let (kind, device) = self.kind_and_device();
         let (inner, after) = visited.inner();
-        let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
-        let log_pb_inner = self.pb.log_prob(&visited.groups(after), &undo)?;
+        let undo = visited.rename(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
+        let log_pb_inner = self.pb.log_prob(&visited.group_of(after), &undo)?;
         let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
         let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
         let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
@@ -124,13 +128,14 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(scores)
     }
 
-    /// Takes the policy's value of each distinct state, and returns it for each transition from the state.
+    /// Returns the policy's estimate for the state before each transition, `[transitions]`. The estimate is
+    /// removed from the batch.
     pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
         let values = self.values.take_flat(quantity, self.n_distinct(), SCORING)?;
         Ok(self.widened(values.index_select(0, &index_tensor(self.rows(), values.device()))))
     }
 
-    /// Returns the flows along all edges of visited states.
+    /// Returns the quantities of flow matching.
     pub(super) fn edge_flows(&self) -> Result<Values> {
         edge_flows(self.env, self.policy, &self.visited, &self.pf, &self.pb, self.trajectories)
     }
@@ -183,7 +188,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(log_prior.detach().to_kind(kind).to_device(device))
     }
 
-    /// log n of the state before each transition. The initial state has one path to it.
+    /// Returns log n of the state before each transition that isn't an exit. It is 0 for the initial state.
     fn log_paths(&mut self) -> Result<Tensor> {
         let (inner, _) = self.visited.inner();
         let mut has_parents = vec![1.0; self.visited.n_rows];
@@ -191,19 +196,19 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
             has_parents[start] = 0.0;
         }
         let has_parents: Vec<f64> = inner.iter().map(|&row| has_parents[row]).collect();
-        let inner = self.visited.groups(inner);
+        let inner = self.visited.group_of(inner);
         let paths = self.paths_of(&inner)?;
         Ok(&paths * from_host(&has_parents, paths.kind(), paths.device()))
     }
 
-    /// log n of the state after each transition.
+    /// Returns log n of the state after each transition that isn't an exit.
     fn next_log_paths(&mut self) -> Result<Tensor> {
         let (_, after) = self.visited.inner();
-        let after = self.visited.groups(after);
+        let after = self.visited.group_of(after);
         self.paths_of(&after)
     }
 
-    /// log n of these distinct states.
+    /// Returns log n of these distinct states.
     fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
         let paths = self.values.take_flat(Quantity::LogPaths, self.n_distinct(), SCORING)?;
         let selected = paths.index_select(0, &index_tensor(groups, paths.device()));
@@ -211,13 +216,13 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(selected)
     }
 
-    /// The distinct state of each transition's state.
+    /// The index of the distinct state before each transition.
     fn rows(&self) -> &[usize] {
-        &self.visited.alike.grouping.of[..self.visited.n_rows]
+        &self.visited.groups.grouping.of[..self.visited.n_rows]
     }
 
     fn n_distinct(&self) -> usize {
-        self.visited.alike.grouping.first.len()
+        self.visited.groups.grouping.first.len()
     }
 
     fn kind_and_device(&self) -> (Kind, Device) {
@@ -229,13 +234,13 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         from_host(values, kind, device)
     }
 
-    /// Converts to double precision if the log-rewards need it.
+    /// Converts a tensor to double precision if the log-rewards need it.
     fn widened(&self, tensor: Tensor) -> Tensor {
         if self.is_wide { tensor.to_kind(Kind::Double) } else { tensor }
     }
 }
 
-/// The exit from the state before each transition.
+/// Returns the exit action of the state before each transition, in the labels of the distinct states.
 pub(super) fn exits_of<E: Env>(
     env: &E,
     visited: &Visited<'_, E>,
@@ -243,9 +248,10 @@ pub(super) fn exits_of<E: Env>(
 ) -> Result<E::Actions> {
     let all: Vec<usize> = (0..visited.n_rows).collect();
     let exits = env.exit_actions(trajectories.states()).ok_or_else(|| Quantity::LogExit.missing(SCORING))?;
-    visited.named(Direction::Forward, &all, exits)
+    visited.rename(Direction::Forward, &all, exits)
 }
 
+/// Returns the log-probability of the exit action of each row.
 pub(super) fn log_exits<D: Distribution>(pf: &D, rows: &[usize], exits: &D::Actions) -> Result<Tensor> {
     let log_exit = pf.log_prob(rows, exits).map_err(|error| match error {
         Error::IllegalAction { .. } | Error::IllegalStep { .. } => Quantity::LogExit.missing(SCORING),

@@ -1,4 +1,5 @@
-//! The rewards of a batch: of finished objects, of partial states, and their changes along steps.
+//! The rewards of a batch: rewards of finished objects, rewards of partial states, and changes of log R along
+//! transitions.
 
 use std::collections::HashMap;
 
@@ -11,22 +12,22 @@ use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
 
-/// Allowed difference between log R and the sum of its changes. Rewards computed by networks are rounded, and such a
-/// difference changes no probability by more than a thousandth.
+/// Allowed difference between log R and the sum of its changes. Rewards computed by networks are rounded, and
+/// a difference of this size changes no probability by more than a thousandth.
 const CHANGE_TOLERANCE: f64 = 1e-3;
 
-/// The same, relative to the largest number: the rounding of sums in single precision.
+/// Further allowed difference, relative to the largest number: the rounding of sums in single precision.
 const CHANGE_ROUNDING: f64 = 1e-6;
 
-/// log R to a power other than 1.
-fn temper(log_rewards: &mut [f64], exponent: f64) {
+/// Multiplies log-rewards by the exponent of R.
+fn apply_exponent(log_rewards: &mut [f64], exponent: f64) {
     if exponent != 1.0 {
         log_rewards.iter_mut().for_each(|log_reward| *log_reward *= exponent);
     }
 }
 
-/// log R of each finished object, and the log-reward for training, by the environment's measure over states. Recorded log-rewards are
-/// reused.
+/// Returns log R of each finished object, and the log-reward for training, which the environment's measure
+/// over states corrects. Recorded log-rewards are reused.
 pub(in crate::objective) fn both_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -35,15 +36,15 @@ pub(in crate::objective) fn both_log_rewards<E: Env>(
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let terminal = trajectories.terminal_states();
     let mut raw = match trajectories.recorded_log_rewards() {
-        Some(known) => known.to_vec(),
+        Some(recorded) => recorded.to_vec(),
         None => log_rewards(reward, terminal, trajectories.conditions())?,
     };
-    temper(&mut raw, exponent);
+    apply_exponent(&mut raw, exponent);
     let corrected = training_log_rewards(env, terminal, raw.clone())?;
     Ok((raw, corrected))
 }
 
-/// log R of the state before each transition, by the same measure as that of finished objects.
+/// Returns log R of the state before each transition, corrected like log R of finished objects.
 pub(in crate::objective) fn partial_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -56,12 +57,13 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
     let partial = reward.partial_log_reward(states, conditions.as_ref())?;
     let mut partial = partial.ok_or_else(no_partial)?;
     check_log_rewards(&partial, states.len())?;
-    temper(&mut partial, exponent);
+    apply_exponent(&mut partial, exponent);
     training_log_rewards(env, states, partial)
 }
 
-/// The change of log R in each step, by the same measure, `[transitions]`; 0 for exits. `raw` and `corrected` are
-/// the log-rewards of the finished objects. Of single transitions no changes add up to a reward.
+/// Returns the change of log R in each transition, corrected like log R, `[transitions]`; 0 for exits. `raw`
+/// and `corrected` are the log-rewards of the finished objects. Changes are checked to add up to log R,
+/// except for single transitions.
 pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -71,8 +73,10 @@ pub(in crate::objective) fn log_reward_changes<E: Env>(
     scoring: &Scoring<'_>,
 ) -> Result<Vec<f64>> {
     let mut change = vec![0.0; visited.n_rows];
-    let of_inner = changes_of_steps(env, reward, visited, scoring.exponent)?;
-    visited.inner().0.iter().zip(of_inner).for_each(|(&row, value)| change[row] = value);
+    let inner_changes = changes_of_steps(env, reward, visited, scoring.exponent)?;
+    for (&row, value) in visited.inner().0.iter().zip(inner_changes) {
+        change[row] = value;
+    }
     match trajectories.conditions() {
         _ if scoring.ahead.is_some() => {}
         None => check_sums(trajectories.offsets(), &env.instances(trajectories.terminal_states()), &change, corrected)?,
@@ -81,7 +85,7 @@ pub(in crate::objective) fn log_reward_changes<E: Env>(
     Ok(change)
 }
 
-/// The change of log R in each step except exits. Equal steps are evaluated once.
+/// Returns the change of log R in each transition except exits. Equal transitions are evaluated once.
 fn changes_of_steps<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -89,31 +93,33 @@ fn changes_of_steps<E: Env>(
     exponent: f64,
 ) -> Result<Vec<f64>> {
     let (inner, after) = visited.inner();
-    let ends = visited.groups(inner).into_iter().zip(visited.groups(after));
-    let (mut known, mut first) = (HashMap::with_capacity(inner.len()), Vec::new());
-    let of: Vec<usize> = ends
-        .enumerate()
-        .map(|(k, ends)| {
-            *known.entry(ends).or_insert_with(|| {
-                first.push(k);
-                first.len() - 1
-            })
-        })
-        .collect();
-    let rows = |of: &[usize]| first.iter().map(|&k| of[k]).collect::<Vec<_>>();
-    let ((before, conditions), (after, _)) = (visited.at(&rows(inner)), visited.at(&rows(after)));
+    let ends = visited.group_of(inner).into_iter().zip(visited.group_of(after));
+    let mut index_by_ends = HashMap::with_capacity(inner.len());
+    // The first transition of each group of equal ones.
+    let mut first = Vec::new();
+    let mut group_of = Vec::with_capacity(inner.len());
+    for (k, ends) in ends.enumerate() {
+        let group = *index_by_ends.entry(ends).or_insert_with(|| {
+            first.push(k);
+            first.len() - 1
+        });
+        group_of.push(group);
+    }
+    let select = |rows: &[usize]| first.iter().map(|&k| rows[k]).collect::<Vec<_>>();
+    let (before, conditions) = visited.at(&select(inner));
+    let (after, _) = visited.at(&select(after));
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
     let mut change = change.ok_or_else(no_partial)?;
     check_log_rewards(&change, before.len())?;
-    temper(&mut change, exponent);
+    apply_exponent(&mut change, exponent);
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
     let (before, after) = (measure(&before)?, measure(&after)?);
     change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
-    Ok(of.into_iter().map(|k| change[k]).collect())
+    Ok(group_of.into_iter().map(|group| change[group]).collect())
 }
 
-/// Checks that changes add up. Without conditions all trajectories of an instance start at the same state, so log R minus the sum of
-/// changes must be the same for all of them.
+/// Checks that changes add up to log R. Without conditions all trajectories of an instance start at the same
+/// state, so log R minus the sum of changes must be the same for all of them.
 fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let tolerance = tolerance(log_rewards.iter().chain(change));
     let mut starts = HashMap::new();
@@ -127,8 +133,9 @@ fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards:
     Ok(())
 }
 
-/// Checks that changes add up under conditions, where each trajectory starts at a log R of its own. It compares the
-/// reward of finished objects as partial states, if the reward has one.
+/// Checks that changes add up to log R if there are conditions, which may give each trajectory another log R
+/// at its start. If the reward has partial rewards, the partial reward of each finished object must be equal
+/// to its reward.
 fn check_ends<S: Rows>(
     reward: &dyn Reward<S>,
     terminal: &S,
@@ -138,14 +145,17 @@ fn check_ends<S: Rows>(
 ) -> Result<()> {
     let Some(mut partial) = reward.partial_log_reward(terminal, Some(conditions))? else { return Ok(()) };
     check_log_rewards(&partial, terminal.len())?;
-    temper(&mut partial, exponent);
+    apply_exponent(&mut partial, exponent);
     let tolerance = tolerance(whole.iter());
-    match (0..whole.len()).find(|&i| (whole[i] - partial[i]).abs() > tolerance) {
-        None => Ok(()),
-        Some(i) => Err(mismatch(i, whole[i], partial[i])),
+    for (i, (&whole, &partial)) in whole.iter().zip(&partial).enumerate() {
+        if (whole - partial).abs() > tolerance {
+            return Err(mismatch(i, whole, partial));
+        }
     }
+    Ok(())
 }
 
+/// Returns the allowed difference of sums of these values.
 fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }
@@ -169,7 +179,7 @@ fn no_partial() -> Error {
 mod tests {
     use super::*;
 
-    /// Sums of large numbers are rounded by more, of either sign.
+    /// Sums of numbers of large size have larger rounding errors.
     #[test]
     fn large_rewards_have_a_larger_tolerance() {
         assert!(tolerance([0.0].iter()) == CHANGE_TOLERANCE);

@@ -5,13 +5,14 @@ use crate::quantity::{Per, Quantity, Values, flat};
 use crate::tensor::{from_host, index_tensor, segment_ids, segment_sum, to_host};
 use crate::{Error, Result};
 
-/// The quantities from which objectives compute their loss. Rows are transitions, trajectory by trajectory.
+/// The quantities that objectives compute their loss from. Rows are transitions, trajectory by trajectory.
 ///
-/// A trajectory visits `s_0 .. s_{n-1}` and leaves the last by the exit action, whose P_B is 1; without an exit action its last
-/// transition leads to the terminal state. Either way the flow behind the last transition is the reward.
+/// A trajectory visits `s_0 .. s_{n-1}`. Its last transition is the exit action, whose P_B is 1; without an
+/// exit action it leads to the terminal state. In both cases the flow after the last transition is the
+/// reward.
 ///
-/// What every objective may read are fields; what only some ask for ([`Objective::needs`](crate::objective::Objective::needs)) is read
-/// by [`need`](Self::need):
+/// Quantities that are always there are fields. Quantities that an objective requested
+/// ([`Objective::needs`](crate::objective::Objective::needs)) are read by [`need`](Self::need):
 ///
 /// ```
 /// use gfn::objective::Scores;
@@ -29,30 +30,33 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug)]
 pub struct Scores {
-    /// The first row of each trajectory, and the number of rows, `[n + 1]`.
+    /// The first row of each trajectory, followed by the number of rows, `[n + 1]`.
     pub offsets: Vec<usize>,
-    /// Transitions that aren't exits, in ascending order.
+    /// The rows of transitions that aren't exits, in ascending order.
     pub inner: Vec<usize>,
     /// log P_F of each transition, `[transitions]`.
     pub log_pf: Tensor,
     /// log P_B of each transition, `[transitions]`; 0 for exits.
     pub log_pb: Tensor,
-    /// log R of each trajectory's terminal state, `[n]`, by the environment's measure over states: with the symmetry correction, and divided
-    /// among the states of one object, if it has either.
+    /// log R of each trajectory's terminal state, `[n]`, for the environment's measure over states: with the
+    /// symmetry correction, and divided among the states of one object, if the environment has either.
     pub log_reward: Tensor,
-    /// log R as the reward says it, `[n]`, for objectives that are relative to a prior, whose own probability has the measure in it. Like
-    /// `log_reward` it is of [R to this step's power](crate::train::TrainerConfig::reward_exponent).
+    /// log R as returned by the reward, `[n]`. Objectives relative to a prior use it, because the prior's
+    /// probability contains the measure already. Like `log_reward` it has the [exponent of R in this
+    /// step](crate::train::TrainerConfig::reward_exponent).
     pub raw_log_reward: Tensor,
-    /// The trajectories' conditions, `[n, C]`.
+    /// The condition of each trajectory, `[n, C]`; `None` without conditions.
     pub conditions: Option<Tensor>,
-    /// The instance of the environment that all trajectories are of; `None` if they are of several.
+    /// The instance of the environment that all trajectories belong to; `None` if they belong to several.
     pub instance: Option<u32>,
-    /// The quantities of the first of several updates on this batch, without gradient; `None` at the first.
+    /// The quantities of the first of several updates on this batch, without gradient; `None` in the first
+    /// update.
     pub old: Option<Values>,
-    /// The number of states that were evaluated, and of those that were visited.
+    /// The number of states that the policy evaluated, and the number of visited states.
     pub distinct: (usize, usize),
-    /// Of [single transitions](crate::objective::score_transitions): the rows that are there for their state alone, the one that the transition
-    /// before leads to; `None` of whole trajectories.
+    /// `true` for each row that was added only for its state, the next state of the row before,
+    /// `[transitions]`; `None` unless these are the scores of [single
+    /// transitions](crate::objective::score_transitions).
     pub(crate) ahead: Option<Vec<bool>>,
     /// All other quantities.
     values: Values,
@@ -70,14 +74,14 @@ impl Scores {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// `true` if there is no trajectory.
+    /// Returns `true` if there is no trajectory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Scores with log-probabilities and rewards alone, all `[transitions]` but `log_reward`, which is `[n]`. The last transition of each
-    /// trajectory is taken for its exit.
+    /// Creates scores from log-probabilities, `[transitions]`, and log-rewards, `[n]`. The last transition of
+    /// each trajectory counts as its exit.
     #[must_use]
     pub fn new(offsets: Vec<usize>, log_pf: Tensor, log_pb: Tensor, log_reward: Tensor) -> Self {
         let n = offsets.last().copied().unwrap_or(0);
@@ -97,7 +101,7 @@ impl Scores {
         }
     }
 
-    /// The tensor of a quantity, if it was asked for.
+    /// Returns the tensor of a quantity; `None` if it wasn't requested.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<&Tensor> {
         match quantity {
@@ -109,18 +113,20 @@ impl Scores {
         }
     }
 
-    /// The same for an objective that can't do without.
+    /// Returns the tensor of a quantity that an objective requires. `needed_by` names the objective in the
+    /// error.
     ///
     /// # Errors
-    /// [`Error::Missing`], which names objective, quantity and what gives it.
+    /// [`Error::Missing`] if the quantity isn't there; the error names the objective, the quantity and the
+    /// setting that provides it.
     pub fn need(&self, quantity: Quantity, needed_by: &'static str) -> Result<&Tensor> {
         self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
     }
 
-    /// Sets a quantity, in place of any before it.
+    /// Sets a quantity, and replaces an earlier value.
     ///
     /// # Errors
-    /// [`Error::Shape`] for anything but a flat list of as many numbers as it is [of](Quantity::per).
+    /// [`Error::Shape`] unless the tensor is a flat list with one number for each item ([`Quantity::per`]).
     pub fn set(&mut self, quantity: Quantity, tensor: Tensor) -> Result<()> {
         let n = match quantity.per() {
             Per::Transition => self.n_transitions(),
@@ -142,17 +148,18 @@ impl Scores {
     /// Sets all quantities of a map.
     ///
     /// # Errors
-    /// As for [`set`](Self::set).
+    /// The errors of [`set`](Self::set). Quantities before the failing one stay set.
     pub fn set_all(&mut self, values: Values) -> Result<()> {
         values.into_iter().try_for_each(|(quantity, tensor)| self.set(quantity, tensor))
     }
 
-    /// Takes a quantity out; log-probabilities and rewards, which every objective may read, stay.
+    /// Removes a quantity and returns its tensor; `None` if it isn't there. Log-probabilities and rewards
+    /// can't be removed.
     pub fn remove(&mut self, quantity: Quantity) -> Option<Tensor> {
         self.values.remove(quantity)
     }
 
-    /// All quantities that there are, each once.
+    /// Iterates over all quantities that are there.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Quantity, &Tensor)> {
         let always = [
             (Quantity::LogPf, &self.log_pf),
@@ -163,10 +170,10 @@ impl Scores {
         always.into_iter().chain(self.values.iter())
     }
 
-    /// The scores of several batches as those of one; `make` turns each whole tensor into what is kept.
+    /// Joins the scores of several batches to the scores of one batch. `make` converts each joined tensor.
     ///
     /// # Errors
-    /// [`Error::Missing`] for no batch at all.
+    /// [`Error::Missing`] if `parts` is empty.
     pub(crate) fn joined(parts: &[Self], make: impl Fn(Quantity, Tensor) -> Tensor) -> Result<Self> {
         let Some(first) = parts.first() else {
             return Err(Error::missing("scores of a whole batch", "a trajectory", "give a batch of at least one"));
@@ -190,7 +197,9 @@ impl Scores {
         Ok(joined)
     }
 
-    /// Equal weights of residuals of transitions, `[transitions]`, that sum to 1; of single transitions, no weight for those behind them.
+    /// Returns equal weights that sum to 1 for the residuals of transitions, `[transitions]`. For scores of
+    /// [single transitions](crate::objective::score_transitions) the rows that were added after them have
+    /// weight 0.
     pub fn mean_weights(&self, of_transitions: &Tensor) -> Tensor {
         let Some(ahead) = &self.ahead else { return mean_weights(of_transitions) };
         let counted: Vec<f64> = ahead.iter().map(|&ahead| if ahead { 0.0 } else { 1.0 }).collect();
@@ -198,13 +207,14 @@ impl Scores {
         from_host(&counted, of_transitions.kind(), of_transitions.device()) / total
     }
 
-    /// The sum of a quantity over the transitions of each trajectory, `[n]`.
+    /// Returns the sum of a quantity over the transitions of each trajectory, `[n]`.
     pub fn sums(&self, of_transitions: &Tensor) -> Tensor {
         segment_sum(of_transitions, &segment_ids(&self.offsets, self.log_pf.device()), self.len())
     }
 
-    /// The value behind each transition, `[transitions]`: the next row's value, and `last`, `[n]`, behind a trajectory's last one. Of
-    /// state flows it is the flow of the state after each transition, with R behind the last.
+    /// Returns the value after each transition, `[transitions]`: the value of the next row, or `last`, `[n]`,
+    /// after the last transition of a trajectory. If `of_transitions` is log F and `last` is log R, this is
+    /// the log flow of the state after each transition.
     pub fn behind(&self, of_transitions: &Tensor, last: &Tensor) -> Tensor {
         let rows = of_transitions.size()[0] as usize;
         let all = Tensor::cat(&[of_transitions.shallow_clone(), last.shallow_clone()], 0);
@@ -215,8 +225,9 @@ impl Scores {
         all.index_select(0, &index_tensor(&next, of_transitions.device()))
     }
 
-    /// `beta log R + sum log prior - sum log P_F` of each trajectory: log importance weights for the posterior that is proportional to
-    /// prior times R^beta, of which [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z.
+    /// Returns `beta log R + sum log prior - sum log P_F` of each trajectory. These are log importance
+    /// weights for the posterior proportional to prior times R^beta;
+    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z from them.
     ///
     /// # Errors
     /// [`Error::Missing`] for scores without [`Quantity::LogPrior`].
@@ -225,9 +236,10 @@ impl Scores {
         Ok(self.weights(prior, &self.raw_log_reward, beta))
     }
 
-    /// Returns the log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`, of which
-    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z. `beta` is only for scores with a prior, whose weights are
-    /// [relative](Self::relative_log_weights) to it.
+    /// Returns the log importance weight of each trajectory, `log R + sum log P_B - sum log P_F`;
+    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z from them. If the scores have a
+    /// prior, the weights are [relative](Self::relative_log_weights) to it, with R to the power `beta`;
+    /// otherwise `beta` has no effect.
     #[must_use]
     pub fn log_weights(&self, beta: f64) -> Vec<f64> {
         match self.get(Quantity::LogPrior) {
@@ -236,20 +248,21 @@ impl Scores {
         }
     }
 
+    /// Returns `beta log_reward + sum (reference - log P_F)` of each trajectory.
     fn weights(&self, reference: &Tensor, log_reward: &Tensor, beta: f64) -> Vec<f64> {
         let [reference, log_pf, log_reward] = [reference, &self.log_pf, log_reward].map(to_host);
         let ratio = |ends: &[usize]| (ends[0]..ends[1]).map(|row| reference[row] - log_pf[row]).sum::<f64>();
         self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()
     }
 
-    /// What a later update on the same batch may want to know of this one.
+    /// Returns the quantities that a later update on the same batch may compare with, without gradient.
     pub(crate) fn to_old(&self) -> Values {
         let differentiated = self.all().filter(|(quantity, _)| quantity.is_differentiated());
         differentiated.map(|(quantity, tensor)| (quantity, tensor.detach())).collect()
     }
 
-    /// Returns the scores without gradients. They share memory with these scores, except for log Z, whose value is given: log Z may share
-    /// memory with a parameter.
+    /// Returns the scores without gradients. They share memory with these scores, except for log Z, which is
+    /// replaced by `log_z`: the original may share memory with a parameter.
     pub(crate) fn detached_with(&self, log_z: Option<&Tensor>) -> Self {
         let mut detached = self.map(Tensor::detach);
         if let Some(log_z) = log_z {
@@ -258,16 +271,17 @@ impl Scores {
         detached
     }
 
-    /// Returns the same scores, which share memory and gradients with these.
+    /// Returns a copy that shares memory and gradients with these scores.
     pub(crate) fn shared(&self) -> Self {
         self.map(Tensor::shallow_clone)
     }
 
-    /// Returns the same scores with a P_B without gradient.
+    /// Returns a copy whose P_B has no gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
         Self { log_pb: self.log_pb.detach(), ..self.shared() }
     }
 
+    /// Returns a copy with `f` applied to each tensor except the conditions.
     fn map(&self, f: impl Fn(&Tensor) -> Tensor) -> Self {
         let each = |values: &Values| values.iter().map(|(quantity, tensor)| (quantity, f(tensor))).collect();
         Self {
@@ -291,15 +305,15 @@ impl Scores {
 mod tests {
     use super::*;
 
-    /// Chunks and replicas may each hold another instance: their batch has none in common.
+    /// Chunks and replicas may have different instances; the joined batch has no common instance then.
     #[test]
-    fn parts_of_one_instance_make_a_batch_of_one() {
+    fn joined_scores_have_an_instance_only_if_all_parts_share_it() {
         let part = |instance| {
-            let one = || Tensor::from_slice(&[1.0]);
-            Scores { instance, ..Scores::new(vec![0, 1], one(), one(), one()) }
+            let tensor = || Tensor::from_slice(&[1.0]);
+            Scores { instance, ..Scores::new(vec![0, 1], tensor(), tensor(), tensor()) }
         };
-        let of = |parts: [Option<u32>; 2]| Scores::joined(&parts.map(part), |_, tensor| tensor).unwrap().instance;
-        assert_eq!(of([Some(1), Some(1)]), Some(1));
-        assert_eq!([of([Some(1), Some(0)]), of([Some(1), None]), of([None, None])], [None; 3]);
+        let common = |parts: [Option<u32>; 2]| Scores::joined(&parts.map(part), |_, tensor| tensor).unwrap().instance;
+        assert_eq!(common([Some(1), Some(1)]), Some(1));
+        assert_eq!([common([Some(1), Some(0)]), common([Some(1), None]), common([None, None])], [None; 3]);
     }
 }

@@ -2,21 +2,22 @@ use tch::Tensor;
 
 use crate::Result;
 use crate::env::{Direction, Env, Rows};
-use crate::rollout::{Alike, Trajectories, alike};
+use crate::rollout::{StateGroups, Trajectories, group_states};
 use crate::tensor::index_tensor;
 
-/// The states of a batch of trajectories, with each distinct one evaluated once.
+/// The visited states of a batch of trajectories, in groups of equal states.
 ///
-/// Rows are the states before each transition, followed by the terminal states of trajectories without an exit action:
-/// only those aren't the state before any transition.
+/// Rows are the states before each transition, followed by the terminal states of trajectories without an
+/// exit action, which aren't the state before any transition.
 pub(in crate::objective) struct Visited<'a, E: Env> {
     env: &'a E,
     states: E::States,
-    pub(in crate::objective) alike: Alike<E::States>,
+    pub(in crate::objective) groups: StateGroups<E::States>,
+    /// The condition of each row, `[rows, C]`.
     pub(in crate::objective) conditions: Option<Tensor>,
     /// The number of transitions.
     pub(in crate::objective) n_rows: usize,
-    /// Transitions that aren't exits, and the row of the state after each.
+    /// The transitions that aren't exits, and the row of the state after each of them.
     inner: (Vec<usize>, Vec<usize>),
     /// The row of each trajectory's terminal state.
     pub(in crate::objective) terminal: Vec<usize>,
@@ -35,50 +36,50 @@ impl<'a, E: Env> Visited<'a, E> {
             states.append(trajectories.terminal_states().select(&without_exit));
         }
         let conditions = row_conditions(trajectories, &without_exit);
-        let alike = alike(env, &states, conditions.is_none());
+        let groups = group_states(env, &states, conditions.is_none());
         let inner: Vec<usize> = (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).collect();
         let after = inner.iter().map(|&t| next[t].unwrap_or_else(|i| terminal[i])).collect();
-        Self { env, states, alike, conditions, n_rows, inner: (inner, after), terminal }
+        Self { env, states, groups, conditions, n_rows, inner: (inner, after), terminal }
     }
 
-    /// The distinct states, which are evaluated.
+    /// The first state of each group: the states that a policy evaluates.
     pub(in crate::objective) fn distinct(&self) -> &E::States {
-        self.alike.distinct(&self.states)
+        self.groups.distinct(&self.states)
     }
 
-    /// The states of rows, and the conditions of their trajectories.
+    /// Returns the states of rows, and the conditions of their trajectories.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
         let conditions = self.conditions.as_ref().map(|c| c.index_select(0, &index_tensor(rows, c.device())));
         (self.states.select(rows), conditions)
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub(in crate::objective) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Transitions that aren't exits, and the row of the state after each.
+    /// The transitions that aren't exits, and the row of the state after each of them.
     pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
         (&self.inner.0, &self.inner.1)
     }
 
-    /// The group of each row, that is, its distinct state.
-    pub(in crate::objective) fn groups(&self, rows: &[usize]) -> Vec<usize> {
-        rows.iter().map(|&row| self.alike.grouping.of[row]).collect()
+    /// Returns the group of each of these rows, an index into the distinct states.
+    pub(in crate::objective) fn group_of(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().map(|&row| self.groups.grouping.of[row]).collect()
     }
 
-    /// Actions of rows, expressed in the labels of their groups' states.
-    pub(in crate::objective) fn named(
+    /// Renames actions of rows from the labels of the row's state to the labels of its group's first state.
+    pub(in crate::objective) fn rename(
         &self,
         direction: Direction,
         rows: &[usize],
         actions: E::Actions,
     ) -> Result<E::Actions> {
-        self.alike.named(self.env, direction, &self.states, rows, actions, false)
+        self.groups.rename_to_representative(self.env, direction, &self.states, rows, actions)
     }
 }
 
-/// The condition of each row: that of its trajectory.
+/// Returns the condition of each row, which is the condition of its trajectory.
 fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Option<Tensor> {
     let conditions = trajectories.conditions()?;
     let mut owner = Vec::with_capacity(trajectories.n_transitions() + extra.len());
@@ -98,7 +99,8 @@ mod tests {
     use crate::rollout::Sampler;
     use crate::tensor::to_host;
 
-    /// One or two is added until the sum is two or more: objects are finished without an exit action, after one step or two.
+    /// An environment in which 1 or 2 is added until the sum is 2 or more. Objects are finished without an
+    /// exit action, after one or two steps.
     struct Sums;
 
     impl VectorRules for Sums {
@@ -137,7 +139,7 @@ mod tests {
             expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));
         }
         assert!((7..12).contains(&expected.len()), "walks of one and of two steps: {} in all", expected.len());
-        // The finished objects, which are the state before no transition, come after all others.
+        // The finished objects come last, because no transition starts at them.
         assert_eq!(visited.terminal, (expected.len()..expected.len() + 6).collect::<Vec<_>>());
         expected.extend([10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
         assert_eq!(to_host(visited.conditions.as_ref().unwrap()), expected);

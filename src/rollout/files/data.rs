@@ -9,7 +9,7 @@ use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_er
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
-/// The format version that is written, and the only one that is read.
+/// The version of the format that is written, and the only version that is read.
 const FORMAT: u32 = 2;
 
 const LAYOUT: FolderKind = FolderKind {
@@ -26,28 +26,30 @@ const LAYOUT: FolderKind = FolderKind {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DataManifest {
-    /// The version of this format.
+    /// The version of the format.
     format: u32,
-    /// The version of this library that wrote it.
+    /// The version of this library that wrote the data set.
     gfn: String,
-    /// The environment's fingerprint.
+    /// The fingerprint of the environment.
     environment: String,
-    /// Number of elements of the container.
+    /// The number of trajectories.
     len: u64,
-    /// Specifications of the tensors in `data.safetensors`.
+    /// The specifications of the tensors in `data.safetensors`.
     tensors: Vec<TensorSpec>,
-    /// Its length in bytes.
+    /// The length of `data.safetensors` in bytes.
     bytes: u64,
+    /// The checksum of the manifest without this field and of `data.safetensors`.
     checksum: String,
 }
 
 impl DataManifest {
+    /// Returns the checksum of the manifest and the data.
     fn digest(&self, data: &[u8], path: &Path) -> Result<String> {
         digest(&Self { checksum: String::new(), ..self.clone() }, data, path)
     }
 }
 
-/// The contents of a data set while it is written or read.
+/// The contents of a data set.
 pub(super) struct DataFile {
     pub(super) tensors: Vec<(String, Tensor)>,
     /// The number of trajectories.
@@ -55,7 +57,7 @@ pub(super) struct DataFile {
 }
 
 impl DataFile {
-    /// Writes the folder and replaces an older data set. On an error the older one is untouched.
+    /// Writes the folder and replaces an older data set. If writing fails, the older data set is untouched.
     pub(super) fn write<E: ReplayEnv>(mut self, env: &E, path: &Path) -> Result<()> {
         LAYOUT.check_target(path)?;
         self.tensors.sort_by(|a, b| a.0.cmp(&b.0));
@@ -73,8 +75,8 @@ impl DataFile {
         LAYOUT.write(path, &data, &manifest)
     }
 
-    /// Reads a data set and makes all checks that don't need its elements: format, environment, length and checksum, in
-    /// this order and before a tensor is created.
+    /// Reads a data set. It first checks format, environment, length and checksum, in this order, and creates
+    /// tensors only if all are right.
     pub(super) fn read<E: ReplayEnv>(env: &E, path: &Path) -> Result<Self> {
         let folder = LAYOUT.resolve(path);
         let (file, text) = LAYOUT.manifest(&folder)?;
@@ -90,9 +92,9 @@ impl DataFile {
             ));
         }
         let (file, data) = LAYOUT.tensors(&folder, manifest.bytes)?;
-        let found = manifest.digest(&data, &file)?;
-        if found != manifest.checksum {
-            let problem = format!("checksum {found}, the manifest says {}", manifest.checksum);
+        let checksum = manifest.digest(&data, &file)?;
+        if checksum != manifest.checksum {
+            let problem = format!("checksum {checksum}, the manifest says {}", manifest.checksum);
             return Err(file_error(&file, problem, LAYOUT.damaged));
         }
         let tensors = deserialise(&data, &file, &LAYOUT)?;
@@ -105,8 +107,8 @@ impl DataFile {
     }
 }
 
-/// An error in the contents of a data set, as an error of the file.
-pub(super) fn refuse(path: &Path, error: &Error) -> Error {
+/// Converts an error in the contents of a data set to an error of the file.
+pub(super) fn contents_error(path: &Path, error: &Error) -> Error {
     file_error(
         path,
         format!("its contents can't be used here ({error})"),
@@ -114,11 +116,12 @@ pub(super) fn refuse(path: &Path, error: &Error) -> Error {
     )
 }
 
-/// An error for a data set of another length than its manifest says.
-pub(super) fn other_len(path: &Path, found: usize, expected: usize) -> Error {
-    file_error(path, format!("{found} elements, the manifest says {expected}"), LAYOUT.damaged)
+/// Returns the error for a data set whose length differs from its manifest.
+pub(super) fn length_error(path: &Path, len: usize, expected: usize) -> Error {
+    file_error(path, format!("{len} elements, the manifest says {expected}"), LAYOUT.damaged)
 }
 
+/// Returns the specification of each tensor.
 fn specs(tensors: &[(String, Tensor)]) -> Vec<TensorSpec> {
     let spec = |(name, tensor): &(String, Tensor)| {
         Some(TensorSpec { name: name.clone(), shape: tensor.size(), kind: TensorKind::of(tensor)? })

@@ -2,20 +2,20 @@ use crate::Result;
 use crate::env::{Direction, DiscreteEnv, Slots};
 use crate::io::Hash;
 
-/// Most steps on either of the two paths.
+/// Maximum number of steps of each path.
 const MAX_STEPS: usize = 1000;
-/// Instances that are looked at.
+/// Maximum number of instances that the hash covers.
 const MAX_INSTANCES: u32 = 16;
 
-/// A hash that distinguishes environments whose actions mean different things. It covers the legal slots, in both
-/// directions, of every state on two paths of the first instances: one takes the first legal action each time, the other the last one except
-/// the exit.
+/// Returns a hash that differs between environments whose actions have different meanings. It covers the
+/// legal slots, in both directions, of every state on two paths in each of the first instances. The first
+/// path takes the first legal action each time, the second path the last legal action except the exit.
 ///
-/// Environments that agree on those may still differ, so every action of a file is checked as well.
+/// Different environments may have the same hash, so every action of a file is checked, too.
 pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
     let mut hash = Hash::new();
     let first = 0..env.n_instances().clamp(1, MAX_INSTANCES);
-    for (instance, from_the_end) in first.flat_map(|instance| [(instance, false), (instance, true)]) {
+    for (instance, takes_last) in first.flat_map(|instance| [(instance, false), (instance, true)]) {
         let mut states = env.initial(&[instance]);
         for _ in 0..MAX_STEPS {
             for direction in [Direction::Forward, Direction::Backward] {
@@ -31,7 +31,7 @@ pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
             if masks.has_exit {
                 slots.retain(|&slot| slot as usize + 1 != masks.legal.len());
             }
-            let Some(&slot) = (if from_the_end { slots.last() } else { slots.first() }) else { break };
+            let Some(&slot) = (if takes_last { slots.last() } else { slots.first() }) else { break };
             if env.step(Direction::Forward, &mut states, &Slots(vec![slot]))?.done[0] {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Data sets: trajectories in files, with every action checked when they are read.
+//! Data sets: files of trajectories. Every action is checked when a data set is loaded.
 
 mod data;
 mod fingerprint;

@@ -1,10 +1,10 @@
-//! Saving and loading of trajectories.
+//! Saving and loading trajectories.
 
 use std::path::Path;
 
 use tch::Tensor;
 
-use super::data::{DataFile, other_len, refuse};
+use super::data::{DataFile, contents_error, length_error};
 use super::walk_tensors::{ReadWalks, read_walks, write_walks};
 use crate::Result;
 use crate::condition::Conditions;
@@ -14,7 +14,7 @@ use crate::rollout::{ReplayEnv, Trajectories};
 const CONDITIONS: &str = "conditions";
 const LOG_REWARDS: &str = "log_rewards";
 
-/// Adds conditions to a file's tensors.
+/// Adds conditions, if there are any, to the tensors of a file.
 pub(crate) fn with_conditions(
     mut tensors: Vec<(String, Tensor)>,
     conditions: Option<&Tensor>,
@@ -23,25 +23,27 @@ pub(crate) fn with_conditions(
     tensors
 }
 
-/// The conditions of `n` elements in a file, if it has any.
+/// Returns the conditions of `n` elements in a file, if the file has any.
 pub(crate) fn conditions_of(named: &Named<'_>, n: usize) -> Result<Option<Conditions>> {
     let Some(tensor) = named.get(CONDITIONS) else { return Ok(None) };
-    let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
-    if float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+    let is_float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
+    if is_float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
         return Err(malformed(CONDITIONS));
     }
     Conditions::checked(tensor.shallow_clone(), n).map(Some)
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// Saves the trajectories as a data set, with their conditions and recorded log-rewards, if they have any.
+    /// Saves the trajectories as a data set, with their conditions and recorded log-rewards, if they have
+    /// any.
     ///
-    /// A data set is a folder of two files. `data.safetensors` holds `actions` (in discrete environments slots, as i64;
-    /// trajectory by trajectory, exits included) and, as i64, `offsets` `[n + 1]`; `conditions` `[n, C]`; `log_rewards`
-    /// `[n]` in f64. States aren't saved, because the actions determine them. `manifest.json` has the version of the
-    /// format, a fingerprint of the environment, the number of elements, the tensors' names,
-    /// shapes and kinds, and the length and the checksum of the other file. The folder is written beside an older one
-    /// and swapped with it: a reader of the path sees either the old data set or the new one.
+    /// A data set is a folder of two files. `data.safetensors` holds `actions`, trajectory by trajectory with
+    /// exits (slots as i64 in discrete environments); `offsets`, `[n + 1]`, as i64; `conditions`, `[n, C]`;
+    /// and `log_rewards`, `[n]`, as f64. States aren't saved, because the actions determine them.
+    /// `manifest.json` holds the version of the format, a fingerprint of the environment, the number of
+    /// trajectories, the names, shapes and kinds of the tensors, and the length and the checksum of the other
+    /// file. A new folder is written beside an older one and then replaces it, so a reader always gets a
+    /// complete data set.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Sampler, Trajectories}, examples::Chain, Rng};
@@ -57,40 +59,43 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if something that isn't a data set has the same path, or if writing fails; those of
-    /// [`walks`](Self::walks).
+    /// [`Error::File`](crate::Error::File) if something that isn't a data set has the same path, or if
+    /// writing fails; the errors of [`walks`](Self::walks).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
-        let walked = self.walks(env)?;
-        let mut tensors =
-            with_conditions(write_walks(env, &walked.terminal, &walked.actions, &walked.offsets), self.conditions());
-        tensors.extend(self.log_rewards.as_deref().map(|known| (LOG_REWARDS.to_owned(), Tensor::from_slice(known))));
+        let walks = self.walks(env)?;
+        let tensors = write_walks(env, &walks.terminal, &walks.actions, &walks.offsets);
+        let mut tensors = with_conditions(tensors, self.conditions());
+        if let Some(log_rewards) = &self.log_rewards {
+            tensors.push((LOG_REWARDS.to_owned(), Tensor::from_slice(log_rewards)));
+        }
         DataFile { tensors, len: self.len() }.write(env, path.as_ref())
     }
 
-    /// Loads trajectories from a data set: they are replayed step by step from the initial state, and every action is
-    /// checked.
+    /// Loads trajectories from a data set. They are replayed step by step from the initial state, and every
+    /// action is checked.
     ///
-    /// Up to isomorphism they are isomorphic to the saved ones, with nodes labelled in the order of insertion.
-    /// Conditions are on the host.
+    /// In an environment up to isomorphism the states are isomorphic to the saved ones, with nodes labelled
+    /// in the order of insertion. Conditions are on the host.
     ///
-    /// Loading takes memory for one state per action and trajectory, even if the file is small. For a file of unknown
-    /// origin, compare `len` in its `manifest.json` with the memory first.
+    /// Loading needs memory for one state per action and trajectory, even if the file is small. If the origin
+    /// of a file is unknown, compare `len` in its `manifest.json` with the available memory first.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) for a data set that is damaged, truncated, of another version or environment, or that
-    /// has an action that isn't legal in its state. Sizes are checked before anything is read or allocated.
+    /// [`Error::File`](crate::Error::File) for a data set that is damaged, truncated, or of another version
+    /// or environment, and for an action that isn't legal in its state. Sizes are checked before anything is
+    /// read or allocated.
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = DataFile::read(env, path)?;
-        let out = Self::read(env, &Named(&file.tensors)).map_err(|error| refuse(path, &error))?;
-        if out.len() == file.len { Ok(out) } else { Err(other_len(path, out.len(), file.len)) }
+        let out = Self::read(env, &Named(&file.tensors)).map_err(|error| contents_error(path, &error))?;
+        if out.len() == file.len { Ok(out) } else { Err(length_error(path, out.len(), file.len)) }
     }
 
     fn read(env: &E, named: &Named<'_>) -> Result<Self> {
         let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
         let n = offsets.len() - 1;
         let mut out = match n {
-            0 => Self::first_ways(env, &env.initial(&[]))?,
+            0 => Self::default_paths(env, &env.initial(&[]))?,
             _ => Self::replay_of(env, &instances, &actions, &offsets)?,
         };
         out.conditions = conditions_of(named, n)?;

@@ -1,4 +1,4 @@
-//! Walks as named tensors.
+//! Conversion between walks and named tensors.
 
 use tch::Tensor;
 
@@ -7,19 +7,21 @@ use crate::env::{Rows, check_instances};
 use crate::io::{Named, malformed};
 use crate::rollout::ReplayEnv;
 
-/// The instance of each walk; only written where there are several.
+/// The tensor of each walk's instance; only written if the environment has several instances.
 const INSTANCES: &str = "instances";
 
-/// What [`read_walks`] reads.
+/// Walks without their states, as [`read_walks`] returns them.
 pub(crate) struct ReadWalks<A> {
+    /// The forward actions, walk by walk.
     pub(crate) actions: A,
-    /// Where each walk starts among the actions, and their number.
+    /// The index of the first action of each walk, followed by the number of actions, `[n + 1]`.
     pub(crate) offsets: Vec<usize>,
     /// The instance of each walk.
     pub(crate) instances: Vec<u32>,
 }
 
-/// Reads `actions`, the `offsets` that divide them into walks, and the instances of these.
+/// Reads the actions of walks, the offsets that divide them into walks, and the instance of each walk, and
+/// checks them.
 pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<ReadWalks<E::Actions>> {
     let actions = env.read_actions(named.get("actions").ok_or_else(|| malformed("actions"))?)?;
     let offsets = named.ints("offsets")?.into_iter().map(usize::try_from);
@@ -39,7 +41,8 @@ pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<Rea
     Ok(ReadWalks { actions, offsets, instances })
 }
 
-/// Walks to (or through) these states as tensors, in the form that [`read_walks`] reads.
+/// Converts walks to tensors that [`read_walks`] can read. `states` are states of the walks, one each, from
+/// which their instances are determined.
 pub(crate) fn write_walks<E: ReplayEnv>(
     env: &E,
     states: &E::States,

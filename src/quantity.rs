@@ -34,11 +34,9 @@ pub enum Quantity {
     LogPf,
     /// log P_B of each transition, 0 for exits. In a request to a policy it stands for the distribution P_B.
     LogPb,
-    /// log P_B of each transition, by a learned P_B. A policy with a fixed P_B is refused, because it would
-    /// learn nothing.
+    /// log P_B of each transition, by a learned P_B. A policy with a fixed P_B is refused.
     LearnedLogPb,
-    /// log R of each finished object, for the environment's measure over states: corrected for symmetry if
-    /// the environment needs it.
+    /// log R of each finished object, corrected for symmetry if the environment needs it.
     LogReward,
     /// log R of each finished object as returned by the reward, without correction.
     RawLogReward,
@@ -52,13 +50,11 @@ pub enum Quantity {
     Entropy,
     /// log R of each state, finished or not, corrected like log R of finished objects.
     StateLogReward,
-    /// log R(s') - log R(s) of each transition, corrected like log R; 0 for exits. The difference is computed
-    /// in double precision, so large log-rewards don't cause rounding errors.
+    /// log R(s') - log R(s) of each transition, corrected like log R, in double precision; 0 for exits.
     LogRewardChange,
     /// The log-probability of each transition under a prior policy, without gradient.
     LogPrior,
-    /// log n(s) of the state before each transition that isn't an exit. n(s) is the number of paths from the
-    /// initial state to s, so log n is 0 at the initial state.
+    /// log n(s) of the state before each transition that isn't an exit; n(s) is the number of paths to s.
     LogPaths,
     /// log n(s') of the state after each transition that isn't an exit.
     NextLogPaths,
@@ -68,12 +64,10 @@ pub enum Quantity {
     LogOutflow,
     /// The log of the flow out of each trajectory's initial state, an estimate of log Z.
     LogInitialFlow,
-    /// The log of the flow through the end of each trajectory: along the exit, or into the terminal state if
-    /// there is no exit.
+    /// The log of the flow through the end of each trajectory: along the exit, or else into the terminal state.
     LogTerminalFlow,
-    /// An intrinsic reward of each transition, for novelty. It is not negative and has no gradient; it is 0
-    /// for exits, which lead to no new state. A companion of the trainer provides it (`Intrinsic` in the
-    /// package `gfn-extras`).
+    /// An intrinsic reward of each transition, for novelty: not negative, without gradient, 0 for exits.
+    /// A companion of the trainer provides it (`Intrinsic` in the package `gfn-extras`).
     IntrinsicEdge,
     /// An intrinsic reward of each finished object, not negative and without gradient.
     IntrinsicTerminal,
@@ -82,8 +76,7 @@ pub enum Quantity {
     TargetLogFlow,
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,
-    /// A custom quantity with this name, one number per state. A policy provides it in
-    /// [`Evaluation::values`](crate::policy::Evaluation::values).
+    /// A custom quantity of this name, one number per state ([`Evaluation::values`](crate::policy::Evaluation::values)).
     Own(&'static str),
 }
 
@@ -95,8 +88,7 @@ pub enum Per {
     Transition,
     /// Each transition that isn't an exit, `[inner]`.
     InnerTransition,
-    /// Each visited state except the initial one, trajectory by trajectory: the states in which flows must
-    /// balance.
+    /// Each visited state except the initial one, trajectory by trajectory: there flows must balance.
     BalancedState,
     /// Each trajectory, `[n]`.
     Trajectory,
@@ -115,8 +107,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the error for a quantity that `needed_by`, an objective for example, requires and that isn't
-    /// there. Its message names both, and the setting that provides the quantity.
+    /// Returns the error for a missing quantity. It names `needed_by` (an objective) and the setting that provides it.
     ///
     /// ```
     /// use gfn::objective::Quantity;
@@ -329,12 +320,10 @@ impl Values {
         self.0.get(&quantity)
     }
 
-    /// Returns the tensor of a quantity that an objective requires. `needed_by` names the objective in the
-    /// error.
+    /// Returns the tensor of a quantity that `needed_by`, an objective, requires.
     ///
     /// # Errors
-    /// [`Error::Missing`] if the quantity isn't there; the error names the objective, the quantity and the
-    /// setting that provides it.
+    /// [`Error::Missing`], as [`Quantity::missing`] describes it.
     pub fn need(&self, quantity: Quantity, needed_by: &'static str) -> Result<&Tensor> {
         self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
     }
@@ -370,8 +359,7 @@ impl IntoIterator for Values {
     }
 }
 
-/// Checks that a tensor is a flat list of `n` numbers, and returns it. A column would silently be broadcast
-/// against other tensors.
+/// Checks that a tensor is a flat list of `n` numbers: a column would silently be broadcast.
 pub(crate) fn flat(quantity: Quantity, tensor: Tensor, n: usize) -> Result<Tensor> {
     if tensor.size()[..] == [n as i64] {
         return Ok(tensor);
@@ -402,9 +390,11 @@ mod tests {
     #[test]
     fn a_set_that_is_too_large_is_refused() {
         const NAMES: [&str; 17] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
-        let set_of =
-            |names: &[&'static str]| names.iter().fold(Quantities::NONE, |set, &name| set | Quantity::Own(name));
-        assert!(set_of(&NAMES[..16]).check().is_ok());
-        assert!(set_of(&NAMES).check().is_err());
+        let mut set = Quantities::NONE;
+        for name in &NAMES[..16] {
+            set = set | Quantity::Own(name);
+        }
+        assert!(set.check().is_ok());
+        assert!((set | Quantity::Own(NAMES[16])).check().is_err());
     }
 }

@@ -679,7 +679,7 @@ REFUSED = {
     ("Conditioning", "n_rewards"): "the distribution of preferences",
     ("Exploration", "noise"): "noise is 1",
     ("Exploration", "max_steps"): "did not end within 1 steps",
-    ("Conditions", "width"): "an array of shape [32, 1]: expected [32, 2]",
+    ("Conditions", "width"): "conditions(n, rng) gave an array of shape",
     ("Trainer", "conditions"): "takes 2 positional arguments but 3 were given",
     ("Trainer", "device"): "device cuda:99",
 }

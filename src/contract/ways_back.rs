@@ -120,10 +120,25 @@ impl<E: EnumerableEnv> Search<E> {
                 }
             }
         }
+        let n_cyclic = n_parents.iter().filter(|&&n| n > 0).count();
+        if stuck.is_none() && n_cyclic == 0 {
+            return Ok(());
+        }
+        // States from which some backward trajectory comes to the initial state.
+        let mut leads_back = is_initial.clone();
+        let mut open: Vec<usize> = (0..n).filter(|&state| is_initial[state]).collect();
+        while let Some(parent) = open.pop() {
+            for &child in &children[parent] {
+                if !std::mem::replace(&mut leads_back[child], true) {
+                    open.push(child);
+                }
+            }
+        }
         let why = if stuck.is_some() { NO_MOVE } else { "from which backward moves lead round and round" };
         let mut found_first = (self.n_examined..n).chain(0..self.n_examined);
-        let Some(state) = stuck.or_else(|| found_first.find(|&state| n_parents[state] > 0)) else {
-            return Ok(());
+        let Some(state) = stuck.or_else(|| found_first.find(|&state| !leads_back[state])) else {
+            let detail = format!("{n_cyclic} of {n} states lie on or behind a cycle");
+            return Err(Error::contract("no sequence of forward moves leads back to where it was", detail));
         };
         let by = self.moves.iter().find(|&&(_, parent, _)| parent as usize == state);
         let from = by.map(|&(child, _, slot)| (&self.states, child as usize, slot));

@@ -25,7 +25,10 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
             format!("{state} has a legal move or the exit if it is asked about alone, and none in a batch"),
         );
     }
-    Error::contract(rule, format!("the rules leave {state} without any move and without the exit"))
+    Error::contract(
+        rule,
+        format!("the rules leave {state} without any move and without the exit: it has no legal forward action"),
+    )
 }
 
 /// A move and its state in words.

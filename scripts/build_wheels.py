@@ -32,7 +32,7 @@ PLATFORM = "manylinux_2_28"
 SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
 SMOKE = """
 import gfn_rs as gfn
-trainer = gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, lr_scale=gfn.Constant(1.0)).fit(10)
+trainer = gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, adam=gfn.Adam(schedule=None)).fit(10)
 assert 0.0 <= trainer.exact().tv <= 1.0
 """
 

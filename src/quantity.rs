@@ -392,7 +392,7 @@ mod tests {
         const NAMES: [&str; 17] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
         let mut set = Quantities::NONE;
         for name in &NAMES[..16] {
-            set = set | Quantity::Own(name);
+            set |= Quantity::Own(name);
         }
         assert!(set.check().is_ok());
         assert!((set | Quantity::Own(NAMES[16])).check().is_err());

@@ -1,5 +1,7 @@
 """What a trainer was made with can be read, and setting it is refused, as it would do nothing."""
 
+import copy
+import pickle
 import warnings
 
 import gfn_rs as gfn
@@ -75,3 +77,12 @@ def test_subclasses_have_attributes_of_their_own():
     assert (it.before, it.after, it.counted) == (1, 3, 1) and repr(it).startswith("Mine(")
     with pytest.raises(AttributeError, match="adam"):
         it.adam = gfn.Adam()
+
+
+def test_copies_of_the_default_exploration_are_the_default():
+    for copied in (copy.deepcopy(gfn.Exploration(exit_bias=1.0)), pickle.loads(pickle.dumps(gfn.Exploration(exit_bias=1.0)))):
+        assert copied == gfn.Exploration(exit_bias=1.0) and copied.epsilon is gfn.EPSILON
+        # An explicit share is refused here, and the default isn't.
+        gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=8), gfn.PolicyGradient(), exploration=copied)
+    explicit = copy.deepcopy(gfn.Exploration(epsilon=gfn.Linear(0.2, 0.1, 10)))
+    assert explicit.epsilon == gfn.Linear(0.2, 0.1, 10)

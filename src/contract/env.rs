@@ -177,18 +177,19 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
     Ok(())
 }
 
-/// Checks that the states of one object are as many as the measure says, each listed once, and the same for
-/// all of them.
+/// Checks `forms`: their number equals the multiplicity, none is listed twice, and all have the same
+/// multiplicity.
 fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
     let fail = |row, what| {
-        let law = "`log_multiplicity` is the log of the number of `forms`: different states, the asked one among them";
+        let law =
+            "`log_multiplicity` is the log of the number of `forms`: different states that include the state itself";
         Err(Error::contract(law, format!("{} {what}", describe_state(env, states, row))))
     };
     let logs = env.symmetry().log_multiplicity(states)?.unwrap_or_else(|| vec![0.0; states.len()]);
     let Some(Forms { states: forms, offsets }) = env.symmetry().forms(states)? else {
         return match logs.iter().position(|log| *log != 0.0) {
             None => Ok(()),
-            Some(row) => fail(row, "is counted among several states of one object, and alone among its forms"),
+            Some(row) => fail(row, "has a multiplicity above 1, and `forms` lists only the state itself"),
         };
     };
     let state_keys = env.keys(states);

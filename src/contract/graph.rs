@@ -26,7 +26,7 @@ const MAX_LABELLINGS: usize = 8;
 /// [`Budget::watch`].
 pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Result<Coverage> {
     let visited = visited_states(env, &budget, rng)?;
-    check_starts_apart(env)?;
+    check_starts_apart(env, &budget)?;
     check_instances_apart(env, visited.graphs())?;
     let visited = select_examined(env, visited, &budget);
     let mut labels = rng.clone();
@@ -82,7 +82,7 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
         let masks = env.masks(direction, &both);
         for row in 0..n {
             for (from, to, back) in [(row, n + row, true), (n + row, row, false)] {
-                let apart = masks.n_legal(from).div_ceil(max_moves).max(1);
+                let apart = masks.n_legal(from).div_ceil(max_moves.max(1)).max(1);
                 let legal: Vec<u32> = masks.legal_slots(from).step_by(apart).collect();
                 let twins = vec![n + row; legal.len()];
                 let renamed =
@@ -91,7 +91,7 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
                     continue;
                 };
                 let detail = format!(
-                    "{} is legal; in the same under other labels it isn't: {}",
+                    "{} is legal, and in the relabelled graph the same move isn't: {}",
                     describe_move(env, direction, &both, from, legal[k]),
                     describe_move(env, direction, &both, to, renamed.0[k])
                 );
@@ -145,7 +145,7 @@ fn check_instances_apart(env: &GraphEnv, graphs: &[GraphState]) -> Result<()> {
 /// Checks for the first 128 instances that no instance leads to the initial graph of another. Short walks
 /// hardly find that in large graphs. A graph that contains an instance's initial graph, and can be walked
 /// back to it, is a state of that instance.
-fn check_starts_apart(env: &GraphEnv) -> Result<()> {
+fn check_starts_apart(env: &GraphEnv, budget: &Budget<'_>) -> Result<()> {
     const INSTANCES: usize = 128;
     const WALKS_BACK: usize = 8;
     let rng = &mut Rng::seeded(0);
@@ -156,7 +156,7 @@ fn check_starts_apart(env: &GraphEnv) -> Result<()> {
         }
         let state = GraphStates::from(vec![other.clone().with_instance(one.instance())]);
         let goes_back = env.is_initial(&state)[0] || env.masks(Direction::Backward, &state).n_legal(0) > 0;
-        if goes_back && (0..WALKS_BACK).any(|_| walk_back(env, state.clone(), rng).is_ok()) {
+        if goes_back && (0..WALKS_BACK).any(|_| walk_back(env, state.clone(), budget, rng).is_ok()) {
             return Err(not_apart(one.instance(), other.instance(), other));
         }
     }

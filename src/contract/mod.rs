@@ -1,9 +1,10 @@
 //! The laws of environments, action types, policies and rewards.
 //!
 //! A violation trains a wrong distribution, mostly without any other error. Each law is written once. A
-//! trainer checks samples ([`Budget::quick`]) before its first step; policies and rewards again
-//! after ten and a hundred steps. Authors check all that random walks visit ([`Budget::thorough`]) in their
-//! tests.
+//! trainer checks samples ([`Budget::quick`]) before its first step, and checks policies and rewards again
+//! after ten and a hundred steps. It checks the laws of graph environments and of environments over vectors;
+//! any other environment may override [`TrainEnv::check_laws`](crate::train::TrainEnv::check_laws). Authors
+//! check all that random walks visit ([`Budget::thorough`]) in their tests.
 //!
 //! | law | what it guards against | checked by |
 //! |---|---|---|
@@ -12,19 +13,19 @@
 //! | exactly the initial state has no backward move; `is_initial` names it | backward trajectories that end elsewhere | [`check_env`] |
 //! | an unfinished state has a move or the exit | roll-outs that get stuck | [`check_env`] |
 //! | `exit`, `done`, `exit_actions` agree with the masks | wrong terminal states | [`check_env`] |
-//! | a move changes the state; its reverse is legal, restores the state, and is reversed by the move | a P_B of other transitions | [`check_env`] |
+//! | a move changes the state; its reverse is legal, restores the state, and is reversed by the move | a P_B of transitions that don't exist | [`check_env`] |
 //! | backward moves are legal, and redone by their reverses | reward mass on moves that are never made | [`check_env`] |
 //! | backward moves lead to the initial state | reward mass that P_B leaks | [`check_env`] |
 //! | moves lead in no cycle | flows that aren't defined | [`check_env`] |
 //! | N_forward \|Aut(child)\| = N_backward \|Aut(parent)\| | wrong corrections for symmetry | [`check_env`] |
 //! | `child_keys` are the keys of children (thorough) | wrong exact distributions | [`check_env`] |
 //! | `forms` are as many as `log_multiplicity` counts (thorough) | objects counted several times | [`check_env`] |
-//! | settings are possible, graphs keep to the schema | slots or attributes that networks can't encode | [`check_graph_env`] |
+//! | graphs keep to the schema | slots or attributes that networks can't encode | [`check_graph_env`] |
 //! | no two instances lead to the same graph | flows of two instances in one state | [`check_graph_env`] |
 //! | a removed part of the initial graph doesn't come back | graphs without a way back | [`check_graph_env`] |
 //! | moves are at nodes that `GraphRules::reduced` keeps | logits of nodes that are left out | [`check_graph_env`] |
 //! | backward masks by type are those that derivation finds | reward mass on moves that are never made | [`check_graph_env`] |
-//! | up to isomorphism legality doesn't depend on labels | states that are no classes | [`check_graph_env`] |
+//! | up to isomorphism legality doesn't depend on labels | isomorphic graphs with different moves | [`check_graph_env`] |
 //! | `GraphRules::is_reachable` holds for graphs that are built | missing backward moves | [`check_graph_env`] |
 //! | slots encode moves; moves and reverses undo each other; `removed_nodes` lists nodes in order | broken action types, on graphs of your choice | [`check_action_type`] |
 //! | a policy evaluates each state by itself | batch normalisation, dropout | [`check_policy`] |
@@ -71,27 +72,28 @@ pub struct Budget<'a> {
     /// The largest number of states that are examined: 48 if quick. A reward, which may be slow, is evaluated
     /// again for a third as many objects.
     pub states: usize,
-    /// The largest number of moves per state and direction that are made and undone: 3 if quick.
+    /// The largest number of moves per state and direction that are made and undone: 3 if quick. Only `usize::MAX`
+    /// (thorough) also checks `child_keys` and `forms`, and follows backward moves.
     pub moves: usize,
-    /// The largest number of mask entries: more end the walks after two steps, and leave eight states to
-    /// examine. 2^19 if quick.
+    /// The largest number of mask entries, 2^19 if quick. Beyond it walks end, after at least two steps, and fewer
+    /// states are examined, but at least eight.
     pub entries: usize,
     /// The largest number of states from which all backward moves are followed. From more, backward walks are
     /// sampled. 0 if quick, 5,000 if thorough.
     pub followed: usize,
-    /// A function that is called after every few hundred states and may end the check by an error, for
-    /// instance if a user interrupts it.
+    /// A function that is called after every few hundred states of the checks of environments and policies. It may
+    /// end the check by an error, for instance if a user interrupts it.
     pub watch: Option<&'a dyn Fn() -> Result<()>>,
 }
 
 impl<'a> Budget<'a> {
-    /// Samples: what a trainer checks before its first step.
+    /// Returns the budget of a trainer's check before its first step.
     #[must_use]
     pub fn quick() -> Self {
         Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, watch: None }
     }
 
-    /// Everything that 100 random walks visit, for tests.
+    /// Returns the budget for tests: all states and moves that 100 random walks visit.
     #[must_use]
     pub fn thorough() -> Self {
         let all = usize::MAX;

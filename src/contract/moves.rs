@@ -41,7 +41,7 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
             let n_legal = masks.n_legal(row);
             is_whole.push(n_legal <= budget.moves || rows.len() + n_legal <= budget.total_moves());
             let apart = if is_whole[row] { 1 } else { n_legal.div_ceil(budget.moves.max(1)) };
-            // Neighbouring states make other moves.
+            // The selection is shifted from state to state, so that different moves are made.
             for slot in masks.legal_slots(row).skip(row % apart).step_by(apart) {
                 rows.push(row);
                 slots.0.push(slot);

@@ -103,7 +103,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         self.compare(law, values, &self.log_probs(&renamed, 0)?, words)
     }
 
-    /// Checks that the policy's form on the host, which roll-outs use, gives the policy's own values.
+    /// Checks that `Policy::on_host`, which roll-outs use, returns the same log-probabilities as `evaluate`.
     fn check_host(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
         // Only roll-outs without conditions are made on the host, and none by a prior.
         if self.conditions.is_some() || self.part == Quantity::LogPrior {
@@ -134,6 +134,9 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     }
 }
 
+/// The smallest limit on the steps of the walks on whose states policies are compared.
+const MIN_STEPS: usize = 64;
+
 /// Returns states of random walks with the forward actions taken there, and states with the backward actions
 /// that undo the last step.
 fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<[StateActions<E>; 2]> {
@@ -141,7 +144,7 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
     let none = || StateActions::<E> { states: env.initial(&[]), actions: env.no_actions() };
     let [mut forward, mut backward] = [none(), none()];
     let mut states = env.initial(&draw_instances(env, budget.walks, rng));
-    for _ in 0..budget.steps {
+    for _ in 0..budget.steps.max(MIN_STEPS) {
         if states.is_empty() {
             break;
         }
@@ -186,7 +189,8 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
 /// equivariant if labels mean nothing, and samples from the distribution that is trained. Conditions are
 /// drawn from `conditions`.
 ///
-/// Returns false without a check if the policy needs conditions and there is no source.
+/// Returns `false` without a check if there is no source of conditions and the policy can't be evaluated without
+/// one: [`Error::Missing`] or [`Error::Shape`]. A trainer evaluates it in its first step.
 ///
 /// ```
 /// use gfn::{contract::{Budget, check_policy}, examples::Chain, policy::UniformPolicy, Rng};

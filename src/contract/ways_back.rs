@@ -11,8 +11,11 @@ use crate::{Error, Result, Rng};
 
 /// The number of backward walks that are sampled from each examined state; 1 if the budget is limited.
 const WALKS_BACK: usize = 4;
-/// The largest number of steps of a backward walk.
+/// The largest number of steps of a backward walk, and of one under a limited budget.
 const MAX_STEPS: usize = 100_000;
+const MAX_QUICK_STEPS: usize = 10_000;
+/// The number of steps of a backward walk between two calls of [`Budget::watch`].
+const WATCH_INTERVAL: usize = 256;
 const NO_MOVE: &str = "which isn't the initial state and has no legal backward move";
 
 /// The part of a state space that a check examined.
@@ -75,7 +78,7 @@ impl<E: EnumerableEnv> Search<E> {
 
     /// Follows backward moves until no state is new, or samples backward walks if there are too many states.
     pub(super) fn finish(mut self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
-        while self.states.len() <= budget.followed {
+        while budget.is_complete() && self.states.len() <= budget.followed {
             if self.done == self.states.len() {
                 self.check_ends(env)?;
                 return Ok(WaysBack::All { states: self.states.len() });
@@ -93,7 +96,7 @@ impl<E: EnumerableEnv> Search<E> {
         let n_walks = if budget.is_complete() { WALKS_BACK } else { 1 };
         let rows: Vec<usize> = (0..self.n_examined).flat_map(|row| vec![row; n_walks]).collect();
         for rows in rows.chunks(BATCH) {
-            walk_back(env, self.states.select(rows), rng)?;
+            walk_back(env, self.states.select(rows), budget, rng)?;
             budget.call_watch()?;
         }
         Ok(WaysBack::Drawn { walks: rows.len() })
@@ -150,11 +153,20 @@ impl<E: EnumerableEnv> Search<E> {
 ///
 /// # Errors
 /// [`Error::Contract`] for a walk that ends in another state, [`Error::StepLimit`] for one that doesn't end.
-pub(super) fn walk_back<E: EnumerableEnv>(env: &E, mut states: E::States, rng: &mut Rng) -> Result<()> {
+pub(super) fn walk_back<E: EnumerableEnv>(
+    env: &E,
+    mut states: E::States,
+    budget: &Budget<'_>,
+    rng: &mut Rng,
+) -> Result<()> {
     let n = states.len();
+    let limit = if budget.is_complete() { MAX_STEPS } else { MAX_QUICK_STEPS };
     // The states before the last step, and the moves.
     let mut last: Option<(E::States, Slots)> = None;
-    for _ in 0..MAX_STEPS {
+    for step in 0..limit {
+        if step % WATCH_INTERVAL == 0 {
+            budget.call_watch()?;
+        }
         let initial = env.is_initial(&states);
         let live: Vec<usize> = (0..states.len()).filter(|&row| !initial[row]).collect();
         if live.is_empty() {
@@ -175,7 +187,7 @@ pub(super) fn walk_back<E: EnumerableEnv>(env: &E, mut states: E::States, rng: &
     if live == 0 {
         return Ok(());
     }
-    Err(Error::StepLimit { direction: Direction::Backward, limit: MAX_STEPS, live, n })
+    Err(Error::StepLimit { direction: Direction::Backward, limit, live, n })
 }
 
 /// Returns the error of a state without a way back, and of the move (states, row, slot) that leads there, if

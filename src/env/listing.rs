@@ -22,18 +22,17 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
     differ.into_iter().zip(keys.iter().zip(&other_keys)).find(|(_, (key, other))| key != other).map(|(k, _)| k)
 }
 
-/// `true` if random walks leave no doubt that more than `limit` states can be reached, before they are
+/// Returns `true` if random walks leave no doubt that more than `limit` states can be reached, before they are
 /// listed.
 ///
-/// Along a walk that takes every move alike, the product of moves to choose from over ways back has, summed
-/// over the states that the walk visits, the number of all states as its mean; up to isomorphism each counts
-/// |Aut| times as much.
+/// Along a uniform random walk, the product of (forward moves / backward moves) is summed over its states. The
+/// mean of this sum over walks is the number of states. Up to isomorphism each state counts |Aut| times.
 pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
     /// Standard errors by which the mean must be a hundredth above the limit.
     const SURE: f64 = 4.0;
     const WALKS: usize = 1024;
     const MAX_STEPS: usize = 200;
-    // What isn't known, such as the symmetry of a large graph, leaves doubt.
+    // An unknown number, such as the symmetry of a large graph, leaves doubt.
     let symmetry = |states: &E::States| match env.symmetry().log_symmetry(states) {
         Ok(None) if env.merges_isomorphic() => None,
         Ok(known) => Some(known.unwrap_or_else(|| vec![0.0; states.len()])),

@@ -1,4 +1,4 @@
-//! States, moves and dead ends in words, for messages.
+//! Descriptions of states, moves and dead ends, for messages.
 
 use crate::Error;
 use crate::env::{Direction, EnumerableEnv, Rows};
@@ -8,12 +8,12 @@ pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and t
      move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
      builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";
 
-/// A state in words: as its batch describes it, or else its key.
+/// Describes a state: as its batch does, or else by its key.
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
     states.describe(row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
 }
 
-/// The error of a state, not a finished one, from which no move leads on.
+/// Returns the error for an unfinished state without legal moves.
 pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> Error {
     let rule =
         "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves that lead there)";
@@ -31,7 +31,7 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
     )
 }
 
-/// A move and its state in words.
+/// Describes a move and its state.
 pub(crate) fn describe_move<E: EnumerableEnv>(
     env: &E,
     direction: Direction,

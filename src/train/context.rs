@@ -192,7 +192,7 @@ impl<E: Env> Context<E> {
 pub trait TrainEnv: ReplayEnv + 'static {
     /// Checks the laws of the environment. A trainer calls it once, before its first step. Graph environments
     /// and environments over vectors check samples, in a fraction of a second ([`Budget::quick`]). The default checks
-    /// nothing.
+    /// nothing; override it, for example by [`check_env`](crate::contract::check_env) with a quick budget.
     ///
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) naming the law and the state; errors of the environment.

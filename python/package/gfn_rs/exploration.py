@@ -40,6 +40,13 @@ class Exploration(Settings):
     reward_exponent: Number = field(default=1.0, metadata=POSITIVE)
     max_steps: int = field(default=100_000, metadata=COUNT)
 
+    def __reduce__(self) -> Any:
+        # A copy that keeps the default must have the very object, by which it is recognised.
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self.epsilon is EPSILON:
+            del values["epsilon"]
+        return _restore, (values,)
+
     def _training(self) -> dict[str, Any]:
         """Returns the settings as the trainer's configuration has them."""
         schedules = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "max_steps"}
@@ -48,3 +55,7 @@ class Exploration(Settings):
             del schedules["epsilon"]
         values = {name: schedule_json(0.0 if value is None else value) for name, value in schedules.items()}
         return {**values, "max_steps": plain(self.max_steps, "max_steps")}
+
+
+def _restore(values: dict[str, Any]) -> Exploration:
+    return Exploration(**values)

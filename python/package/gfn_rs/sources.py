@@ -379,7 +379,7 @@ class Hindsight(SourceSettings):
 @dataclass(frozen=True)
 class FocusInHindsight(SourceSettings):
     """Other conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus
-    becomes that of the object's own rewards, so that the object is one that was request (Roy et al. 2023).
+    becomes that of the object's own rewards, so that the object lies in the cone of directions that was asked for (Roy et al. 2023).
 
     share
         The probability that an object gets a new condition.

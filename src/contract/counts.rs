@@ -75,7 +75,7 @@ fn remedy(short: f64) -> String {
         return String::new();
     }
     format!(
-        "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at once (a ring) needs as many \
+        "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at once (a ring) needs so many \
          columns in its backward block, each of which undoes the same; else `GraphRules::log_automorphisms` isn't ln |Aut|",
         times.round()
     )

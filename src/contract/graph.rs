@@ -91,7 +91,7 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
                     continue;
                 };
                 let detail = format!(
-                    "{} is legal, and in the relabelled graph the same move isn't: {}",
+                    "{} is legal; in the same under other labels it isn't: {}",
                     describe_move(env, direction, &both, from, legal[k]),
                     describe_move(env, direction, &both, to, renamed.0[k])
                 );

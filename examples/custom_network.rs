@@ -3,7 +3,7 @@
 use gfn::env::StateGraph;
 use gfn::graph::{GraphArrays, GraphKind};
 use gfn::metrics::Distances;
-use gfn::nn::{Embedded, Engine, GraphNet, GraphNetConfig, Linear, Mlp, MlpConfig, Scope, Torso};
+use gfn::nn::{Embeddings, Engine, GraphNet, GraphNetConfig, Linear, Mlp, MlpConfig, Scope, Torso};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::run::Fit;
@@ -47,11 +47,11 @@ impl Torso for MyTorso {
     fn widths(&self) -> (i64, i64) {
         (WIDTH as i64, 2 * WIDTH as i64)
     }
-    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embeddings<E::Rows>> {
         let own = engine.mlp(&self.own, &engine.rows(&features(engine.arrays()), 3 * N));
         let graphs = engine.pool(&own);
-        let mixed = engine.to_nodes(own, &engine.linear(&self.pooled, &graphs));
-        Ok(Embedded { nodes: engine.mlp(&self.mixed, &engine.relu(mixed)), graphs })
+        let mixed = engine.add_to_nodes(own, &engine.linear(&self.pooled, &graphs));
+        Ok(Embeddings { nodes: engine.mlp(&self.mixed, &engine.relu(mixed)), graphs })
     }
 }
 

@@ -1,11 +1,14 @@
 //! A trainer refuses a policy for which a state's probabilities depend on the others of its batch, or on chance.
 
+use std::any::type_name;
 use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Reals, Rows, VectorEnv, VectorStates};
-use gfn::graph::{GraphEnv, GraphKind, GraphStates};
-use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Linear, MlpConfig, Scope, Torso};
+use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
+use gfn::nn::{
+    BackwardPolicy, Embeddings, Engine, GraphNet, GraphNetConfig, Linear, MlpConfig, Scope, TensorTorso, Torso,
+};
 use gfn::objective::Quantities;
 use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBalance};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
@@ -200,17 +203,12 @@ enum Norm {
     Dropout,
 }
 
-impl Torso for Degrees {
+impl TensorTorso for Degrees {
     fn widths(&self) -> (i64, i64) {
         (8, 8)
     }
 
-    fn on_host(&self) -> bool {
-        false
-    }
-
-    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
-        let batch = engine.batch()?;
+    fn embed(&self, batch: &GraphBatch<'_>, _: Option<&Tensor>) -> Result<Embeddings> {
         let ends = batch.edge_index().get(0);
         let x = Tensor::zeros([batch.node_graph().size()[0], 1], (Kind::Float, Device::Cpu));
         let x = x.index_add(0, &ends, &Tensor::ones([ends.size()[0], 1], (Kind::Float, Device::Cpu)));
@@ -225,7 +223,7 @@ impl Torso for Degrees {
         let nodes = self.layer.forward(&x);
         let graphs = Tensor::zeros([batch.len() as i64, 8], (Kind::Float, Device::Cpu));
         let graphs = graphs.index_add(0, batch.node_graph(), &nodes);
-        Ok(Embedded { nodes: engine.of_tensor(nodes), graphs: engine.of_tensor(graphs) })
+        Ok(Embeddings { nodes, graphs })
     }
 }
 
@@ -234,7 +232,8 @@ fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
     let with = |norm: Norm| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
         let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
-        let net = GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let net =
+            GraphNet::with_tensor_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
     };
@@ -257,7 +256,7 @@ fn a_teacher_is_looked_at_too() {
     let net = |norm: Norm| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
         let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
-        GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap()
+        GraphNet::with_tensor_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap()
     };
     let with = |norm: Norm| {
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
@@ -284,11 +283,12 @@ impl Torso for Labels {
         (8, 8)
     }
 
-    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
-        let factor = if engine.batch().is_ok() { 1.0 } else { self.on_host };
+    fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embeddings<E::Rows>> {
+        let is_on_host = type_name::<E::Rows>() != type_name::<Tensor>();
+        let factor = if is_on_host { self.on_host } else { 1.0 };
         let nodes: Vec<f64> = engine.arrays().labels.iter().flat_map(|&label| [factor * f64::from(label); 8]).collect();
         let graphs = vec![0.0; engine.arrays().len() * 8];
-        Ok(Embedded { nodes: engine.rows(&nodes, 8), graphs: engine.rows(&graphs, 8) })
+        Ok(Embeddings { nodes: engine.rows(&nodes, 8), graphs: engine.rows(&graphs, 8) })
     }
 }
 

@@ -277,13 +277,12 @@ fn devices_that_are_not_there_are_refused() {
     }
 }
 
-/// Settings that were written before `identity` was the default and `ablation` a setting.
 #[test]
-fn settings_of_older_runs_are_read_and_written_alike() {
-    let written = r#"{"conv":"Directed","layers":1,"embedding":8,"identity":true,"pair_walks":null,"global":false,
-        "backward":"Uniform","estimators":{"flow":false,"initial_log_z":0.0,"n_conditions":0,"logit_scale":null},"initial_exit_bias":0.0}"#;
-    let config: GraphNetConfig = serde_json::from_str(written).unwrap();
-    let expected: serde_json::Value = serde_json::from_str(written).unwrap();
-    assert_eq!(serde_json::to_value(&config).unwrap(), expected);
-    assert!(!config.ablation);
+fn missing_settings_of_a_network_have_their_defaults_and_unknown_ones_are_refused() {
+    let config: GraphNetConfig = serde_json::from_str(r#"{"layers": 1, "unit": 4.0}"#).unwrap();
+    assert_eq!(config, GraphNetConfig { layers: 1, unit: 4.0, ..GraphNetConfig::default() });
+    let written = serde_json::to_string(&config).unwrap();
+    assert_eq!(serde_json::from_str::<GraphNetConfig>(&written).unwrap(), config);
+    let message = serde_json::from_str::<GraphNetConfig>(r#"{"layer": 1}"#).unwrap_err().to_string();
+    assert!(message.contains("unknown field `layer`") && message.contains("`layers`"), "{message}");
 }

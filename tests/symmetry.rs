@@ -173,16 +173,6 @@ fn labelled_graphs_have_no_symmetry_to_see() {
     assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
 }
 
-#[test]
-fn files_from_before_read_as_without() {
-    assert_eq!(GraphNetConfig::default().symmetry, Symmetry::Auto);
-    let mut written = serde_json::to_value(config(Symmetry::Seen)).unwrap();
-    assert!(written.as_object_mut().unwrap().remove("symmetry").is_some());
-    let read: GraphNetConfig = serde_json::from_value(written.clone()).unwrap();
-    assert_eq!(read.symmetry, Symmetry::Unseen);
-    assert_eq!(serde_json::to_value(read).unwrap(), written);
-}
-
 /// The exact distance after some training; the network that isn't told is the control.
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]

@@ -86,7 +86,7 @@ impl Torso {
             Ok(heads.forward(&embedded))
         } else {
             let remedy = "give a row per state, as wide as `VectorTorso::width` says";
-            Err(Error::shape("what a torso embeds", expected, embedded.size(), remedy))
+            Err(Error::shape("the embeddings of a torso", expected, embedded.size(), remedy))
         }
     }
 

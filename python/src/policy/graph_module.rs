@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
-use gfn::nn::{BackwardPolicy, Embedded, Engine, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
+use gfn::nn::{BackwardPolicy, Embeddings, GraphNet, GraphNetConfig, Scope, Symmetry, TensorTorso};
 use gfn::policy::GraphPolicy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -64,12 +64,12 @@ struct ModuleTorso {
 }
 
 impl ModuleTorso {
-    fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
+    fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embeddings> {
         match self.view {
             _ if batch.is_empty() => {
                 let (device, kind) = (self.caller.device, self.caller.kind);
                 let none = |width| Tensor::zeros([0, width], (kind, device));
-                Ok(Embedded { nodes: none(self.widths.0), graphs: none(self.widths.1) })
+                Ok(Embeddings { nodes: none(self.widths.0), graphs: none(self.widths.1) })
             }
             GraphView::Batch => self.ask_of_batch(py, batch, conditions),
             GraphView::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
@@ -78,7 +78,12 @@ impl ModuleTorso {
 
     /// A batch without a node gets a graph of one node behind the others, whose rows are left away: networks of others take the greatest
     /// number of nodes, say, which none have. Graphs without nodes are asked in company then, as they are elsewhere.
-    fn ask_of_batch(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
+    fn ask_of_batch(
+        &self,
+        py: Python<'_>,
+        batch: &GraphBatch<'_>,
+        conditions: Option<&Tensor>,
+    ) -> PyResult<Embeddings> {
         let (graphs, nodes) = (batch.len() as i64, batch.node_classes().size()[0]);
         let more = i64::from(nodes == 0);
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
@@ -102,7 +107,7 @@ impl ModuleTorso {
         let answer = self.caller.call(py, vec![Bound::new(py, py_batch)?.into_any()], None)?;
         let (of_node, of_graph) = self.widths;
         let embedded = self.caller.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
-        Ok(Embedded { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
+        Ok(Embeddings { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
     }
 
     fn ask_of_adjacency(
@@ -111,7 +116,7 @@ impl ModuleTorso {
         batch: &GraphBatch<'_>,
         n: i64,
         conditions: Option<&Tensor>,
-    ) -> PyResult<Embedded> {
+    ) -> PyResult<Embeddings> {
         let (device, kind, graphs) = (self.caller.device, self.caller.kind, batch.len() as i64);
         if let Some(other) = batch.arrays.sizes().find(|&size| size as i64 != n) {
             return Err(PyValueError::new_err(format!(
@@ -125,24 +130,17 @@ impl ModuleTorso {
             Tensor::zeros([graphs * n * n], (kind, device)).index_fill(0, &places, 1.0).view([graphs, n, n]);
         let answer = self.caller.call(py, vec![tensors::to_python(py, &adjacency)?], conditions)?;
         let embedded = self.caller.pair(&answer, &[graphs, n, of_node], &[graphs, of_graph])?;
-        Ok(Embedded { nodes: embedded.nodes.reshape([graphs * n, of_node]), ..embedded })
+        Ok(Embeddings { nodes: embedded.nodes.reshape([graphs * n, of_node]), ..embedded })
     }
 }
 
-impl Torso for ModuleTorso {
+impl TensorTorso for ModuleTorso {
     fn widths(&self) -> (i64, i64) {
         self.widths
     }
 
-    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
-        let (batch, conditions) = (engine.batch()?, conditions.map(|rows| engine.to_tensor(rows)));
-        let embedded = Python::attach(|py| self.ask(py, batch, conditions.as_ref()));
-        let Embedded { nodes, graphs } = embedded.map_err(python_error("the module"))?;
-        Ok(Embedded { nodes: engine.of_tensor(nodes), graphs: engine.of_tensor(graphs) })
-    }
-
-    fn on_host(&self) -> bool {
-        false
+    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embeddings> {
+        Python::attach(|py| self.ask(py, batch, conditions)).map_err(python_error("the module"))
     }
 }
 
@@ -181,7 +179,7 @@ pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> PyResul
         let caller = ModuleCaller::new(module.clone(), &tensors, plan.device, plan.kind);
         ModuleTorso { caller, widths: (settings.node_width, settings.graph_width), view }
     };
-    let net = GraphNet::with_torso(env, torso, config, plan.device, plan.kind, plan.rng);
+    let net = GraphNet::with_tensor_torso(env, torso, config, plan.device, plan.kind, plan.rng);
     joined.map_err(raised)?;
     let policy = Box::new(GraphPolicy(net.map_err(raised)?));
     Ok(BuiltPolicy { policy, module: Some(Arc::new(tensors)) })

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use gfn::nn::Embedded;
+use gfn::nn::Embeddings;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -51,7 +51,7 @@ impl ModuleCaller {
     }
 
     /// An answer that is a pair of tensors, of these shapes.
-    pub(super) fn pair(&self, answer: &Bound<'_, PyAny>, of_nodes: &[i64], of_graphs: &[i64]) -> PyResult<Embedded> {
+    pub(super) fn pair(&self, answer: &Bound<'_, PyAny>, of_nodes: &[i64], of_graphs: &[i64]) -> PyResult<Embeddings> {
         let expected = || format!("expected a pair, embeddings of nodes {of_nodes:?} and of graphs {of_graphs:?}");
         let pair = answer
             .cast::<PyTuple>()
@@ -62,7 +62,7 @@ impl ModuleCaller {
         let nodes = self.check(&pair.get_item(0)?, "nodes", of_nodes)?;
         let graphs = self.check(&pair.get_item(1)?, "graphs", of_graphs)?;
         self.check_learning(answer.py(), &[&nodes, &graphs])?;
-        Ok(Embedded { nodes, graphs })
+        Ok(Embeddings { nodes, graphs })
     }
 
     /// The tensor that the module gave. One of another kind would end in the middle of the backward pass.

@@ -22,6 +22,7 @@ pub enum BackwardPolicy {
 
 /// The architecture and size of a [`GraphNet`](super::GraphNet).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct GraphNetConfig {
     /// The kind of message passing. The default is chosen to read all edge features of the environment. A
     /// kind that can't read them is refused, unless [`ablation`](Self::ablation) is set.
@@ -39,7 +40,6 @@ pub struct GraphNetConfig {
     /// as `log(1 + d)`, `d / n`, `1 / (1 + d)` and `log(1 + n)`. In directed graphs it reads in-degree and
     /// out-degree. Use it for convolutions that average, and for graphs larger than those that the network
     /// was trained on.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub degrees: bool,
     /// The number of lengths of closed walks that the network reads at each node, as
     /// `log(1 + number of walks)` for lengths 2, 3, ...; at least 1, or `None`. In undirected graphs the
@@ -47,17 +47,13 @@ pub struct GraphNetConfig {
     /// triangles. In directed graphs walks follow the edges. Message passing can't count closed walks: it
     /// can't distinguish two triangles from a hexagon. The walks between all pairs of nodes of a graph are
     /// counted, in `O(n m)` operations per length.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub norm: NormKind,
     /// The rounds that node and graph embeddings are computed from.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub jumping: JumpingKnowledge,
     /// `true` to allow a `conv` that can't read all edge features of the environment (classes, attributes,
     /// direction).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ablation: bool,
     /// The number of lengths of walks that are counted as features of node pairs. Another feature is whether
     /// there is a reverse edge. `None` for no pair features.
@@ -68,16 +64,13 @@ pub struct GraphNetConfig {
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// The choice of an input about the symmetry of graphs. A file without this setting is read as
-    /// [`Symmetry::Unseen`].
-    #[serde(default = "Symmetry::default_in_files", skip_serializing_if = "Symmetry::is_unseen")]
+    /// The choice of an input about the symmetry of graphs.
     pub symmetry: Symmetry,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
     /// A factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and log
     /// F must be of that size. With a factor of 1 a network needs many steps to reach this size, and more
     /// steps for log F. A larger factor moves an untrained network further from the uniform policy.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: f64,
     /// The initial bias of the exit action's logit. With 0 an untrained policy takes each legal action about
     /// equally often, so trajectories are long if there are many actions. A larger bias makes trajectories
@@ -110,25 +103,6 @@ impl Default for GraphNetConfig {
     }
 }
 
-/// The value of `unit` in a file that has no such setting.
-fn one() -> f64 {
-    1.0
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    clippy::float_cmp,
-    reason = "serde passes a reference, and only exactly 1 is the default"
-)]
-fn is_one(unit: &f64) -> bool {
-    *unit == 1.0
-}
-
-/// Returns `true` for a default value, which isn't written to files.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 impl GraphNetConfig {
     /// Checks the settings of the default torso and the estimators.
     pub(super) fn check(&self) -> Result<()> {
@@ -141,7 +115,9 @@ impl GraphNetConfig {
             {
                 refuse("heads", heads, "a number of heads that divides the embedding")
             }
-            ConvKind::Transformer { .. } if !(is_default(&self.norm) && is_default(&self.jumping)) => {
+            ConvKind::Transformer { .. }
+                if self.norm != NormKind::default() || self.jumping != JumpingKnowledge::default() =>
+            {
                 let got = format!("{:?} and {:?}, of a transformer", self.norm, self.jumping);
                 let expected =
                     "`Layer` and `Last`: its layers are norms of their own, and the last is read; or another `conv`";

@@ -1,7 +1,8 @@
 //! Initial features of nodes and edges: learned vectors of their classes, labels and attributes, and counts.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
+use super::GraphNetConfig;
 use super::engine::Engine;
 use super::heads::pair_features;
 use crate::graph::{Attributes, GraphArrays, GraphKind, GraphSchema};
@@ -108,24 +109,18 @@ fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Itera
 }
 
 impl NodeFeatures {
-    pub(crate) fn new(
-        scope: &mut Scope<'_>,
-        schema: &GraphSchema,
-        width: i64,
-        labels: &Labels,
-        counts: Counts,
-    ) -> Self {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
+        let width = config.embedding;
         let sides = if schema.kind == GraphKind::Directed { 2 } else { 1 };
         Self {
             classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
             labels: (labels.classes() > 0)
                 .then(|| (labels.clone(), scope.normal("label", &[labels.classes() as i64, width], 1.0))),
             attributes: AttributeTable::new(scope, &schema.node_attributes, width),
-            degrees: counts.degrees.then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
-            closed_walks: (counts.closed_walks > 0).then(|| {
-                let layer = Linear::without_bias(&mut scope.sub("closed_walks"), counts.closed_walks as i64, width);
-                (counts.closed_walks, layer)
-            }),
+            degrees: config.degrees.then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
+            closed_walks: config
+                .closed_walks
+                .map(|lengths| (lengths, Linear::without_bias(&mut scope.sub("closed_walks"), lengths as i64, width))),
         }
     }
 
@@ -138,6 +133,11 @@ impl NodeFeatures {
     /// The classes of labels; empty if labels aren't read.
     pub(crate) fn labels(&self) -> Labels {
         self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
+    }
+
+    /// The kind of the vectors.
+    pub(crate) fn kind(&self) -> Kind {
+        self.classes.kind()
     }
 
     /// The width of the vectors.

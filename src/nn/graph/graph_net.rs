@@ -1,14 +1,15 @@
 use tch::{Device, Kind, Tensor};
 
-use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
+use super::engine::{Engine, HeadEngine, HostGraphs, HostRows, TensorGraphs};
 use super::expected_graphs::ExpectedGraphs;
 use super::features::Labels;
 use super::heads::{Heads, SymmetryLayer, initial_scale, pair_features, require_symmetries};
 use super::network::HostGraphNet;
-use super::torso::{Embedded, ErasedTorso, Torso, checked_conditions};
-use super::{BackwardPolicy, GraphNetConfig, GraphNetwork, MessagePassing};
+use super::torso::{Embeddings, ErasedTorso, HostTorso, InTensors, TensorTorso, Torso, checked_conditions};
+use super::transformer::TransformerTorso;
+use super::{BackwardPolicy, ConvKind, GraphNetConfig, GraphNetwork, MessagePassing};
 use crate::env::{Direction, HostPolicy};
-use crate::graph::{GraphBatch, GraphEnv, Semantics, SymmetryCount};
+use crate::graph::{GraphBatch, GraphEnv, MoveSymmetries, Semantics, SymmetryCount};
 use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -63,9 +64,16 @@ impl GraphNet {
         config.check_edge_features(schema)?;
         let config = GraphNetConfig { conv: config.conv.resolve(schema), ..config };
         let labels = Labels(if config.identity { env.label_classes() } else { Vec::new() });
-        let torso_config = config.clone();
-        let torso = |scope: &mut Scope<'_>| MessagePassing::new(scope, schema, &labels, &torso_config);
-        let mut net = Self::with_torso(env, torso, config, device, kind, rng)?;
+        let settings = config.clone();
+        let torso = |scope: &mut Scope<'_>| -> Box<dyn ErasedTorso> {
+            match settings.conv {
+                ConvKind::Transformer { heads } => {
+                    Box::new(InTensors(TransformerTorso::new(scope, schema, &labels, &settings, heads)))
+                }
+                _ => Box::new(MessagePassing::new(scope, schema, &labels, &settings)),
+            }
+        };
+        let mut net = Self::build(env, torso, config, device, kind, rng)?;
         let is_labelled = env.actions().semantics() == Semantics::Labelled;
         net.expected_graphs.n_labels = (is_labelled && labels.classes() > 0).then(|| labels.classes());
         net.expected_graphs.labels = labels;
@@ -90,6 +98,34 @@ impl GraphNet {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
+        Self::build(env, |scope| Box::new(torso(scope)), config, device, kind, rng)
+    }
+
+    /// Builds a network with a custom torso that computes on tensors, as [`with_torso`](Self::with_torso)
+    /// does for a [`Torso`].
+    ///
+    /// # Errors
+    /// The errors of [`with_torso`](Self::with_torso).
+    pub fn with_tensor_torso<T: TensorTorso + Send + 'static>(
+        env: &GraphEnv,
+        mut torso: impl FnMut(&mut Scope<'_>) -> T,
+        config: GraphNetConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        Self::build(env, |scope| Box::new(InTensors(torso(scope))), config, device, kind, rng)
+    }
+
+    /// Builds a network with the torsos that `torso` returns.
+    fn build(
+        env: &GraphEnv,
+        mut torso: impl FnMut(&mut Scope<'_>) -> Box<dyn ErasedTorso>,
+        config: GraphNetConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let schema = env.schema();
         config.estimators.check()?;
         if !(config.unit > 0.0 && config.unit.is_finite()) {
@@ -98,7 +134,6 @@ impl GraphNet {
         let config = GraphNetConfig { symmetry: config.symmetry.resolve(env)?, ..config };
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
-        let mut torso = |scope: &mut Scope<'_>| -> Box<dyn ErasedTorso> { Box::new(torso(scope)) };
         let forward = torso(&mut scope.sub("torso"));
         let heads = |scope: &mut Scope<'_>, direction, torso: &dyn ErasedTorso| {
             let (width, graph_width) = torso.widths();
@@ -142,40 +177,50 @@ impl GraphNet {
     }
 
     /// Adds the symmetry of graphs to the embeddings of a torso, if the network reads it.
-    fn with_symmetry<E: Engine>(
+    fn add_symmetry<E: Engine>(
         &self,
         engine: &E,
-        embedded: Embedded<E::Rows>,
-        direction: Direction,
-    ) -> Result<Embedded<E::Rows>> {
+        embeddings: Embeddings<E::Rows>,
+        symmetries: Option<&MoveSymmetries>,
+    ) -> Result<Embeddings<E::Rows>> {
         match &self.symmetry {
-            Some(layer) => layer.add_to(engine, direction, embedded),
-            None => Ok(embedded),
+            Some(layer) => layer.add_to(engine, symmetries, embeddings),
+            None => Ok(embeddings),
         }
     }
 
-    /// Computes the blocks of logits of the heads of one direction.
-    fn blocks<E: Engine>(
+    /// Computes the blocks of logits of the heads of one direction, whose symmetries are given.
+    fn blocks<E: HeadEngine>(
         &self,
         heads: &Heads,
         engine: &E,
-        embedded: &Embedded<E::Rows>,
-        direction: Direction,
+        embeddings: &Embeddings<E::Rows>,
+        symmetries: Option<&MoveSymmetries>,
     ) -> Result<Vec<E::Rows>> {
         let pairs = self.config.pair_walks.map(|walks| engine.rows(&pair_features(engine.arrays(), walks), 1 + walks));
-        let symmetries =
-            self.symmetry.as_ref().map(|_| require_symmetries(engine.symmetries(direction))).transpose()?;
-        heads.forward(engine, embedded, pairs.as_ref(), symmetries)
+        let symmetries = self.symmetry.as_ref().map(|_| require_symmetries(symmetries)).transpose()?;
+        heads.forward(engine, embeddings, pairs.as_ref(), symmetries)
     }
 
-    /// Computes the blocks of logits of one direction on the host.
-    pub(super) fn host_blocks(&self, graphs: &HostGraphs<'_>, direction: Direction) -> Result<Vec<HostRows>> {
-        let (torso, heads) = match (direction, &self.pb) {
-            (Direction::Backward, Some(pb)) => (self.backward.as_ref().unwrap_or(&self.forward), pb),
-            _ => (&self.forward, &self.pf),
-        };
-        let embedded = self.with_symmetry(graphs, torso.embed_host(graphs)?, direction)?;
-        let mut blocks = self.blocks(heads, graphs, &embedded, direction)?;
+    /// Returns the torso and the heads of one direction.
+    fn torso_and_heads(&self, direction: Direction) -> (&dyn ErasedTorso, &Heads) {
+        match (direction, &self.pb) {
+            (Direction::Backward, Some(pb)) => (self.backward.as_ref().unwrap_or(&self.forward).as_ref(), pb),
+            _ => (self.forward.as_ref(), &self.pf),
+        }
+    }
+
+    /// Computes the blocks of logits of one direction on the host. `torso` is the torso of that direction.
+    pub(super) fn host_blocks(
+        &self,
+        torso: &dyn HostTorso,
+        graphs: &HostGraphs<'_>,
+        symmetries: Option<&MoveSymmetries>,
+        direction: Direction,
+    ) -> Result<Vec<HostRows>> {
+        let (_, heads) = self.torso_and_heads(direction);
+        let embeddings = self.add_symmetry(graphs, torso.embed_host(graphs)?, symmetries)?;
+        let mut blocks = self.blocks(heads, graphs, &embeddings, symmetries)?;
         if self.config.unit != 1.0 {
             let unit = self.config.unit as f32;
             blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|logit| *logit *= unit);
@@ -200,19 +245,21 @@ impl GraphNetwork for GraphNet {
             None
         };
         let embed = |torso: &dyn ErasedTorso, direction| {
-            self.with_symmetry(&engine, torso.embed_tensors(&engine, conditions.as_ref())?, direction)
+            let embeddings = torso.embed_tensors(&engine, conditions.as_ref())?;
+            self.add_symmetry(&engine, embeddings, batch.symmetries(direction))
         };
         // A policy counts symmetries for the requested directions only.
         let direction = if needs_forward { Direction::Forward } else { Direction::Backward };
         let needs_shared = needs_forward || needs_shared_pb;
         let shared = needs_shared.then(|| embed(self.forward.as_ref(), direction)).transpose()?;
         let separate = separate_torso.map(|torso| embed(torso.as_ref(), Direction::Backward)).transpose()?;
-        let blocks = |heads: Option<&Heads>, embedded: Option<&Embedded>, direction| {
-            let blocks = heads.zip(embedded).map(|(heads, embedded)| self.blocks(heads, &engine, embedded, direction));
-            blocks.transpose()
+        let blocks = |heads: Option<&Heads>, embeddings: Option<&Embeddings>, direction| match heads.zip(embeddings) {
+            Some((heads, embeddings)) => self.blocks(heads, &engine, embeddings, batch.symmetries(direction)).map(Some),
+            None => Ok(None),
         };
         let log_flow = flow.zip(shared.as_ref());
-        let log_flow = log_flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
+        let log_flow =
+            log_flow.map(|(flow, embeddings)| (Quantity::LogFlow, flow.forward(&embeddings.graphs).view(-1)));
         let scale_blocks = |blocks: Option<Vec<Tensor>>| match blocks {
             Some(blocks) if self.config.unit != 1.0 => {
                 Some(blocks.into_iter().map(|block| block * self.config.unit).collect())
@@ -236,11 +283,11 @@ impl GraphNetwork for GraphNet {
         let is_on_host_in_f32 = self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
         let is_learned = direction == Direction::Forward || self.pb.is_some();
         let has_conditions = self.config.estimators.n_conditions != 0;
-        if is_on_host_in_f32 && is_learned && !has_conditions && self.forward.on_host() {
-            Some(Box::new(HostGraphNet::new(self, direction)))
-        } else {
-            None
+        if !is_on_host_in_f32 || !is_learned || has_conditions {
+            return None;
         }
+        let torso = self.torso_and_heads(direction).0.on_host()?;
+        Some(Box::new(HostGraphNet::new(self, torso, direction)))
     }
 
     fn sees_symmetry(&self, direction: Direction) -> Option<SymmetryCount> {

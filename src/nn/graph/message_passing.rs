@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::GraphNetConfig;
 use super::conv::{Conv, MessageRounds, Plan};
 use super::engine::Engine;
-use super::features::{Counts, Labels, NodeFeatures};
-use super::torso::{Embedded, Torso};
-use super::transformer::Transformer;
-use super::{ConvKind, GraphNetConfig};
+use super::features::{Labels, NodeFeatures};
+use super::torso::{Embeddings, Torso};
 use crate::Result;
 use crate::graph::GraphSchema;
 use crate::nn::{Linear, Scope};
@@ -76,61 +75,65 @@ impl Jumping {
     }
 }
 
-/// The default torso of a [`GraphNet`](super::GraphNet): node features, rounds of message passing or layers
-/// of attention, and pooling over each graph.
+/// The default torso of a [`GraphNet`](super::GraphNet): node features, rounds of message passing, and
+/// pooling over each graph.
 ///
 /// [`GraphNet::new`](super::GraphNet::new) builds it from the environment's schema. Graph embeddings are
 /// twice as wide as node embeddings.
 #[derive(Debug)]
 pub struct MessagePassing {
     features: NodeFeatures,
-    body: Body,
+    convs: Vec<Conv>,
     plan: Plan,
     jumping: Jumping,
     condition: Option<Linear>,
     global: Option<Linear>,
 }
 
-/// The layers between node features and pooling.
-#[derive(Debug)]
-enum Body {
-    Convs(Vec<Conv>),
-    Transformer(Transformer),
-}
-
 impl MessagePassing {
     /// Builds a torso for graphs of a schema with these classes of labels.
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
-        let counts = Counts { degrees: config.degrees, closed_walks: config.closed_walks.unwrap_or(0) };
-        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, labels, counts);
-        let body = match config.conv {
-            ConvKind::Transformer { heads } => {
-                let mut scope = scope.sub("transformer");
-                Body::Transformer(Transformer::new(&mut scope, schema, config.layers, width, heads))
-            }
-            conv => {
-                let round = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), conv, config.norm, schema, width);
-                Body::Convs((0..config.layers).map(round).collect())
-            }
-        };
-        let condition_width = match body {
-            Body::Convs(_) => 2 * width,
-            Body::Transformer(_) => width,
-        };
-        let convs = if let Body::Convs(convs) = &body { convs.as_slice() } else { &[] };
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, labels, config);
+        let round = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), config.conv, config.norm, schema, width);
+        let convs: Vec<Conv> = (0..config.layers).map(round).collect();
         Self {
-            plan: Plan::new(&features, convs),
+            plan: Plan::new(&features, &convs),
             jumping: Jumping::new(&mut scope.sub("jumping"), config.jumping, convs.len(), width),
             features,
-            body,
-            condition: (config.estimators.n_conditions > 0)
-                .then(|| Linear::new(&mut scope.sub("condition"), config.estimators.n_conditions, condition_width)),
-            // A condition reaches nodes only through the embedding of their graph.
-            global: (config.global || config.estimators.n_conditions > 0)
-                .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
+            convs,
+            condition: condition_layer(scope, config, 2 * width),
+            global: global_layer(scope, config),
         }
     }
+}
+
+/// Builds the map from a condition to `outputs` numbers; `None` without conditions.
+pub(super) fn condition_layer(scope: &mut Scope<'_>, config: &GraphNetConfig, outputs: i64) -> Option<Linear> {
+    let inputs = config.estimators.n_conditions;
+    (inputs > 0).then(|| Linear::new(&mut scope.sub("condition"), inputs, outputs))
+}
+
+/// Builds the map from the embedding of a graph to the message that each of its nodes receives from it, as
+/// from a virtual node; `None` without such messages.
+pub(super) fn global_layer(scope: &mut Scope<'_>, config: &GraphNetConfig) -> Option<Linear> {
+    // A condition reaches nodes only through the embedding of their graph.
+    let is_global = config.global || config.estimators.n_conditions > 0;
+    is_global.then(|| Linear::new(&mut scope.sub("global"), 2 * config.embedding, config.embedding))
+}
+
+/// Adds the message of each graph to its nodes.
+pub(super) fn add_global<E: Engine>(
+    engine: &E,
+    global: Option<&Linear>,
+    nodes: E::Rows,
+    graphs: E::Rows,
+) -> Embeddings<E::Rows> {
+    let nodes = match global {
+        Some(layer) => engine.add_to_nodes(nodes, &engine.relu(engine.linear(layer, &graphs))),
+        None => nodes,
+    };
+    Embeddings { nodes, graphs }
 }
 
 impl Torso for MessagePassing {
@@ -139,45 +142,21 @@ impl Torso for MessagePassing {
         (width, 2 * width)
     }
 
-    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embeddings<E::Rows>> {
         let rounds = MessageRounds::new(engine, &self.plan);
-        let features = self.features.forward(engine, &rounds.features);
-        let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| engine.linear(layer, c));
-        let (nodes, graphs) = match &self.body {
-            Body::Convs(convs) => {
-                let read = self.jumping.read(engine, 0, None, &features);
-                let layers = convs.iter().zip(&rounds.rounds).zip(1..);
-                let (rows, read) = layers.fold((features, read), |(rows, read), ((conv, round), k)| {
-                    let rows = conv.forward(engine, round, &rows);
-                    let read = read.map(|read| engine.gather(&read, round.receivers.as_ref()));
-                    let read = self.jumping.read(engine, k, read, &rows);
-                    (rows, read)
-                });
-                let nodes = rounds.expand_to_nodes(engine, &self.jumping.finish(engine, read, rows));
-                let graphs = engine.pool(&nodes);
-                let graphs = match condition {
-                    Some(condition) => engine.add(graphs, &condition),
-                    None => graphs,
-                };
-                (nodes, graphs)
-            }
-            Body::Transformer(transformer) => {
-                let condition = condition.map(|condition| engine.to_tensor(&condition));
-                let features = engine.to_tensor(&rounds.expand_to_nodes(engine, &features));
-                let (nodes, graphs) = transformer.forward(engine.batch()?, &features, condition.as_ref());
-                (engine.of_tensor(nodes), engine.of_tensor(graphs))
-            }
-        };
-        let nodes = match &self.global {
-            // Each node receives a message from the whole graph, as from a virtual node.
-            Some(layer) => engine.to_nodes(nodes, &engine.relu(engine.linear(layer, &graphs))),
-            None => nodes,
-        };
-        Ok(Embedded { nodes, graphs })
-    }
-
-    fn on_host(&self) -> bool {
-        matches!(self.body, Body::Convs(_))
+        let mut rows = self.features.forward(engine, &rounds.features);
+        let mut read = self.jumping.read(engine, 0, None, &rows);
+        for ((conv, round), k) in self.convs.iter().zip(&rounds.rounds).zip(1..) {
+            rows = conv.forward(engine, round, &rows);
+            read = read.map(|read| engine.gather(&read, round.receivers.as_ref()));
+            read = self.jumping.read(engine, k, read, &rows);
+        }
+        let nodes = rounds.expand_to_nodes(engine, &self.jumping.finish(engine, read, rows));
+        let mut graphs = engine.pool(&nodes);
+        if let Some((layer, conditions)) = self.condition.as_ref().zip(conditions) {
+            graphs = engine.add(graphs, &engine.linear(layer, conditions));
+        }
+        Ok(add_global(engine, self.global.as_ref(), nodes, graphs))
     }
 }
 
@@ -189,7 +168,7 @@ mod tests {
     use crate::Rng;
     use crate::graph::{Edge, GraphBatch, GraphKind, GraphState, GraphStates};
     use crate::nn::graph::engine::TensorGraphs;
-    use crate::nn::{NormKind, Parameters};
+    use crate::nn::{ConvKind, NormKind, Parameters};
 
     /// Compares jumping knowledge with the outputs of networks with fewer rounds. Weights are drawn in the
     /// order of rounds, so the first rounds of all networks are equal.
@@ -222,7 +201,7 @@ mod tests {
                 (torso.embed(&engine, None).unwrap(), parameters)
             };
             let rounds: Vec<Tensor> = (0..=ROUNDS).map(|k| embed(k, JumpingKnowledge::Last).0.nodes).collect();
-            let check = |got: Embedded, expected: &Tensor| {
+            let check = |got: Embeddings, expected: &Tensor| {
                 let pooled = engine.pool(expected);
                 for (got, expected) in [(got.nodes, expected), (got.graphs, &pooled)] {
                     let off = (got - expected).abs().max().double_value(&[]);

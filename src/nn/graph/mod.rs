@@ -23,4 +23,4 @@ pub use heads::Symmetry;
 pub use message_passing::{JumpingKnowledge, MessagePassing};
 pub use network::GraphNetwork;
 pub(crate) use network::reduced_states;
-pub use torso::{Embedded, Torso};
+pub use torso::{Embeddings, TensorTorso, Torso};

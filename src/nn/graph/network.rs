@@ -4,6 +4,7 @@ use tch::Tensor;
 
 use super::engine::HostGraphs;
 use super::graph_net::GraphNet;
+use super::torso::HostTorso;
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, HostPolicy};
@@ -25,9 +26,9 @@ pub trait GraphNetwork {
     /// ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same distributions up to rounding;
     /// `None` (the default) if there is none.
     ///
-    /// A [`GraphNet`](super::GraphNet) returns a copy if its torso supports it
-    /// ([`Torso::on_host`](super::Torso::on_host)), it has no conditions, and its weights are on the host in
-    /// single precision. For the backward direction P_B must be learned.
+    /// A [`GraphNet`](super::GraphNet) returns a copy if its torso is a [`Torso`](super::Torso) and not a
+    /// [`TensorTorso`](super::TensorTorso), it has no conditions, and its weights are on the host in single
+    /// precision. For the backward direction P_B must be learned.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
@@ -112,14 +113,16 @@ pub(crate) fn reduced_states(
 /// A [`GraphNet`] in one direction during a roll-out. Parameters are packed when they are first used.
 pub(super) struct HostGraphNet<'a> {
     net: &'a GraphNet,
+    /// The torso of this direction.
+    torso: &'a dyn HostTorso,
     direction: Direction,
     packed: Packed,
 }
 
 impl<'a> HostGraphNet<'a> {
     /// Creates the policy with an empty cache.
-    pub(super) fn new(net: &'a GraphNet, direction: Direction) -> Self {
-        Self { net, direction, packed: Packed::default() }
+    pub(super) fn new(net: &'a GraphNet, torso: &'a dyn HostTorso, direction: Direction) -> Self {
+        Self { net, torso, direction, packed: Packed::default() }
     }
 
     /// Computes the blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the
@@ -129,8 +132,8 @@ impl<'a> HostGraphNet<'a> {
         if let Some(symmetries) = symmetries {
             symmetries.check(arrays.len())?;
         }
-        let graphs = HostGraphs { arrays, symmetries, packed: &self.packed };
-        let blocks = self.net.host_blocks(&graphs, self.direction)?;
+        let graphs = HostGraphs { arrays, packed: &self.packed };
+        let blocks = self.net.host_blocks(self.torso, &graphs, symmetries, self.direction)?;
         Ok(blocks.into_iter().map(|block| block.values).collect())
     }
 }

@@ -2,13 +2,13 @@
 
 use tch::{Kind, Tensor};
 
-use super::engine::{Engine, HostGraphs, HostRows, TensorGraphs};
+use super::engine::{Engine, HeadEngine, HostGraphs, HostRows, TensorGraphs};
 use crate::graph::GraphBatch;
 use crate::{Error, Result};
 
 /// The output of a [`Torso`].
 #[derive(Debug)]
-pub struct Embedded<R = Tensor> {
+pub struct Embeddings<R = Tensor> {
     /// Embeddings of nodes, `[N, D]`.
     pub nodes: R,
     /// Embeddings of graphs, `[B, G]`.
@@ -19,32 +19,47 @@ pub struct Embedded<R = Tensor> {
 /// [`GraphNet::with_torso`](super::GraphNet::with_torso) adds heads for all action types, the state flow and
 /// log Z to a custom torso.
 ///
-/// Build its layers in the scope that `with_torso` passes. `examples/custom_network.rs` has a torso with
-/// custom node features.
+/// It is written in the operations of an [`Engine`], and is therefore fast in roll-outs, too. For layers that
+/// need tensors implement [`TensorTorso`] instead. Build its layers in the scope that `with_torso` passes.
+/// `examples/custom_network.rs` has a torso with custom node features.
 pub trait Torso: std::fmt::Debug {
     /// The widths of node and graph embeddings, `D` and `G`.
     fn widths(&self) -> (i64, i64);
 
     /// Computes the embeddings of a batch. `conditions` is `[B, C]`, in the parameters' kind, if the network
-    /// takes conditions. A torso written in the operations of an [`Engine`] is fast in roll-outs, too.
+    /// takes conditions.
     ///
     /// # Errors
     /// Any error of the torso.
-    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embedded<E::Rows>>;
-
-    /// Returns `false` for a torso that needs tensors ([`Engine::batch`]), so that roll-outs also use
-    /// tensors. Defaults to `true`.
-    fn on_host(&self) -> bool {
-        true
-    }
+    fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embeddings<E::Rows>>;
 }
 
-/// An object-safe [`Torso`], with a method per engine. The methods check the shapes of the embeddings.
+/// A [`Torso`] whose layers compute on tensors.
+/// [`GraphNet::with_tensor_torso`](super::GraphNet::with_tensor_torso) adds heads to it. Roll-outs then use
+/// tensors, too, which is slower for few graphs.
+pub trait TensorTorso: std::fmt::Debug {
+    /// The widths of node and graph embeddings, `D` and `G`.
+    fn widths(&self) -> (i64, i64);
+
+    /// Computes the embeddings of a batch. `conditions` is `[B, C]`, in the parameters' kind, if the network
+    /// takes conditions.
+    ///
+    /// # Errors
+    /// Any error of the torso.
+    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embeddings>;
+}
+
+/// An object-safe [`Torso`] or [`TensorTorso`]. The methods check the shapes of the embeddings.
 pub(super) trait ErasedTorso: std::fmt::Debug + Send {
     fn widths(&self) -> (i64, i64);
-    fn on_host(&self) -> bool;
-    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embedded>;
-    fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embedded<HostRows>>;
+    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embeddings>;
+    /// The torso on the host, without conditions; `None` for a [`TensorTorso`].
+    fn on_host(&self) -> Option<&dyn HostTorso>;
+}
+
+/// A [`Torso`] on the host.
+pub(super) trait HostTorso {
+    fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embeddings<HostRows>>;
 }
 
 impl<T: Torso + Send> ErasedTorso for T {
@@ -52,43 +67,61 @@ impl<T: Torso + Send> ErasedTorso for T {
         Torso::widths(self)
     }
 
-    fn on_host(&self) -> bool {
-        Torso::on_host(self)
+    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embeddings> {
+        check_shapes(graphs, self.embed(graphs, conditions)?, Torso::widths(self))
     }
 
-    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
-        checked_embeddings(self, graphs, conditions)
-    }
-
-    fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embedded<HostRows>> {
-        checked_embeddings(self, graphs, None)
+    fn on_host(&self) -> Option<&dyn HostTorso> {
+        Some(self)
     }
 }
 
-/// Computes the embeddings of a batch and checks their shapes.
+impl<T: Torso> HostTorso for T {
+    fn embed_host(&self, graphs: &HostGraphs<'_>) -> Result<Embeddings<HostRows>> {
+        check_shapes(graphs, self.embed(graphs, None)?, Torso::widths(self))
+    }
+}
+
+/// An [`ErasedTorso`] that is a [`TensorTorso`].
+#[derive(Debug)]
+pub(super) struct InTensors<T>(pub(super) T);
+
+impl<T: TensorTorso + Send> ErasedTorso for InTensors<T> {
+    fn widths(&self) -> (i64, i64) {
+        self.0.widths()
+    }
+
+    fn embed_tensors(&self, graphs: &TensorGraphs<'_>, conditions: Option<&Tensor>) -> Result<Embeddings> {
+        check_shapes(graphs, self.0.embed(graphs.batch, conditions)?, self.0.widths())
+    }
+
+    fn on_host(&self) -> Option<&dyn HostTorso> {
+        None
+    }
+}
+
+/// Returns the embeddings of a torso with these widths of nodes and graphs.
 ///
 /// # Errors
-/// [`Error::Shape`] for embeddings of other widths than [`Torso::widths`], and the errors of the torso.
-fn checked_embeddings<T: Torso, E: Engine>(
-    torso: &T,
+/// [`Error::Shape`] for embeddings of other widths or numbers of rows.
+fn check_shapes<E: HeadEngine>(
     engine: &E,
-    conditions: Option<&E::Rows>,
-) -> Result<Embedded<E::Rows>> {
+    embeddings: Embeddings<E::Rows>,
+    (node_width, graph_width): (i64, i64),
+) -> Result<Embeddings<E::Rows>> {
     const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
-    let embedded = torso.embed(engine, conditions)?;
-    let (node_width, graph_width) = Torso::widths(torso);
     let arrays = engine.arrays();
     let sizes = [
-        (&embedded.nodes, [arrays.nodes.len() as i64, node_width]),
-        (&embedded.graphs, [arrays.len() as i64, graph_width]),
+        (&embeddings.nodes, [arrays.nodes.len() as i64, node_width]),
+        (&embeddings.graphs, [arrays.len() as i64, graph_width]),
     ];
     for (rows, expected) in sizes {
         let got = engine.shape(rows);
         if got != expected {
-            return Err(Error::shape("what a torso embeds", expected, got, REMEDY));
+            return Err(Error::shape("the embeddings of a torso", expected, got, REMEDY));
         }
     }
-    Ok(embedded)
+    Ok(embeddings)
 }
 
 /// Returns the conditions of a batch for a network that takes `n_conditions` numbers per graph,
@@ -146,9 +179,9 @@ mod tests {
         fn widths(&self) -> (i64, i64) {
             (self.0, self.1)
         }
-        fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embedded<E::Rows>> {
+        fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embeddings<E::Rows>> {
             let zeros = |rows: usize| engine.rows(&vec![0.0; 2 * rows], 2);
-            Ok(Embedded { nodes: zeros(engine.arrays().nodes.len()), graphs: zeros(engine.arrays().len()) })
+            Ok(Embeddings { nodes: zeros(engine.arrays().nodes.len()), graphs: zeros(engine.arrays().len()) })
         }
     }
 

@@ -69,9 +69,19 @@ pub(crate) struct MessageRound<T> {
     pub(crate) entries: T,
     /// The index of the first message to each receiver, `[R']`.
     pub(crate) offsets: T,
-    /// The index of each message in the batch and the row of its receiver, `[M]` each; only for messages with
-    /// edge vectors. Messages against the direction of their edge come after all messages along edges.
-    edge_messages: Option<(T, T)>,
+    /// The indices of messages with edge vectors.
+    edge_messages: Option<EdgeMessages<T>>,
+}
+
+/// The indices of messages with edge vectors, `[M]` each, ordered by receiver.
+struct EdgeMessages<T> {
+    /// The edge vector of each message. Those of messages against the direction of their edge come after
+    /// those of all messages along edges.
+    edges: T,
+    /// The row of each message's receiver.
+    receivers: T,
+    /// The position of each message: 0, 1, .., M - 1.
+    positions: T,
 }
 
 /// The messages that a node receives.
@@ -166,14 +176,18 @@ impl<T> MessageRound<T> {
             }
         }
         let index = |rows| engine.index(rows);
-        let edge_messages = kind.has_edges().then(|| (index(messages), index(message_receivers)));
+        let edge_messages = kind.has_edges().then(|| EdgeMessages {
+            positions: index((0..messages.len() as i64).collect()),
+            edges: index(messages),
+            receivers: index(message_receivers),
+        });
         Self { receivers: receiver_rows.map(index), entries: index(entries), offsets: index(offsets), edge_messages }
     }
 
     /// Adds the messages `relu(row + edge vector)` to the rows of their receivers, `to`, `[R', D]`. `edges`
     /// holds the edge vector of each message of the batch, `[E, D]`. In directed graphs it is `[2 E, D]`:
     /// vectors of messages along edges, followed by vectors of messages against them.
-    pub(crate) fn add_along<E: Engine<Index = T>>(
+    pub(crate) fn add_messages<E: Engine<Index = T>>(
         &self,
         engine: &E,
         to: E::Rows,
@@ -181,10 +195,10 @@ impl<T> MessageRound<T> {
         edges: &E::Rows,
     ) -> E::Rows {
         debug_assert!(self.edge_messages.is_some(), "a round of `MessageKind::WithEdges`");
-        match &self.edge_messages {
-            Some((messages, receivers)) => engine.add_along(to, rows, &self.entries, edges, messages, receivers),
-            None => engine.add(to, &engine.sum(rows, &self.entries, &self.offsets)),
-        }
+        let Some(EdgeMessages { edges: edge_rows, positions, .. }) = &self.edge_messages else { return to };
+        let sent = engine.gather(rows, Some(&self.entries));
+        let sent = engine.relu(engine.add(sent, &engine.gather(edges, Some(edge_rows))));
+        engine.add(to, &engine.sum(&sent, positions, &self.offsets))
     }
 
     /// Computes the attention of each receiver, with its row of `to`, to its messages, `[R', D]`. A message
@@ -199,11 +213,11 @@ impl<T> MessageRound<T> {
         scores: &Tensor,
     ) -> E::Rows {
         debug_assert!(self.edge_messages.is_some(), "a round of `MessageKind::WithEdgesAndItself`");
-        let Some((messages, receivers)) = &self.edge_messages else { return to };
+        let Some(EdgeMessages { edges: edge_rows, receivers, .. }) = &self.edge_messages else { return to };
         let sent = engine.gather(rows, Some(&self.entries));
         let sum = engine.add(engine.gather(&to, Some(receivers)), &sent);
-        let sum = engine.add(sum, &engine.gather(edges, Some(messages)));
-        engine.attend(&engine.head_scores(&sum, scores), &sent, receivers, &self.offsets)
+        let sum = engine.add(sum, &engine.gather(edges, Some(edge_rows)));
+        engine.attend(&sum, scores, &sent, receivers, &self.offsets)
     }
 }
 

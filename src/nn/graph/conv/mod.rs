@@ -132,6 +132,7 @@ impl Conv {
     /// Computes the rows after the round, `[R', D]`, from the rows before it, `[R, D]`.
     pub(crate) fn forward<E: Engine>(&self, engine: &E, round: &MessageRound<E::Index>, rows: &E::Rows) -> E::Rows {
         let receiver_rows = |rows: &E::Rows| engine.gather(rows, round.receivers.as_ref());
+        let grown = |rows, eps| engine.scale(rows, &engine.add(engine.rows(&[1.0], 1), &engine.parameter(eps)));
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
                 // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer
@@ -140,16 +141,18 @@ impl Conv {
                 let mapped = engine.linear(inner, rows);
                 let dense = if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
                 let sums = dense.unwrap_or_else(|| engine.sum(&mapped, &round.entries, &round.offsets));
-                let received = engine.add(engine.grow(receiver_rows(&mapped), eps), &sums);
+                let received = engine.add(grown(receiver_rows(&mapped), eps), &sums);
                 match whole {
-                    Some(whole) => engine.to_nodes(received, &engine.linear(whole, &engine.pool(&receiver_rows(rows)))),
+                    Some(whole) => {
+                        engine.add_to_nodes(received, &engine.linear(whole, &engine.pool(&receiver_rows(rows))))
+                    }
                     None => received,
                 }
             }
             Messages::Gine { inner, eps, edges, against } => {
                 let edge_vectors = edge_vectors(engine, edges, against.as_ref());
-                let to = engine.grow(receiver_rows(rows), eps);
-                engine.linear(inner, &round.add_along(engine, to, rows, &edge_vectors))
+                let to = grown(receiver_rows(rows), eps);
+                engine.linear(inner, &round.add_messages(engine, to, rows, &edge_vectors))
             }
             Messages::Directed { own, incoming, outgoing } => {
                 // The three maps are computed as one product, which gives three table entries per row.
@@ -162,7 +165,7 @@ impl Conv {
             }
             Messages::Gat { to, from, scores, edges, against, itself } => {
                 let edge_vectors = edge_vectors(engine, edges, against.as_ref());
-                let edge_vectors = engine.join(&edge_vectors, &engine.look_up(itself, &[0], 1));
+                let edge_vectors = engine.concat(&edge_vectors, &engine.look_up(itself, &[0], 1));
                 let to = receiver_rows(&engine.linear(to, rows));
                 round.attend_along(engine, to, &engine.linear(from, rows), &edge_vectors, scores)
             }
@@ -181,7 +184,7 @@ impl Conv {
 fn edge_vectors<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
     let along = edges.forward(engine, engine.arrays().messages_per_edge());
     match against {
-        Some(against) => engine.join(&along, &engine.add(engine.gather(&along, None), &engine.parameter(against))),
+        Some(against) => engine.concat(&along, &engine.add(engine.gather(&along, None), &engine.parameter(against))),
         None => along,
     }
 }

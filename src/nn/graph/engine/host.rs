@@ -1,20 +1,19 @@
 //! The engine for roll-outs: rows of numbers in single precision on the host, without gradients.
 
+use std::ops::Range;
+
 use tch::Tensor;
 
-use super::Engine;
 use super::attention::{SLOPE, add_softmax, host_attention};
-use crate::env::Direction;
-use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use super::{Engine, HeadEngine};
+use crate::graph::GraphArrays;
 use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
 use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
-use crate::{Error, Result};
 
 /// A batch of graphs, with the packed parameters of a network during a roll-out.
 pub(in crate::nn) struct HostGraphs<'a> {
     pub(in crate::nn) arrays: &'a GraphArrays,
-    pub(in crate::nn) symmetries: Option<&'a MoveSymmetries>,
     pub(in crate::nn) packed: &'a Packed,
 }
 
@@ -52,30 +51,6 @@ impl Engine for HostGraphs<'_> {
 
     fn arrays(&self) -> &GraphArrays {
         self.arrays
-    }
-
-    fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
-        self.symmetries.filter(|symmetries| symmetries.direction == direction)
-    }
-
-    fn batch(&self) -> Result<&GraphBatch<'_>> {
-        Err(Error::missing(
-            "a torso in tensors",
-            "an encoded batch: this is a roll-out on the host",
-            "let `Torso::on_host` be false, so that roll-outs evaluate it in tensors, too",
-        ))
-    }
-
-    fn to_tensor(&self, rows: &HostRows) -> Tensor {
-        Tensor::from_slice(&rows.values).view([-1, rows.width as i64])
-    }
-
-    fn of_tensor(&self, tensor: Tensor) -> HostRows {
-        HostRows { width: tensor.size()[1] as usize, values: floats(&tensor) }
-    }
-
-    fn shape(&self, rows: &HostRows) -> Vec<i64> {
-        vec![rows.len() as i64, rows.width as i64]
     }
 
     fn rows(&self, values: &[f64], width: usize) -> HostRows {
@@ -159,12 +134,6 @@ impl Engine for HostGraphs<'_> {
         rows
     }
 
-    fn grow(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
-        let factor = 1.0 + self.packed.get_or_pack(&[eps], || floats(eps))[0];
-        rows.values.iter_mut().for_each(|x| *x *= factor);
-        rows
-    }
-
     fn add(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
         if others.values.len() == rows.values.len() {
             add_to(&mut rows.values, &others.values);
@@ -180,14 +149,15 @@ impl Engine for HostGraphs<'_> {
         rows
     }
 
-    fn weigh(&self, mut rows: HostRows, weights: &HostRows) -> HostRows {
-        for (row, weight) in rows.values.chunks_exact_mut(rows.width).zip(&weights.values) {
-            row.iter_mut().for_each(|x| *x *= weight);
+    fn scale(&self, mut rows: HostRows, factors: &HostRows) -> HostRows {
+        // `cycle` repeats a single factor for all rows.
+        for (row, factor) in rows.values.chunks_exact_mut(rows.width).zip(factors.values.iter().cycle()) {
+            row.iter_mut().for_each(|x| *x *= factor);
         }
         rows
     }
 
-    fn join(&self, first: &HostRows, second: &HostRows) -> HostRows {
+    fn concat(&self, first: &HostRows, second: &HostRows) -> HostRows {
         HostRows { values: [first.values.as_slice(), &second.values].concat(), width: first.width }
     }
 
@@ -207,49 +177,30 @@ impl Engine for HostGraphs<'_> {
         out
     }
 
-    fn add_along(
+    fn attend(
         &self,
-        mut to: HostRows,
-        rows: &HostRows,
-        entries: &Vec<i64>,
-        edges: &HostRows,
-        messages: &Vec<i64>,
+        inputs: &HostRows,
+        parameter: &Tensor,
+        values: &HostRows,
         receivers: &Vec<i64>,
+        offsets: &Vec<i64>,
     ) -> HostRows {
-        for ((&entry, &message), &receiver) in entries.iter().zip(messages).zip(receivers) {
-            let sum = &mut to.values[receiver as usize * rows.width..][..rows.width];
-            let sent = rows.row(entry as usize).iter().zip(edges.row(message as usize));
-            sum.iter_mut().zip(sent).for_each(|(sum, (x, edge))| {
-                let sent = x + edge;
-                *sum += if sent < 0.0 { 0.0 } else { sent };
-            });
-        }
-        to
-    }
-
-    fn head_scores(&self, rows: &HostRows, parameter: &Tensor) -> HostRows {
         let vectors = self.packed.get_or_pack(&[parameter], || floats(parameter));
-        let heads = parameter.size()[0] as usize;
-        let scores = rows.values.chunks_exact(rows.width).flat_map(|row| {
-            let parts = row.chunks_exact(rows.width / heads).zip(vectors.chunks_exact(rows.width / heads));
-            parts.map(|(x, a)| x.iter().zip(a).map(|(&x, a)| a * if x < 0.0 { SLOPE as f32 * x } else { x }).sum())
-        });
-        HostRows { values: scores.collect(), width: heads }
-    }
-
-    fn attend(&self, scores: &HostRows, values: &HostRows, receivers: &Vec<i64>, offsets: &Vec<i64>) -> HostRows {
+        let depth = parameter.size()[1] as usize;
+        let score = |message: usize, part: Range<usize>| {
+            let terms = inputs.row(message)[part.clone()].iter().zip(&vectors[part]);
+            terms.map(|(&x, a)| a * if x < 0.0 { SLOPE as f32 * x } else { x }).sum()
+        };
         let mut out = HostRows::zeros(offsets.len(), values.width);
-        let depth = values.width / scores.width;
         let mut first = 0;
         for messages in receivers.chunk_by(|a, b| a == b) {
             let row = messages[0] as usize * values.width;
             let range = first..first + messages.len();
-            for head in 0..scores.width {
-                let part = head * depth..(head + 1) * depth;
-                let start = row + head * depth;
-                let head_scores: Vec<f32> = range.clone().map(|message| scores.row(message)[head]).collect();
+            for start in (0..values.width).step_by(depth) {
+                let part = start..start + depth;
+                let scores: Vec<f32> = range.clone().map(|message| score(message, part.clone())).collect();
                 let sent = range.clone().map(|message| &values.row(message)[part.clone()]);
-                add_softmax(&mut out.values[start..start + depth], head_scores, sent);
+                add_softmax(&mut out.values[row + start..row + start + depth], scores, sent);
             }
             first = range.end;
         }
@@ -277,12 +228,18 @@ impl Engine for HostGraphs<'_> {
         HostRows { values, width: 2 * width }
     }
 
-    fn to_nodes(&self, mut nodes: HostRows, graphs: &HostRows) -> HostRows {
+    fn add_to_nodes(&self, mut nodes: HostRows, graphs: &HostRows) -> HostRows {
         let mut rows = nodes.values.chunks_exact_mut(nodes.width);
         for (n, added) in self.arrays.sizes().zip(graphs.values.chunks_exact(graphs.width)) {
             rows.by_ref().take(n).for_each(|row| add_to(row, added));
         }
         nodes
+    }
+}
+
+impl HeadEngine for HostGraphs<'_> {
+    fn shape(&self, rows: &HostRows) -> Vec<i64> {
+        vec![rows.len() as i64, rows.width as i64]
     }
 
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &HostRows) -> HostRows {
@@ -290,7 +247,7 @@ impl Engine for HostGraphs<'_> {
         HostRows { values, width: columns }
     }
 
-    fn weigh_pairs(&self, weights: &HostRows, columns: usize, features: &HostRows) -> HostRows {
+    fn weighted_pair_features(&self, weights: &HostRows, columns: usize, features: &HostRows) -> HostRows {
         HostRows { values: host_weighted_features(self.arrays, weights, columns, features), width: columns }
     }
 }

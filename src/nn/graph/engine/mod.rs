@@ -10,9 +10,7 @@ pub(in crate::nn) use tensors::{TensorGraphs, scales, sums};
 
 use tch::Tensor;
 
-use crate::Result;
-use crate::env::Direction;
-use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use crate::graph::GraphArrays;
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
 /// A batch of graphs, with the operations of networks on graphs. A [`Torso`](super::Torso), or any part of a
@@ -32,27 +30,6 @@ pub trait Engine {
 
     /// The graphs.
     fn arrays(&self) -> &GraphArrays;
-
-    /// The symmetries of the graphs, and how moves of this direction change them; `None` if they weren't
-    /// counted.
-    fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries>;
-
-    /// The encoded batch, for custom layers that compute on tensors. Use [`to_tensor`](Self::to_tensor)
-    /// before and [`of_tensor`](Self::of_tensor) after them.
-    ///
-    /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) on the host. A torso that needs the batch must return
-    /// `false` from [`Torso::on_host`](super::Torso::on_host).
-    fn batch(&self) -> Result<&GraphBatch<'_>>;
-
-    /// Converts rows to a tensor, `[rows, width]`.
-    fn to_tensor(&self, rows: &Self::Rows) -> Tensor;
-
-    /// Converts a tensor `[rows, width]` to rows.
-    fn of_tensor(&self, tensor: Tensor) -> Self::Rows;
-
-    /// The number of rows and their width, `[rows, width]`.
-    fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
 
     /// Creates rows of `width` numbers each from the concatenated rows.
     ///
@@ -94,20 +71,17 @@ pub trait Engine {
     /// Computes `max(x, 0)` of each number.
     fn relu(&self, rows: Self::Rows) -> Self::Rows;
 
-    /// Multiplies rows by `1 + eps`, where `eps` is a parameter `[1]`.
-    fn grow(&self, rows: Self::Rows, eps: &Tensor) -> Self::Rows;
-
     /// Adds rows. `others` has as many rows, or a single row that is added to each row.
     fn add(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
     /// Computes the elementwise maximum.
     fn max(&self, rows: Self::Rows, others: &Self::Rows) -> Self::Rows;
 
-    /// Multiplies each row by a number, `weights` being `[rows, 1]`.
-    fn weigh(&self, rows: Self::Rows, weights: &Self::Rows) -> Self::Rows;
+    /// Multiplies each row by a number. `factors` is `[rows, 1]`, or a single number for all rows.
+    fn scale(&self, rows: Self::Rows, factors: &Self::Rows) -> Self::Rows;
 
     /// Concatenates the rows of both.
-    fn join(&self, first: &Self::Rows, second: &Self::Rows) -> Self::Rows;
+    fn concat(&self, first: &Self::Rows, second: &Self::Rows) -> Self::Rows;
 
     /// Selects the rows with these indices. `None` copies all rows.
     fn gather(&self, rows: &Self::Rows, which: Option<&Self::Index>) -> Self::Rows;
@@ -128,30 +102,16 @@ pub trait Engine {
         None
     }
 
-    /// Adds the message `relu(rows[entries[m]] + edges[messages[m]])` to row `receivers[m]` of `to`, for each
-    /// message `m`.
-    fn add_along(
-        &self,
-        to: Self::Rows,
-        rows: &Self::Rows,
-        entries: &Self::Index,
-        edges: &Self::Rows,
-        messages: &Self::Index,
-        receivers: &Self::Index,
-    ) -> Self::Rows;
-
-    /// Computes `a . leaky_relu(x)` (slope 0.2) for each row and head: `[rows, heads * depth]` to
-    /// `[rows, heads]`. `x` is the part of the row that belongs to the head, and `a` is its vector in the
-    /// parameter `[heads, depth]`.
-    fn head_scores(&self, rows: &Self::Rows, parameter: &Tensor) -> Self::Rows;
-
     /// Computes the sum of the messages to each receiver, weighted by the softmax of their scores, head by
-    /// head: `[receivers, heads * depth]`. `values` is `[M, heads * depth]`, and `scores` is `[M, heads]`.
-    /// Messages are ordered by receiver: the messages to receiver `i` begin at `offsets[i]`, and `receivers`
-    /// is `i` for each of them. The result is 0 for a receiver without messages.
+    /// head: `[receivers, heads * depth]`. The score of a message is `a . leaky_relu(x)` (slope 0.2), where
+    /// `x` is the head's part of the message's row of `inputs`, `[M, heads * depth]`, and `a` is the head's
+    /// vector in the parameter `[heads, depth]`. `values` is `[M, heads * depth]`. Messages are ordered by
+    /// receiver: the messages to receiver `i` begin at `offsets[i]`, and `receivers` is `i` for each of them.
+    /// The result is 0 for a receiver without messages.
     fn attend(
         &self,
-        scores: &Self::Rows,
+        inputs: &Self::Rows,
+        parameter: &Tensor,
         values: &Self::Rows,
         receivers: &Self::Index,
         offsets: &Self::Index,
@@ -168,7 +128,13 @@ pub trait Engine {
     fn pool(&self, nodes: &Self::Rows) -> Self::Rows;
 
     /// Adds the row of each graph to the rows of its nodes.
-    fn to_nodes(&self, nodes: Self::Rows, graphs: &Self::Rows) -> Self::Rows;
+    fn add_to_nodes(&self, nodes: Self::Rows, graphs: &Self::Rows) -> Self::Rows;
+}
+
+/// An engine with the operations that only heads and checks of shapes need.
+pub(in crate::nn) trait HeadEngine: Engine {
+    /// The number of rows and their width, `[rows, width]`.
+    fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
 
     /// Computes `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph and each column:
     /// `[N, width]` to `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. If edges are
@@ -178,5 +144,5 @@ pub trait Engine {
     /// Computes weighted sums of pair features, `[sum of n * n, columns]`. `features` is `[sum of n * n, K]`.
     /// The weights of a pair are sums of the weights of its two nodes, `[N, 2 K columns]`: the first half for
     /// the first node, the second half for the second node.
-    fn weigh_pairs(&self, weights: &Self::Rows, columns: usize, features: &Self::Rows) -> Self::Rows;
+    fn weighted_pair_features(&self, weights: &Self::Rows, columns: usize, features: &Self::Rows) -> Self::Rows;
 }

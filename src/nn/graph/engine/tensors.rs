@@ -4,11 +4,9 @@ use std::cell::OnceCell;
 
 use tch::{Device, Kind, Tensor};
 
-use super::Engine;
 use super::attention::{SLOPE, attention, softmax_sums};
-use crate::Result;
-use crate::env::Direction;
-use crate::graph::{GraphArrays, GraphBatch, MoveSymmetries};
+use super::{Engine, HeadEngine};
+use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::heads::{scores_of_pairs, weighted_features};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 use crate::tensor::from_host;
@@ -78,26 +76,6 @@ impl Engine for TensorGraphs<'_> {
         self.batch.arrays
     }
 
-    fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
-        self.batch.symmetries(direction)
-    }
-
-    fn batch(&self) -> Result<&GraphBatch<'_>> {
-        Ok(self.batch)
-    }
-
-    fn to_tensor(&self, rows: &Tensor) -> Tensor {
-        rows.shallow_clone()
-    }
-
-    fn of_tensor(&self, tensor: Tensor) -> Tensor {
-        tensor
-    }
-
-    fn shape(&self, rows: &Tensor) -> Vec<i64> {
-        rows.size()
-    }
-
     fn rows(&self, values: &[f64], width: usize) -> Tensor {
         from_host(values, self.kind, self.batch.device()).view([-1, width as i64])
     }
@@ -138,17 +116,13 @@ impl Engine for TensorGraphs<'_> {
     fn graph_norm(&self, norm: &GraphNorm, rows: Tensor) -> Tensor {
         let means = |rows: &Tensor| sums(self.batch, rows) * scales(self.batch, -1.0, rows.kind());
         let shift = -means(&rows) * &norm.mean_scale;
-        let centred = self.to_nodes(rows, &shift);
+        let centred = self.add_to_nodes(rows, &shift);
         let factors = &norm.weight / (means(&centred.square()) + GraphNorm::EPS).sqrt();
-        &centred * self.to_nodes(centred.zeros_like(), &factors) + &norm.bias
+        &centred * self.add_to_nodes(centred.zeros_like(), &factors) + &norm.bias
     }
 
     fn relu(&self, rows: Tensor) -> Tensor {
         rows.relu()
-    }
-
-    fn grow(&self, rows: Tensor, eps: &Tensor) -> Tensor {
-        rows * (eps + 1.0)
     }
 
     fn add(&self, rows: Tensor, others: &Tensor) -> Tensor {
@@ -159,11 +133,11 @@ impl Engine for TensorGraphs<'_> {
         rows.maximum(others)
     }
 
-    fn weigh(&self, rows: Tensor, weights: &Tensor) -> Tensor {
-        rows * weights
+    fn scale(&self, rows: Tensor, factors: &Tensor) -> Tensor {
+        rows * factors
     }
 
-    fn join(&self, first: &Tensor, second: &Tensor) -> Tensor {
+    fn concat(&self, first: &Tensor, second: &Tensor) -> Tensor {
         Tensor::cat(&[first, second], 0)
     }
 
@@ -196,30 +170,20 @@ impl Engine for TensorGraphs<'_> {
         Some(Tensor::cat(&sums, 0))
     }
 
-    fn add_along(
+    fn attend(
         &self,
-        to: Tensor,
-        rows: &Tensor,
-        entries: &Tensor,
-        edges: &Tensor,
-        messages: &Tensor,
+        inputs: &Tensor,
+        parameter: &Tensor,
+        values: &Tensor,
         receivers: &Tensor,
+        offsets: &Tensor,
     ) -> Tensor {
-        let sums = Tensor::zeros(to.size(), (rows.kind(), rows.device()));
-        let sent = (rows.index_select(0, entries) + edges.index_select(0, messages)).relu();
-        to + sums.index_add(0, receivers, &sent)
-    }
-
-    fn head_scores(&self, rows: &Tensor, parameter: &Tensor) -> Tensor {
         let size = parameter.size();
-        let parts = rows.view([rows.size()[0], size[0], size[1]]);
+        let parts = inputs.view([inputs.size()[0], size[0], size[1]]);
         // This is a leaky ReLU. The function in this binding of libtorch doesn't take a slope.
         let activated = parts.relu() - (-&parts).relu() * SLOPE;
-        (activated * parameter).sum_dim_intlist(2, false, rows.kind())
-    }
-
-    fn attend(&self, scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
-        softmax_sums(scores, values, receivers, offsets)
+        let scores = (activated * parameter).sum_dim_intlist(2, false, inputs.kind());
+        softmax_sums(&scores, values, receivers, offsets)
     }
 
     fn attend_within(&self, query: &Tensor, key: &Tensor, value: &Tensor, heads: usize) -> Tensor {
@@ -232,7 +196,7 @@ impl Engine for TensorGraphs<'_> {
         Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
     }
 
-    fn to_nodes(&self, nodes: Tensor, graphs: &Tensor) -> Tensor {
+    fn add_to_nodes(&self, nodes: Tensor, graphs: &Tensor) -> Tensor {
         match self.batch.arrays.same_size() {
             Some(n) if n > 0 => {
                 let size = nodes.size();
@@ -242,12 +206,18 @@ impl Engine for TensorGraphs<'_> {
             _ => nodes + graphs.index_select(0, self.batch.node_graph()),
         }
     }
+}
+
+impl HeadEngine for TensorGraphs<'_> {
+    fn shape(&self, rows: &Tensor) -> Vec<i64> {
+        rows.size()
+    }
 
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Tensor) -> Tensor {
         scores_of_pairs(self.batch, query, key, columns as i64, nodes)
     }
 
-    fn weigh_pairs(&self, weights: &Tensor, columns: usize, features: &Tensor) -> Tensor {
+    fn weighted_pair_features(&self, weights: &Tensor, columns: usize, features: &Tensor) -> Tensor {
         weighted_features(self.batch, weights, columns as i64, features)
     }
 }

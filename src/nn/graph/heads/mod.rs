@@ -13,8 +13,8 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, GraphEnv, GraphSchema, MoveSymmetries};
 use crate::nn::graph::GraphNetConfig;
-use crate::nn::graph::engine::Engine;
-use crate::nn::graph::torso::Embedded;
+use crate::nn::graph::engine::HeadEngine;
+use crate::nn::graph::torso::Embeddings;
 use crate::nn::{Mlp, MlpConfig, Scope};
 use edge::EdgeHead;
 use pairs::PairHead;
@@ -96,22 +96,22 @@ impl Heads {
 
     /// Computes the blocks of logits. `pairs` are the features of node pairs, and `symmetries` must be given
     /// if there are gates.
-    pub(crate) fn forward<E: Engine>(
+    pub(crate) fn forward<E: HeadEngine>(
         &self,
         engine: &E,
-        embedded: &Embedded<E::Rows>,
+        embeddings: &Embeddings<E::Rows>,
         pairs: Option<&E::Rows>,
         symmetries: Option<&MoveSymmetries>,
     ) -> Result<Vec<E::Rows>> {
         let block = |head: &AnchorHead| match head {
-            AnchorHead::Graph(mlp) => engine.mlp(mlp, &embedded.graphs),
-            AnchorHead::Node(mlp) => engine.mlp(mlp, &embedded.nodes),
-            AnchorHead::Edge(head) => head.forward(engine, &embedded.nodes, pairs),
-            AnchorHead::NodePair(head) => head.forward(engine, &embedded.nodes, pairs),
+            AnchorHead::Graph(mlp) => engine.mlp(mlp, &embeddings.graphs),
+            AnchorHead::Node(mlp) => engine.mlp(mlp, &embeddings.nodes),
+            AnchorHead::Edge(head) => head.forward(engine, &embeddings.nodes, pairs),
+            AnchorHead::NodePair(head) => head.forward(engine, &embeddings.nodes, pairs),
         };
         let heads = self.0.iter().enumerate();
         let gated = heads.map(|(k, (head, gate))| match (gate, symmetries) {
-            (Some(gate), Some(symmetries)) => gate.add_to(engine, block(head), k, symmetries, &embedded.graphs),
+            (Some(gate), Some(symmetries)) => gate.add_to(engine, block(head), k, symmetries, &embeddings.graphs),
             _ => Ok(block(head)),
         });
         gated.collect()

@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use crate::graph::{GraphArrays, GraphBatch};
-use crate::nn::graph::engine::{Engine, HostRows};
+use crate::nn::graph::engine::{HeadEngine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
 
@@ -71,12 +71,12 @@ impl PairHead {
 
     /// Computes the logits of every ordered pair of every graph, `[sum of n * n, columns]`. `features` are
     /// the pair features, `[sum of n * n, features]`.
-    pub(crate) fn forward<E: Engine>(&self, engine: &E, nodes: &E::Rows, features: Option<&E::Rows>) -> E::Rows {
+    pub(crate) fn forward<E: HeadEngine>(&self, engine: &E, nodes: &E::Rows, features: Option<&E::Rows>) -> E::Rows {
         let scores = engine.pair_scores(&self.query, &self.key, self.columns, nodes);
         let scores = engine.add(scores, &engine.parameter(&self.bias));
         match (&self.features, features) {
             (Some(layer), Some(features)) => {
-                engine.add(scores, &engine.weigh_pairs(&engine.linear(layer, nodes), self.columns, features))
+                engine.add(scores, &engine.weighted_pair_features(&engine.linear(layer, nodes), self.columns, features))
             }
             _ => scores,
         }
@@ -176,7 +176,7 @@ impl PairFactors {
     }
 }
 
-/// Implements [`Engine::pair_scores`] for tensors.
+/// Implements [`HeadEngine::pair_scores`] for tensors.
 pub(in crate::nn) fn scores_of_pairs(
     batch: &GraphBatch<'_>,
     query: &Linear,
@@ -197,7 +197,7 @@ pub(in crate::nn) fn scores_of_pairs(
     scores / ((query.weight().size()[0] / columns) as f64).sqrt()
 }
 
-/// Implements [`Engine::weigh_pairs`] for tensors.
+/// Implements [`HeadEngine::weighted_pair_features`] for tensors.
 pub(in crate::nn) fn weighted_features(
     batch: &GraphBatch<'_>,
     weights: &Tensor,
@@ -215,7 +215,7 @@ pub(in crate::nn) fn weighted_features(
     (weight * features.unsqueeze(2)).sum_dim_intlist(1, false, weights.kind())
 }
 
-/// Implements [`Engine::pair_scores`] on the host, from rows of queries and keys.
+/// Implements [`HeadEngine::pair_scores`] on the host, from rows of queries and keys.
 pub(in crate::nn) fn host_scores_of_pairs(
     arrays: &GraphArrays,
     mut query: HostRows,
@@ -232,7 +232,7 @@ pub(in crate::nn) fn host_scores_of_pairs(
     })
 }
 
-/// Implements [`Engine::weigh_pairs`] on the host.
+/// Implements [`HeadEngine::weighted_pair_features`] on the host.
 pub(in crate::nn) fn host_weighted_features(
     arrays: &GraphArrays,
     weights: &HostRows,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::env::Direction;
 use crate::graph::{GraphEnv, MoveSymmetries, Semantics, SymmetryCount};
-use crate::nn::graph::engine::Engine;
-use crate::nn::graph::torso::Embedded;
+use crate::nn::graph::engine::{Engine, HeadEngine};
+use crate::nn::graph::torso::Embeddings;
 use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
@@ -38,16 +38,6 @@ pub enum Symmetry {
 }
 
 impl Symmetry {
-    /// The value of a file that has no such setting.
-    pub(in crate::nn) fn default_in_files() -> Self {
-        Self::Unseen
-    }
-
-    /// Returns `true` for [`Unseen`](Self::Unseen), which isn't written to files.
-    pub(in crate::nn) fn is_unseen(&self) -> bool {
-        *self == Self::Unseen
-    }
-
     /// The method of counting symmetries; `None` if it isn't, or if [`Auto`](Self::Auto) hasn't been
     /// resolved.
     pub(in crate::nn) fn count(self) -> Option<SymmetryCount> {
@@ -114,12 +104,12 @@ impl SymmetryLayer {
     pub(in crate::nn) fn add_to<E: Engine>(
         &self,
         engine: &E,
-        direction: Direction,
-        embedded: Embedded<E::Rows>,
-    ) -> Result<Embedded<E::Rows>> {
-        let log_automorphisms = engine.rows(&require_symmetries(engine.symmetries(direction))?.of_graphs, 1);
+        symmetries: Option<&MoveSymmetries>,
+        embeddings: Embeddings<E::Rows>,
+    ) -> Result<Embeddings<E::Rows>> {
+        let log_automorphisms = engine.rows(&require_symmetries(symmetries)?.of_graphs, 1);
         let added = engine.linear(&self.0, &log_automorphisms);
-        Ok(Embedded { graphs: engine.add(embedded.graphs, &added), ..embedded })
+        Ok(Embeddings { graphs: engine.add(embeddings.graphs, &added), ..embeddings })
     }
 }
 
@@ -142,7 +132,7 @@ impl Gate {
     ///
     /// # Errors
     /// An error if `symmetries` don't fit the block.
-    pub(in crate::nn) fn add_to<E: Engine>(
+    pub(in crate::nn) fn add_to<E: HeadEngine>(
         &self,
         engine: &E,
         logits: E::Rows,
@@ -158,6 +148,6 @@ impl Gate {
         let graph_of_row =
             rows.flat_map(|(graph, ends)| std::iter::repeat_n(graph as i64, ends[1] - ends[0])).collect();
         let weights = engine.gather(&engine.linear(&self.0, graphs), Some(&engine.index(graph_of_row)));
-        Ok(engine.add(logits, &engine.weigh(engine.rows(changes, block.width), &weights)))
+        Ok(engine.add(logits, &engine.scale(engine.rows(changes, block.width), &weights)))
     }
 }

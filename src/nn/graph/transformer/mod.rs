@@ -4,8 +4,13 @@ mod attention_tables;
 
 use tch::Tensor;
 
-use super::engine::{scales, sums};
-use super::features::EdgeFeatures;
+use super::GraphNetConfig;
+use super::conv::{MessageRounds, Plan};
+use super::engine::{TensorGraphs, scales, sums};
+use super::features::{EdgeFeatures, Labels, NodeFeatures};
+use super::message_passing::{add_global, condition_layer, global_layer};
+use super::torso::{Embeddings, TensorTorso};
+use crate::Result;
 use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
 use attention_tables::{AttentionTables, Group, Relation};
@@ -22,7 +27,7 @@ const FEED_FORWARD: i64 = 4;
 /// the embedded condition. If there are two opposite edges between two nodes, each of the nodes receives one
 /// message from the other, with the sum of the vectors of both edges.
 #[derive(Debug)]
-pub(crate) struct Transformer {
+struct Transformer {
     /// The initial vector of virtual nodes, before a condition is added, `[D]`.
     start: Tensor,
     layers: Vec<Layer>,
@@ -31,7 +36,7 @@ pub(crate) struct Transformer {
 }
 
 impl Transformer {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, layers: usize, width: i64, heads: i64) -> Self {
+    fn new(scope: &mut Scope<'_>, schema: &GraphSchema, layers: usize, width: i64, heads: i64) -> Self {
         Self {
             start: scope.normal("virtual", &[width], 1.0),
             layers: (0..layers)
@@ -45,12 +50,7 @@ impl Transformer {
     /// Computes embeddings of nodes, `[N, D]`, and of graphs, `[B, 2 D]`, from node features `[N, D]` and
     /// embedded conditions `[B, D]`. The embedding of a graph is the mean over its nodes, concatenated with
     /// its virtual node.
-    pub(crate) fn forward(
-        &self,
-        batch: &GraphBatch<'_>,
-        nodes: &Tensor,
-        condition: Option<&Tensor>,
-    ) -> (Tensor, Tensor) {
+    fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, condition: Option<&Tensor>) -> (Tensor, Tensor) {
         let b = batch.len() as i64;
         let start = self.start.unsqueeze(0).expand([b, -1], false);
         let start = match condition {
@@ -67,6 +67,55 @@ impl Transformer {
         };
         let mean = sums(batch, &nodes) * scales(batch, -1.0, nodes.kind());
         (nodes, Tensor::cat(&[mean, virtuals], 1))
+    }
+}
+
+/// The default torso for [`ConvKind::Transformer`](super::ConvKind::Transformer): node features and a
+/// transformer.
+#[derive(Debug)]
+pub(super) struct TransformerTorso {
+    features: NodeFeatures,
+    plan: Plan,
+    transformer: Transformer,
+    condition: Option<Linear>,
+    global: Option<Linear>,
+}
+
+impl TransformerTorso {
+    pub(super) fn new(
+        scope: &mut Scope<'_>,
+        schema: &GraphSchema,
+        labels: &Labels,
+        config: &GraphNetConfig,
+        heads: i64,
+    ) -> Self {
+        let width = config.embedding;
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, labels, config);
+        let transformer = Transformer::new(&mut scope.sub("transformer"), schema, config.layers, width, heads);
+        Self {
+            plan: Plan::new(&features, &[]),
+            features,
+            transformer,
+            condition: condition_layer(scope, config, width),
+            global: global_layer(scope, config),
+        }
+    }
+}
+
+impl TensorTorso for TransformerTorso {
+    fn widths(&self) -> (i64, i64) {
+        let width = self.features.width();
+        (width, 2 * width)
+    }
+
+    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embeddings> {
+        let engine = TensorGraphs::new(batch, self.features.kind());
+        let rounds = MessageRounds::new(&engine, &self.plan);
+        let features = self.features.forward(&engine, &rounds.features);
+        let features = rounds.expand_to_nodes(&engine, &features);
+        let condition = self.condition.as_ref().zip(conditions).map(|(layer, conditions)| layer.forward(conditions));
+        let (nodes, graphs) = self.transformer.forward(batch, &features, condition.as_ref());
+        Ok(add_global(&engine, self.global.as_ref(), nodes, graphs))
     }
 }
 

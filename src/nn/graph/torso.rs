@@ -107,10 +107,11 @@ impl<T: TensorTorso + Send> ErasedTorso for InTensors<T> {
 fn check_shapes<E: HeadEngine>(
     engine: &E,
     embeddings: Embeddings<E::Rows>,
-    (node_width, graph_width): (i64, i64),
+    widths: (i64, i64),
 ) -> Result<Embeddings<E::Rows>> {
     const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
     let arrays = engine.arrays();
+    let (node_width, graph_width) = widths;
     let sizes = [
         (&embeddings.nodes, [arrays.nodes.len() as i64, node_width]),
         (&embeddings.graphs, [arrays.len() as i64, graph_width]),

@@ -231,9 +231,9 @@ pub(super) fn restrict_by_rules(
 ) -> GraphEnv {
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
-    let restrict = |own| Arc::new(PyRules { own, rules, names, reading, answers: Answers::default() });
+    let restrict = |own| PyRules { own, rules, names, reading, answers: Answers::default() };
     // Backward moves by type know nothing of these rules.
-    env.with_rules(|own| restrict(own) as Arc<dyn GraphRules>).with_backward(BackwardRule::Derived)
+    env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
 /// Rules in Python, asked once about each graph, on top of an environment's own.

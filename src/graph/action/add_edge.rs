@@ -89,7 +89,7 @@ impl GraphActionType for AddEdge {
                 mask.fill(graph.n_edges() <= self.max_edges);
                 if graph.has_edge_weights() {
                     for (legal, (_, _, edge)) in mask.iter_mut().zip(graph.weighted_edges()) {
-                        *legal &= edge.class < self.classes && edge.attributes.is_unset();
+                        *legal &= edge.has_class_below(self.classes);
                     }
                 }
                 if let (true, Some(undirected)) = (self.keeps_connected, graph.as_undirected()) {

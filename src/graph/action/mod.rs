@@ -47,11 +47,7 @@ pub(crate) fn reverse_move(
     let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else { return undo };
     // Shifting keeps the order of labels, so the smaller node of an undirected pair stays the smaller one.
     let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&removed| removed < a).count() as u32);
-    match head.anchor {
-        Anchor::Graph => undo,
-        Anchor::Node => Move { a: shifted(undo.a), ..undo },
-        Anchor::Edge | Anchor::NodePair => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
-    }
+    head.map_nodes(undo, shifted)
 }
 
 /// A kind of edit of a graph, and its inverse.

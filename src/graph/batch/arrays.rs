@@ -51,6 +51,13 @@ pub struct GraphArrays {
     neighbours: OnceLock<Neighbours>,
 }
 
+/// Creates the offsets of `n` rows, with that of the first row.
+pub(in crate::graph) fn new_ptr(n: usize) -> Vec<usize> {
+    let mut ptr = Vec::with_capacity(n + 1);
+    ptr.push(0);
+    ptr
+}
+
 impl GraphArrays {
     /// Lists the nodes and edges of some graphs. Their kind is that of the first graph, directed if there is
     /// none.
@@ -76,20 +83,15 @@ impl GraphArrays {
 
     /// Creates the arrays of no graph, with room for these numbers of graphs, nodes and edges.
     fn with_capacity(kind: GraphKind, graphs: usize, nodes: usize, edges: usize) -> Self {
-        let ptr = || {
-            let mut ptr = Vec::with_capacity(graphs + 1);
-            ptr.push(0);
-            ptr
-        };
         Self {
             kind,
             nodes: Vec::with_capacity(nodes),
             labels: Vec::with_capacity(nodes),
             edges: Vec::with_capacity(edges),
             weights: Vec::with_capacity(edges),
-            node_ptr: ptr(),
-            edge_ptr: ptr(),
-            pair_ptr: ptr(),
+            node_ptr: new_ptr(graphs),
+            edge_ptr: new_ptr(graphs),
+            pair_ptr: new_ptr(graphs),
             first_of_other_kind: None,
             neighbours: OnceLock::new(),
         }

@@ -3,6 +3,7 @@
 mod arrays;
 mod view;
 
+pub(in crate::graph) use arrays::new_ptr;
 pub use arrays::{GraphArrays, Neighbours};
 pub use view::GraphView;
 
@@ -49,7 +50,6 @@ struct TensorCache {
     node_labels: OnceCell<Tensor>,
     node_graph: OnceCell<Tensor>,
     edge_index: OnceCell<Tensor>,
-    edge_rows: OnceCell<Tensor>,
     edge_classes: OnceCell<Tensor>,
     edge_attributes: OnceCell<Tensor>,
 }
@@ -163,11 +163,6 @@ impl<'a> GraphBatch<'a> {
             let edges = self.arrays.edges.iter();
             self.ends(&edges.flat_map(|&(a, b)| [(a, b), (b, a)].into_iter().take(each)).collect::<Vec<_>>())
         })
-    }
-
-    /// The nodes of each edge, `[2, E]`: from, to. Rows of edge logits have the same order.
-    pub fn edge_rows(&self) -> &Tensor {
-        self.tensors.edge_rows.get_or_init(|| self.ends(&self.arrays.edges))
     }
 
     /// The class of each message's edge, `[M]`.

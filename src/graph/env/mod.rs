@@ -1,7 +1,6 @@
 //! `GraphEnv`: the environment of an action set, a schema, initial graphs, and custom rules.
 
 mod backward;
-mod classes;
 mod dynamics;
 mod enumerable;
 mod move_mask;
@@ -10,6 +9,7 @@ mod relabel;
 mod rules;
 mod scaffold;
 mod schema;
+mod symmetry;
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) use schema::misfit;
 pub(in crate::graph) use schema::raise;
 
 use crate::env::{Direction, Slots};
-use crate::graph::symmetry::list_symmetries;
+use crate::graph::symmetry::{FixedNodes, list_symmetries};
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
@@ -78,11 +78,11 @@ pub struct GraphEnv {
     initial: Vec<GraphState>,
     /// The argument of [`with_scaffold`](Self::with_scaffold), if it was called.
     requested_scaffold: Option<Scaffold>,
-    /// `true` if the nodes of the initial graphs are equal, unjoined, and freely interchangeable.
-    has_interchangeable_scaffold: bool,
-    /// The symmetries of each initial graph, as orders of its nodes. Empty unless [`Scaffold::Alike`] is set
+    /// The nodes of the initial graphs: a set if they are equal, unjoined, and freely interchangeable.
+    fixed_nodes: FixedNodes,
+    /// The symmetries of the initial graphs, as orders of their nodes. Empty unless [`Scaffold::Alike`] is set
     /// and the nodes are joined or different.
-    scaffold_symmetries: Vec<Vec<Vec<u32>>>,
+    scaffold_symmetries: Vec<Vec<u32>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
 }
@@ -125,8 +125,7 @@ impl GraphEnv {
     /// if graphs are so large that their slots can't be numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
         let env = Self::assembled(Arc::new(rules), actions, initial);
-        env.check_settings()?;
-        env.check_initial()?;
+        env.check()?;
         Ok(env)
     }
 
@@ -139,24 +138,24 @@ impl GraphEnv {
     /// an initial graph that doesn't keep to the schema.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
         let env = Self { schema, ..self };
-        env.check_settings()?;
-        env.check_initial()?;
+        env.check()?;
         Ok(env)
     }
 
-    /// Checks what can be known without a state: graphs can hold what the schema says, and slots can be numbered.
-    fn check_settings(&self) -> Result<()> {
-        let schema = self.schema();
+    /// Checks that graphs can hold what the schema says, that there are action types whose slots can be numbered,
+    /// and the initial graphs.
+    fn check(&self) -> Result<()> {
+        let schema = &self.schema;
         schema.check()?;
-        self.actions().check()?;
-        if self.actions().types().len() == 1 {
+        self.actions.check()?;
+        if self.actions.types().len() == 1 {
             let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
             return Err(Error::config("the action types of a graph environment", "none beside the exit", expected));
         }
         for direction in [Direction::Forward, Direction::Backward] {
-            Slots::slot(self.actions().most_slots(direction, schema.kind, schema.max_nodes))?;
+            Slots::slot(self.actions.most_slots(direction, schema.kind, schema.max_nodes))?;
         }
-        Ok(())
+        self.check_initial()
     }
 
     /// Creates an environment like [`new`](Self::new), without checks.
@@ -164,19 +163,18 @@ impl GraphEnv {
         // A graph of another environment may belong to another instance there.
         let initial = vec![initial.with_instance(0)];
         let schema = GraphSchema::from_parts(&actions, &initial);
-        let mut env = Self {
+        let env = Self {
             rules,
             actions,
             schema,
+            fixed_nodes: FixedNodes::InPlace(initial[0].n_nodes()),
             initial,
             requested_scaffold: None,
-            has_interchangeable_scaffold: false,
             scaffold_symmetries: Vec::new(),
             backward: BackwardRule::Derived,
             corrects_symmetry: true,
         };
-        env.has_interchangeable_scaffold = env.has_equal_unjoined_scaffold();
-        env
+        Self { fixed_nodes: env.scaffold_nodes(), ..env }
     }
 
     /// Sets an instance for each of these initial graphs, numbered in this order. Each instance has its own
@@ -210,11 +208,9 @@ impl GraphEnv {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
-        self.check_settings()?;
-        self.check_initial()?;
+        self.check()?;
         self.backward = BackwardRule::Derived;
-        let scaffold = self.scaffold();
-        Ok(Self { requested_scaffold: self.requested_scaffold, ..self.with_scaffold(scaffold)? })
+        self.with_scaffold_symmetries()
     }
 
     /// Sets whether the nodes of the initial graph are distinguished. By default they aren't if they are
@@ -243,16 +239,33 @@ impl GraphEnv {
     /// 256 nodes or 1,000 symmetries and for instances whose symmetries differ, and the errors of
     /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
-        let is_alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         self.requested_scaffold = Some(scaffold);
-        self.has_interchangeable_scaffold = is_alike && self.has_equal_unjoined_scaffold();
-        let graphs = self.initial.iter().filter(|_| is_alike && !self.has_interchangeable_scaffold);
-        self.scaffold_symmetries = graphs.map(list_symmetries).collect::<Result<_>>()?;
-        if self.scaffold_symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
+        self.with_scaffold_symmetries()
+    }
+
+    /// Sets the treatment of the nodes of the initial graphs by [`scaffold`](Self::scaffold).
+    fn with_scaffold_symmetries(mut self) -> Result<Self> {
+        self.fixed_nodes = self.scaffold_nodes();
+        self.scaffold_symmetries = Vec::new();
+        let is_alike = self.scaffold() == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
+        if !is_alike || matches!(self.fixed_nodes, FixedNodes::AsSet(_)) {
+            return Ok(self);
+        }
+        let mut symmetries = self.initial.iter().map(list_symmetries).collect::<Result<Vec<_>>>()?;
+        symmetries.dedup();
+        if symmetries.len() > 1 {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
         }
+        self.scaffold_symmetries = symmetries.concat();
         Ok(self)
+    }
+
+    /// The nodes of the initial graphs, which are freely interchangeable if they are alike, equal and unjoined.
+    fn scaffold_nodes(&self) -> FixedNodes {
+        let n = self.initial[0].n_nodes();
+        let is_set = self.scaffold() == Scaffold::Alike && self.has_equal_unjoined_scaffold();
+        if is_set { FixedNodes::AsSet(n) } else { FixedNodes::InPlace(n) }
     }
 
     /// `true` if the initial graphs have several equal nodes without edges, and labels have no meaning. A

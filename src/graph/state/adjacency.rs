@@ -130,11 +130,11 @@ impl Adjacency {
     #[inline]
     #[must_use]
     pub fn count(&self, i: usize) -> usize {
-        match (self.bits(i), &self.rows) {
-            (_, NeighbourRows::Lists(lists)) => lists[i].len(),
-            (words, NeighbourRows::Bits(_)) => {
-                words.unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum()
+        match &self.rows {
+            NeighbourRows::Bits(_) => {
+                self.bits(i).unwrap_or_default().iter().map(|word| word.count_ones() as usize).sum()
             }
+            NeighbourRows::Lists(lists) => lists[i].len(),
         }
     }
 

@@ -124,9 +124,7 @@ impl GraphEnv {
     /// [`Error::Config`](crate::Error::Config) if there is no action type, if an action type has no class, or
     /// if graphs are so large that their slots can't be numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
-        let env = Self::assembled(Arc::new(rules), actions, initial);
-        env.check()?;
-        Ok(env)
+        Self::assembled(Arc::new(rules), actions, initial).ensure_valid()
     }
 
     /// Sets the schema of the graphs. This is needed if a custom action type adds more nodes, classes or
@@ -137,14 +135,13 @@ impl GraphEnv {
     /// large that their slots can't be numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for
     /// an initial graph that doesn't keep to the schema.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
-        let env = Self { schema, ..self };
-        env.check()?;
-        Ok(env)
+        Self { schema, ..self }.ensure_valid()
     }
 
     /// Checks that graphs can hold what the schema says, that there are action types whose slots can be numbered,
-    /// and the initial graphs.
-    fn check(&self) -> Result<()> {
+    /// and that there are initial graphs, which keep to the schema and, if labels have no meaning, have the same
+    /// number of nodes.
+    fn ensure_valid(self) -> Result<Self> {
         let schema = &self.schema;
         schema.check()?;
         self.actions.check()?;
@@ -155,7 +152,18 @@ impl GraphEnv {
         for direction in [Direction::Forward, Direction::Backward] {
             Slots::slot(self.actions.most_slots(direction, schema.kind, schema.max_nodes))?;
         }
-        self.check_initial()
+        let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
+        if n_nodes.is_empty() {
+            return Err(Error::config("initial graphs", "none", "one for each instance"));
+        }
+        // Nodes of the initial graph are distinguished from later ones by their label.
+        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
+            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
+                            from later ones by their label";
+            return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
+        }
+        self.initial.iter().try_for_each(|graph| schema.check_graph(graph))?;
+        Ok(self)
     }
 
     /// Creates an environment like [`new`](Self::new), without checks.
@@ -208,9 +216,8 @@ impl GraphEnv {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
-        self.check()?;
         self.backward = BackwardRule::Derived;
-        self.with_scaffold_symmetries()
+        self.ensure_valid()?.with_scaffold_symmetries()
     }
 
     /// Sets whether the nodes of the initial graph are distinguished. By default they aren't if they are
@@ -275,22 +282,6 @@ impl GraphEnv {
         self.actions.semantics() == Semantics::UpToIsomorphism
             && self.n_fixed() > 1
             && self.initial.iter().all(|graph| graph.n_edges() == 0 && has_equal_nodes(graph))
-    }
-
-    /// Checks that there are initial graphs, that they have the same number of nodes if labels have no
-    /// meaning, and that they keep to the schema.
-    fn check_initial(&self) -> Result<()> {
-        let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
-        if n_nodes.is_empty() {
-            return Err(Error::config("initial graphs", "none", "one for each instance"));
-        }
-        // Nodes of the initial graph are distinguished from later ones by their label.
-        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
-            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
-                            from later ones by their label";
-            return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
-        }
-        self.initial.iter().try_for_each(|graph| self.schema.check_graph(graph))
     }
 
     /// Sets the method by which legal backward moves are found. The default is [`BackwardRule::Derived`].

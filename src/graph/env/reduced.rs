@@ -117,9 +117,9 @@ impl ReducedStates {
         } else {
             Grouping::identity(graphs.len())
         };
-        let mut arrays = GraphArrays::new(graphs[0].kind());
+        let mut arrays = GraphArrays::with_capacity(graphs[0].kind(), grouping.first.len(), 0, 0);
         for NetworkGraph { nodes, edges, labels } in grouping.first.iter().map(|&first| &listed[first]) {
-            arrays.push_unchecked(nodes.iter().copied(), edges.iter().copied());
+            arrays.push(nodes.iter().copied(), edges.iter().copied());
             if sees_labels {
                 let start = arrays.labels.len() - labels.len();
                 arrays.labels[start..].copy_from_slice(labels);

@@ -267,12 +267,10 @@ impl Canonaut {
         let n = sorted.len();
         self.labelling.clear();
         self.partition.clear();
+        let weight = |k: usize| sorted.get(k).map(|key| key.weight());
         for layer in 0..layers {
             let first = (layer * n) as u32;
             self.labelling.extend(sorted.iter().map(|key| first + key.label()));
-        }
-        let weight = |k: usize| sorted.get(k).map(|key| key.weight());
-        for _ in 0..layers {
             self.partition.extend((0..n).map(|k| {
                 let last = k < fixed || weight(k) != weight(k + 1);
                 if last { 0 } else { ALGORITHM_INFINITY }
@@ -303,7 +301,20 @@ impl Canonaut {
             self.set_cells(sorted, fixed, layers);
             PROGRESS.set(SearchProgress { group_order: Some(1), budget: *budget });
             let guard = KillRequestGuard;
-            self.canonicalize(n);
+            canonicalize(
+                &self.adjacency,
+                &mut self.labelling,
+                &mut self.partition,
+                None,
+                &mut self.orbits,
+                &mut self.options,
+                &mut self.statistics,
+                &mut [],
+                self.words as u32,
+                n as u32,
+                Some(&mut self.canonical),
+                &mut self.context,
+            );
             drop(guard);
             let SearchProgress { group_order: exact, budget: remaining } = PROGRESS.get();
             let status = self.statistics.error_status_code;
@@ -316,23 +327,6 @@ impl Canonaut {
             let (mantissa, exponent) = (self.statistics.group_size1, self.statistics.group_size2);
             return GroupOrder { exact, log: mantissa.ln() + f64::from(exponent) * std::f64::consts::LN_10 };
         }
-    }
-
-    fn canonicalize(&mut self, n: usize) {
-        canonicalize(
-            &self.adjacency,
-            &mut self.labelling,
-            &mut self.partition,
-            None,
-            &mut self.orbits,
-            &mut self.options,
-            &mut self.statistics,
-            &mut [],
-            self.words as u32,
-            n as u32,
-            Some(&mut self.canonical),
-            &mut self.context,
-        );
     }
 }
 

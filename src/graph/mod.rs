@@ -10,7 +10,7 @@ mod symmetry;
 
 pub(crate) use action::reverse_move;
 pub use action::{
-    ActionKind, ActionSet, AddEdge, AddNode, Anchor, GraphActionType, Head, Move, Reversed, Semantics, SetAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, Anchor, GraphActionType, Head, Move, Reverse, Semantics, SetAttr,
     SetEdgeAttr, SetNodeAttr,
 };
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gfn::env::BatchRules;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema,
-    GraphState, GraphStates, MoveMask, Reversed, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphState, GraphStates, MoveMask, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -106,14 +106,14 @@ impl GraphDeclaration {
                 Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
                 Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
                 Action::RemoveNode { attached: true } => {
-                    actions.with(Reversed(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
+                    actions.with(Reverse(AddNode::attached(node_classes, edge_classes, self.max_nodes)))
                 }
                 Action::RemoveNode { attached: false } => {
-                    actions.with(Reversed(AddNode::free(node_classes, self.max_nodes)))
+                    actions.with(Reverse(AddNode::free(node_classes, self.max_nodes)))
                 }
-                Action::RemoveEdge {} => actions.with(Reversed(AddEdge::new(edge_classes))),
-                Action::ClearNodeAttribute {} => actions.with(Reversed(SetNodeAttr::new(&self.node_attributes)?)),
-                Action::ClearEdgeAttribute {} => actions.with(Reversed(SetEdgeAttr::new(&self.edge_attributes)?)),
+                Action::RemoveEdge {} => actions.with(Reverse(AddEdge::new(edge_classes))),
+                Action::ClearNodeAttribute {} => actions.with(Reverse(SetNodeAttr::new(&self.node_attributes)?)),
+                Action::ClearEdgeAttribute {} => actions.with(Reverse(SetEdgeAttr::new(&self.edge_attributes)?)),
             };
         }
         if self.actions.is_empty() {

@@ -7,7 +7,7 @@ use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
 
 /// Adds an edge of some class between two nodes without an edge. Backward, and forward in
-/// `Reversed(AddEdge)`, it removes an edge.
+/// `Reverse(AddEdge)`, it removes an edge.
 ///
 /// An edge can be removed if it has one of this type's classes and no attributes. With
 /// [`keeping_connected`](Self::keeping_connected) it must not be a bridge, either.

@@ -3,7 +3,7 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, GraphView, Head, Move, Node};
 
-/// Adds a node of some class. Backward, and forward in `Reversed(AddNode)`, it removes a node.
+/// Adds a node of some class. Backward, and forward in `Reverse(AddNode)`, it removes a node.
 ///
 /// A free node can be removed if it has no edges, an attached node if the edge that joined it is its only
 /// one. The node and that edge must have no attributes and one of this type's classes. If nodes are labelled,

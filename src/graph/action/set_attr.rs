@@ -5,10 +5,10 @@ use crate::graph::{
 };
 use crate::{Error, Result};
 
-/// Sets an attribute of a node that isn't set yet. Backward, and forward in `Reversed(SetNodeAttr)`, it
+/// Sets an attribute of a node that isn't set yet. Backward, and forward in `Reverse(SetNodeAttr)`, it
 /// unsets an attribute.
 pub type SetNodeAttr = SetAttr<false>;
-/// Sets an attribute of an edge that isn't set yet. Backward, and forward in `Reversed(SetEdgeAttr)`, it
+/// Sets an attribute of an edge that isn't set yet. Backward, and forward in `Reverse(SetEdgeAttr)`, it
 /// unsets an attribute.
 pub type SetEdgeAttr = SetAttr<true>;
 

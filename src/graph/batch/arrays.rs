@@ -59,7 +59,7 @@ impl GraphArrays {
     /// Lists the nodes and edges of some graphs. Their kind is that of the first graph, directed if there is
     /// none.
     #[must_use]
-    pub fn of(graphs: &[GraphState]) -> Self {
+    pub fn from_graphs(graphs: &[GraphState]) -> Self {
         let kind = graphs.first().map_or(GraphKind::Directed, GraphState::kind);
         let count = |of: fn(&GraphState) -> usize| graphs.iter().map(of).sum();
         let mut out = Self::with_capacity(kind, graphs.len(), count(GraphState::n_nodes), count(GraphState::n_edges));

@@ -4,7 +4,7 @@ mod backward;
 mod dynamics;
 mod enumerable;
 mod move_mask;
-mod reduced;
+mod reduced_graph;
 mod relabel;
 mod rules;
 mod scaffold;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 pub(crate) use backward::contains;
 pub use move_mask::MoveMask;
-pub use reduced::ReducedGraph;
-pub(crate) use reduced::{ReducedStates, check_reduced};
+pub use reduced_graph::ReducedGraph;
+pub(crate) use reduced_graph::{ReducedStates, check_reduced};
 pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
 pub use schema::GraphSchema;
@@ -109,7 +109,7 @@ impl GraphEnv {
     /// edges, or a scaffold. [`Free`] are the rules that forbid nothing.
     ///
     /// Graphs are built on the initial graph: undoing moves never removes its nodes and edges. Forward moves
-    /// may remove parts of it, such as those of [`Reversed`](crate::graph::Reversed).
+    /// may remove parts of it, such as those of [`Reverse`](crate::graph::Reverse).
     ///
     /// If states are graphs up to isomorphism, a step that would remove a node of the initial graph is an
     /// error. These nodes are by default interchangeable if they are equal and unjoined, and distinguished

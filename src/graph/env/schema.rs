@@ -45,7 +45,7 @@ impl GraphSchema {
     /// classes or attributes. The error names the first of these.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
         let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
-        let misfit = self.misfit(&GraphArrays::of(std::slice::from_ref(graph))).map(|(_, what)| what);
+        let misfit = self.misfit(&GraphArrays::from_graphs(std::slice::from_ref(graph))).map(|(_, what)| what);
         let Some(what) = misfit.or_else(|| (graph.n_nodes() > self.max_nodes).then(too_many)) else {
             return Ok(());
         };
@@ -77,7 +77,7 @@ impl GraphSchema {
                 self.node_classes = self.node_classes.max(usize::from(node.class) + 1);
                 raise(&mut self.node_attributes, node.attributes.set_values());
             }
-            for (_, _, edge) in graph.stored_edges() {
+            for (_, _, edge) in graph.stored_edges().filter(|(_, _, edge)| !edge.is_plain()) {
                 self.edge_classes = self.edge_classes.max(usize::from(edge.class) + 1);
                 raise(&mut self.edge_attributes, edge.attributes.set_values());
             }
@@ -210,7 +210,7 @@ mod tests {
         let fits =
             graph(Node { class: 1, attributes: attributes(&[1]) }, Edge { class: 1, attributes: attributes(&[2]) });
         let two = [fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)];
-        schema().check_graphs(&GraphArrays::of(&two)).unwrap();
+        schema().check_graphs(&GraphArrays::from_graphs(&two)).unwrap();
         let cases = [
             (GraphState::new(GraphKind::Undirected), "is Undirected, not Directed"),
             (graph(Node::of_class(2), Edge::default()), "class 2 of 2"),
@@ -220,7 +220,8 @@ mod tests {
             (graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }), "value 3 of attribute 0"),
         ];
         for (graph, words) in cases {
-            let message = schema().check_graphs(&GraphArrays::of(&[fits.clone(), graph])).unwrap_err().to_string();
+            let message =
+                schema().check_graphs(&GraphArrays::from_graphs(&[fits.clone(), graph])).unwrap_err().to_string();
             assert!(message.contains("graph 1") && message.contains(words), "{message}");
         }
     }

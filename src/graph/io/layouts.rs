@@ -245,14 +245,13 @@ fn read_edge_index(rows: &[Row<'_>]) -> Result<Layout> {
     let [sources, targets] = rows else { return Ok(None) };
     let from = sources.numbers().unwrap_or_default();
     let to = targets.numbers().unwrap_or_default();
-    let loops = from.iter().zip(&to).find(|(a, b)| a == b);
-    match (from.len(), loops) {
-        (0..=2, _) | (3, Some(_)) => return Ok(None),
-        (n, _) if n != to.len() => return Ok(None),
-        (_, Some((a, _))) => return Err(Error::parse(targets.line, format!("self-loop ({a}, {a})"), EXPECTED_NUMBERS)),
-        _ => {}
+    if from.len() < 3 || from.len() != to.len() {
+        return Ok(None);
     }
-    let pair = |(a, b): (&u64, &u64)| Pair { line: targets.line, ends: [a, b].map(u64::to_string), weight: 1.0 };
-    let pairs: Vec<Pair> = from.iter().zip(&to).map(pair).collect();
-    Ok(Some((build_graph(&[], &pairs)?, from.len() > 3)))
+    let edges: Vec<String> = from.iter().zip(&to).map(|(a, b)| format!("{a} {b}")).collect();
+    let rows: Vec<Row<'_>> = edges.iter().map(|content| Row { line: targets.line, content }).collect();
+    match read_edges(&rows) {
+        Err(_) if from.len() == 3 => Ok(None),
+        graph => Ok(Some((graph?, from.len() > 3))),
+    }
 }

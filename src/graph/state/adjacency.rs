@@ -142,8 +142,7 @@ impl Adjacency {
     ///
     /// # Panics
     /// If there is no row `i`.
-    #[must_use]
-    pub fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
+    pub(super) fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
         if let NeighbourRows::Lists(lists) = &self.rows {
             let before = |bound: usize| lists[i].partition_point(|&j| (j as usize) < bound);
             return before(to).saturating_sub(before(from));

@@ -54,7 +54,6 @@ impl Display for GraphState {
     }
 }
 
-/// Writes the values of attributes up to the last one that is set.
 /// Writes the class, if it isn't 0, and the attributes.
 impl Display for Weight {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {

@@ -1,7 +1,7 @@
 //! A graph state: a petgraph graph, whose methods keep node labels and the cached adjacency consistent.
 
 mod adjacency;
-mod batched;
+mod batch;
 mod describe;
 mod equality;
 mod topology;
@@ -9,8 +9,8 @@ mod weights;
 
 pub use adjacency::Adjacency;
 pub(in crate::graph) use adjacency::MAX_NODES_OF_BIT_ROWS;
-pub use batched::GraphStates;
-pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
+pub use batch::GraphStates;
+pub(in crate::graph) use batch::MIN_GRAPHS_PER_THREAD;
 pub(in crate::graph) use equality::mix;
 pub use weights::{Attributes, Edge, GraphKind, MAX_ATTRIBUTES, Node, Weight};
 
@@ -152,7 +152,7 @@ impl GraphState {
     /// The number of edges; an undirected edge counts once.
     #[must_use]
     pub fn n_edges(&self) -> usize {
-        self.topology.n_edges()
+        self.topology.stored_edges().len()
     }
 
     /// The adjacency: row `a` contains node `b` if there is an edge from `a` to `b` (undirected: between

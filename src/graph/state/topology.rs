@@ -64,10 +64,6 @@ impl Topology {
         Self { storage, adjacency: Adjacency::new(n), n_weighted_edges: 0, digest: 0 }
     }
 
-    pub(super) fn n_edges(&self) -> usize {
-        with_graph!(&self.storage, graph => graph.edge_count())
-    }
-
     pub(super) fn is_directed(&self) -> bool {
         matches!(self.storage, Storage::Directed(_))
     }

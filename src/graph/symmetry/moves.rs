@@ -5,7 +5,7 @@ use crate::graph::{GraphEnv, GraphState, GraphStates};
 use crate::{Error, Result, parallel};
 
 use super::MIN_SEARCHES_PER_THREAD;
-use super::refined::log_refined;
+use super::refinement::log_refined;
 
 /// The method by which the automorphisms of graphs are counted for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -58,7 +58,7 @@ impl ReducedGraph {
         let node = |a: u32| graph.node(a).unwrap_or_default();
         let mut labels = self.nodes.clone();
         if !sees_labels {
-            labels.sort_by_key(|&a| (node(a).class, *node(a).attributes.values()));
+            labels.sort_by_key(|&a| node(a));
         }
         let mut place = vec![0; graph.n_nodes()];
         (0..).zip(&labels).for_each(|(k, &a)| place[a as usize] = k);
